@@ -39,8 +39,8 @@ class Size:
     workers: int
     ps: int
     gpus: float
-    speed: float
-    load: tuple[tuple[int, int], ...] = ()
+    speed: float  # work in a unit of time
+    load: tuple[tuple[int, int], ...] = ()  # what they take of each of `Pools`, in grid units
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Claim:
     """Remaining work of a job, and its deadline."""
 
     index: int
-    sizes: tuple[Size, ...]
+    sizes: tuple[Size, ...]  # each faster than the ones before it
     left: float
-    time: float = math.inf
+    time: float = math.inf  # until its deadline, if it has one
 
 
 # The size in each slot from now on, to the last in which the job works: its place in

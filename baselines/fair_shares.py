@@ -159,7 +159,7 @@ class Fairness:
 
     per_worker: Mapping[int, float]
     fair: Mapping[int, float]
-    kinds: int
+    kinds: int  # of resources that some job demands
 
     @classmethod
     def among(

@@ -28,10 +28,10 @@ class Way:
 
     job: int
     form: int
-    seen: PolicyJob
+    seen: PolicyJob  # the job in that form
     workers: int
     ps: int
-    rate: float
+    rate: float  # its throughput while it runs
 
 
 class Kinds:

@@ -127,14 +127,14 @@ def _even(machines: Sequence[int], count: int) -> Tasks:
 class Known:
     """Observations and model of a job."""
 
-    pairs: dict[Counts, float]
-    coefficients: tuple[float, ...] = LINEAR
+    pairs: dict[Counts, float]  # speeds by workers and servers, sampled and then observed
+    coefficients: tuple[float, ...] = LINEAR  # fitted to them
     observed: bool = False
-    held: Allocation = NOTHING
+    held: Allocation = NOTHING  # at the last look, as `time` and `left`
     time: float = 0.0
     left: float = 0.0
-    at_work: bool = False
-    progress: list[tuple[float, float]] = field(default_factory=list)
+    at_work: bool = False  # whether it had done work with that before
+    progress: list[tuple[float, float]] = field(default_factory=list)  # time and work at each look
 
 
 class Optimus(BasePolicy):

@@ -71,27 +71,7 @@ NETWORKS: Mapping[str, Network] = {
 def ten_jobs(
     model: str, batch: int, seed: int, *, rigid: bool = False, exposed: float = EXPOSED
 ) -> ElasticWorkload:
-    """Ten jobs that train one model, one every 30 seconds.
-
-    Parameters
-    ----------
-    model : str
-        One of `NETWORKS`.
-    batch : int
-        Images in a step of one worker.
-    seed : int
-        Of the workers and of what they ask for, the same for all models and batch sizes.
-    rigid : bool
-        Whether each job works with exactly the workers that it asks for, as under the operator.
-    exposed : float
-        Share of the time on the network that is felt.
-
-    Examples
-    --------
-    >>> made = ten_jobs("VGG-16", 64, 0)
-    >>> len(made.workload.jobs), made.workload.jobs[9].arrival
-    (10, 270.0)
-    """
+    """Ten jobs that train one model, one every 30 seconds."""
     # The draws are the same for all models and batch sizes, so that bars differ by these alone.
     rng = np.random.default_rng([7, seed])
     jobs = [_job(k, NETWORKS[model], batch, rng) for k in range(JOBS)]
@@ -160,27 +140,10 @@ Step = tuple[float, float]
 
 
 class Operator(KubernetesDefault):
-    """The plain operator: pods one by one; a job that is stuck is terminated in the end.
+    """The plain operator: pods one by one; a job that is stuck is terminated in the end."""
 
-    "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
-    when is not said. Here a job goes that has held pods for `patience` without ever having all.
-
-    Parameters
-    ----------
-    patience : float
-        Seconds.
-
-    Examples
-    --------
-    Two jobs of three workers on four cores hold two each, until the first is terminated:
-
-    >>> from oasis.simulator import Machine, PolicyJob, Site, Workload
-    >>> jobs = [PolicyJob(n, 0.0, 9.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
-    >>> site = Site(("cpu",), (Machine("n0", (4.0,)),), partial_gangs=True)
-    >>> found = replay(Workload.of(site, jobs), Operator(60.0)).jobs
-    >>> [(job.job_id, job.refusal, job.end) for job in found]
-    [('a', 'terminated in a deadlock', None), ('b', None, 64.0)]
-    """
+    # "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
+    # when is not said. Here a job goes that has held pods for `patience` without ever having all.
 
     name = "operator"
 
@@ -263,13 +226,7 @@ def _end(arrival: float, end: float | None, waited: float) -> float:
 
 
 def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
-    """Mean share of all cores that is busy between two times.
-
-    Examples
-    --------
-    >>> mean_busy([(0.0, 30.0), (10.0, 15.0), (20.0, 0.0)], 5.0, 15.0)
-    0.75
-    """
+    """Mean share of all cores that is busy between two times."""
     area = math.fsum(
         cores * max(0.0, min(after, end) - max(time, begin))
         for (time, cores), (after, _) in pairwise([*steps, (math.inf, 0.0)])

@@ -32,25 +32,13 @@ from oasis.simulator import replay
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A reading of what the paper leaves open.
+    """A reading of what the paper leaves open."""
 
-    Parameters
-    ----------
-    rebalancing : {"always", "converged"}
-        When Algorithm 3 runs: always, as printed, or once all containers have converged.
-    counted : {"worker", "cluster"}
-        Where line 15 of Algorithm 1 counts containers that still make progress.
-    bend, floor : float
-        Of the evaluation functions, see `models.curve`.
-    look : float
-        Seconds between two values of an evaluation function in the log.
-    """
-
-    rebalancing: str = "always"
+    rebalancing: str = "always"  # both as for `OtherReading`
     counted: str = "worker"
-    bend: float = FLAT_TAIL
+    bend: float = FLAT_TAIL  # of the evaluation functions, as `floor`: see `models.curve`
     floor: float = 0.0
-    look: float = LOOK
+    look: float = LOOK  # seconds between two values of an evaluation function in the log
 
 
 DEFAULT, SPECON = "default", "specon"
@@ -68,26 +56,14 @@ CHOICES: Mapping[str, Choice | None] = {
 
 
 def policy_of(choice: Choice | None, alpha: float = 0.01, interval: float = 30.0) -> Policy:
-    """The scheduler of a choice; None: the default one.
-
-    Examples
-    --------
-    >>> policy_of(Choice("converged"), alpha=0.05).parameters["rebalancing"]
-    'converged'
-    """
+    """The scheduler of a choice; None: the default one."""
     if choice is None:
         return FIFO(placement="round-robin")
     return OtherReading(alpha, interval, choice.counted, choice.rebalancing)
 
 
 def shape_of(choice: Choice | None) -> dict[str, float]:
-    """Shape of the evaluation functions: options of `Draw.workload`.
-
-    Examples
-    --------
-    >>> shape_of(Choice(bend=1.0))
-    {'bend': 1.0, 'floor': 0.0, 'look': 5.0}
-    """
+    """Shape of the evaluation functions: options of `Draw.workload`."""
     shown = asdict(choice or Choice())
     return {name: shown[name] for name in ("bend", "floor", "look")}
 
@@ -132,12 +108,10 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
 
 
 def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
-    """Gains of the runs of `part` over those of `base`, draw by draw, with intervals.
-
-    The part of the jobs that complete sooner; by how much the mean is lower, on average and, as the
-    ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and by
-    how much the makespan is lower.
-    """
+    """Gains of the runs of `part` over those of `base`, draw by draw, with intervals."""
+    # The part of the jobs that complete sooner; by how much the mean is lower, on average and, as
+    # the ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and
+    # by how much the makespan is lower.
     pairs = list(zip(part, base, strict=True))
     each = [
         [1.0 - own[f"job{k}"] / other[f"job{k}"] for k in range(1, jobs + 1)]
@@ -411,14 +385,7 @@ def parameter_cases(seeds: int) -> list[Case]:
 
 
 def vae_jobs(number: int) -> Draw:
-    """VAE jobs like those of a draw of Fig. 5, which arrive at random.
-
-    Examples
-    --------
-    >>> drawn = vae_jobs(0)
-    >>> len(drawn.work), max(drawn.arrivals) < 300.0, set(drawn.models)
-    (20, True, {'VAE'})
-    """
+    """VAE jobs like those of a draw of Fig. 5, which arrive at random."""
     like = as_published("5", number)
     rng = np.random.default_rng([10, number])
     arrivals = np.sort(rng.uniform(0.0, WINDOW, JOBS)).round(1).tolist()
