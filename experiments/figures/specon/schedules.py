@@ -42,17 +42,9 @@ class Choice:
 
 
 DEFAULT, SPECON = "default", "specon"
-WAITS, CLUSTER = "specon, waits for all", "specon, cluster"
-EXPONENTIAL = "specon, exponential"
 # Both schedulers begin with the same placement in turn; the default one then moves nothing,
 # whatever the evaluation functions are.
-CHOICES: Mapping[str, Choice | None] = {
-    DEFAULT: None,
-    SPECON: Choice(),
-    WAITS: Choice("converged"),
-    CLUSTER: Choice(counted="cluster"),
-    EXPONENTIAL: Choice(bend=1.0),
-}
+CHOICES: Mapping[str, Choice | None] = {DEFAULT: None, SPECON: Choice()}
 
 
 def policy_of(choice: Choice | None, alpha: float = 0.01, interval: float = 30.0) -> Policy:
@@ -368,17 +360,16 @@ READING_FIGURES = (
 
 
 JOBS, WINDOW, WORKERS = 20, 300.0, 4
-READINGS = (SPECON, WAITS, EXPONENTIAL)
 # The rows as printed: one pair of parameters is there twice.
 PRINTED = ((0.05, 20.0), (0.05, 25.0), (0.05, 30.0), (0.01, 30.0), (0.05, 30.0), (0.10, 30.0))
 
 
 def parameter_cases(seeds: int) -> list[Case]:
-    """The default scheduler, and SpeCon in each reading with each pair of parameters."""
+    """The default scheduler, and SpeCon with each pair of parameters."""
     return [
         {"seed": seed, "policy": policy, "alpha": alpha, "interval": seconds}
         for seed in range(seeds)
-        for policy in (DEFAULT, *READINGS)
+        for policy in CHOICES
         # The default scheduler has no parameters; its zeros keep the columns alike.
         for alpha, seconds in (TABLE3 if policy != DEFAULT else [(0.0, 0.0)])
     ]
@@ -401,42 +392,38 @@ def parameter_run(case: Case) -> Row:
 
 
 def parameter_table(runs: Sequence[Row]) -> list[Row]:
-    """The printed six rows for each reading, beside the published numbers."""
+    """The printed six rows, beside the published numbers."""
     own = groups(runs, "policy", "alpha", "interval")
     base = own[(DEFAULT, 0.0, 0.0)]
     rows: list[Row] = []
-    for policy in READINGS:
-        for alpha, seconds in PRINTED:
-            part = own[(policy, alpha, seconds)]
-            row: Row = {"policy": policy, "alpha": alpha, "interval": seconds}
-            row |= {"seeds": len(part), **gains(part, base, JOBS)}
-            published = TABLE3[(alpha, seconds)]
-            row |= {f"{name}_published": published[name] for name in ("reduced", "overall")}
-            row["best_published"] = published["best"]
-            row["makespan_gain_published"] = published["makespan"]
-            rows.append(row)
+    for alpha, seconds in PRINTED:
+        part = own[(SPECON, alpha, seconds)]
+        row: Row = {"policy": SPECON, "alpha": alpha, "interval": seconds}
+        row |= {"seeds": len(part), **gains(part, base, JOBS)}
+        published = TABLE3[(alpha, seconds)]
+        row |= {f"{name}_published": published[name] for name in ("reduced", "overall")}
+        row["best_published"] = published["best"]
+        row["makespan_gain_published"] = published["makespan"]
+        rows.append(row)
     return rows
 
 
 def parameter_draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """By how much the mean is lower, for each row and reading; bars are the published values."""
+    """By how much the mean is lower, for each row; bars are the published values."""
     ax = axes(ax)
     places = list(range(len(PRINTED)))
     printed = [TABLE3[pair]["overall"] for pair in PRINTED]
     ax.bar(places, printed, 0.7, color="0.9", edgecolor="0.6", label="published")
-    for k, policy in enumerate(READINGS):
-        part = [row for row in rows if row["policy"] == policy]
-        ax.errorbar(
-            [place + 0.2 * (k - 1) for place in places],
-            [row["overall"] for row in part],
-            half_widths(part, "overall"),
-            linestyle="none",
-            marker=MARKERS[k],
-            color=ink(),
-            markerfacecolor=fill(k),
-            capsize=2,
-            label=policy,
-        )
+    ax.errorbar(
+        places,
+        [row["overall"] for row in rows],
+        half_widths(rows, "overall"),
+        linestyle="none",
+        marker=MARKERS[0],
+        color=ink(),
+        capsize=2,
+        label=SPECON,
+    )
     ax.axhline(0.0, color=ink(), linewidth=0.8)
     ax.set_xticks(places, [f"{alpha:g}, {seconds:.0f} s" for alpha, seconds in PRINTED])
     ax.set_xlabel("alpha and interval")
