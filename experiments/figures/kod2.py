@@ -134,11 +134,10 @@ Step = tuple[float, float]
 
 
 class Operator(KubernetesDefault):
-    """The plain operator: pods one by one; a job that is stuck is terminated in the end.
+    """The plain operator: pods one by one; a job that is stuck is terminated in the end."""
 
-    "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
-    when is not said. Here a job goes that has held pods for `patience` without ever having all.
-    """
+    # "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
+    # when is not said. Here a job goes that has held pods for `patience` without ever having all.
 
     name = "operator"
 

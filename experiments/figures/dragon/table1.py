@@ -60,13 +60,7 @@ EARLY = 5  # "the first 5 jobs was generated with a much shorter inter-arrival t
 
 
 def arrivals(seed: int | None) -> list[float]:
-    """Times of arrival as Table 1 prints them, or drawn with the same mean gaps.
-
-    Examples
-    --------
-    >>> arrivals(None)[-1], len(arrivals(3))
-    (51.19, 12)
-    """
+    """Times of arrival as Table 1 prints them, or drawn with the same mean gaps."""
     if seed is None:
         return list(ARRIVALS)
     rng = np.random.default_rng(seed)

@@ -68,18 +68,7 @@ def draw1(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
 
 
 class MovesOnce:
-    """Runs one job on the first machine, and at a given time saves it and resumes it on the other.
-
-    Parameters
-    ----------
-    at : float or None
-        Seconds; None: it is never moved.
-
-    Examples
-    --------
-    >>> MovesOnce(30.0).parameters
-    {'at': 30.0}
-    """
+    """Runs one job on the first machine, and at time `at` resumes it on the other."""
 
     name, slotted, told_remaining = "moves-once", False, False
 
@@ -127,10 +116,8 @@ def run(case: Case) -> Row:
 
 
 def table(runs: Sequence[Row]) -> list[Row]:
-    """Each training beside the one that is never stopped: means over the seeds.
-
-    The spread is the standard deviation over the points of a figure, as in the paper, on average.
-    """
+    """Each training beside the one that is never stopped: means over the seeds."""
+    # The spread is the standard deviation over the points of a figure, as in the paper, on average.
     nonstop = {
         (run["seed"], run["figure"], run["model"]): run["time"]
         for run in runs

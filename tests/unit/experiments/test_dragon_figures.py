@@ -37,6 +37,7 @@ from experiments.figures.dragon.models import (
     speedup,
     use_by_time,
 )
+from experiments.figures.dragon.readings import Coded, Released
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
 from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
 from experiments.figures.figure import read_csv, reproduce
@@ -144,8 +145,8 @@ def ahead(policy, seeds=20):
 
 def test_in_how_many_draws_dragon_is_below_locality():
     """Nearly always as in its code; not as in its text, and the page says what was tried."""
-    assert ahead(lambda: Dragon(reading="code")) == 18
-    assert ahead(lambda: Dragon(reading="release")) == 7
+    assert ahead(Coded) == 18
+    assert ahead(Released) == 7
     assert ahead(Dragon) == 14
     kept = {
         row["policy"]: row["below_locality"]
