@@ -37,16 +37,6 @@ def pod(
     }
 
 
-def placement(node: str) -> list[dict[str, Any]]:
-    """JSON patch that sends a gated pod to `node`, if its gate is still ours."""
-    selector = {"kubernetes.io/hostname": node}
-    return [
-        {"op": "test", "path": "/spec/schedulingGates/0/name", "value": GATE},
-        {"op": "add", "path": "/spec/nodeSelector", "value": selector},
-        {"op": "remove", "path": "/spec/schedulingGates/0"},
-    ]
-
-
 def report_rights(namespace: str, account: str = "default") -> list[dict[str, Any]]:
     """Manifests by which a service account may write how far its training is."""
     rbac = "rbac.authorization.k8s.io"
@@ -93,15 +83,6 @@ class Cluster:
     def create(self, *pods: dict[str, Any]) -> None:
         for body in pods:
             self.pods.create(body=body, namespace=self.namespace)
-
-    def place(self, name: str, node: str) -> None:
-        """Open the gate of pod `name` towards `node`."""
-        self.pods.patch(
-            body=placement(node),
-            name=name,
-            namespace=self.namespace,
-            content_type="application/json-patch+json",
-        )
 
     def read(self) -> dict[str, dict[str, Any]]:
         """All pods of the namespace by name."""

@@ -13,7 +13,6 @@ from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, WINDOWS, Objects
 from oasis.kubernetes.cluster.pods import by_job, claims_of
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
 from oasis.kubernetes.objects.manifests import own, shared
@@ -131,10 +130,6 @@ class Scene:
         """A controller that has not been started."""
         connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
         return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
-
-    def wait_for(self, what: Callable[[Reconciler | None], bool], name: str, within: float) -> None:
-        """Wait for something about the jobs."""
-        until(lambda: what(None), name, within)
 
     def our_pods(self) -> dict[str, dict[str, Any]]:
         """Pods of the adapter by uid of their job."""

@@ -58,13 +58,6 @@ def test_account_may_do_what_its_manifests_say_and_the_audit_log_shows_it(cluste
     assert all(request.user == account.username for request in seen)
 
 
-def test_audit_log_leaves_the_control_plane_and_the_admin_out(cluster):
-    cluster.create(pod("one", 1, gated=True))
-    log = cluster.plane.components.audit_log.read_text()
-    assert '"username":"admin"' not in log
-    assert '"username":"system:kube-' not in log
-
-
 def test_right_to_everything_cannot_be_compared():
     wide = {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}
     with pytest.raises(ValueError, match="rights that are named"):

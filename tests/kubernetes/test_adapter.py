@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import pytest
 
 from baselines import DRF, FIFO
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
@@ -27,6 +29,7 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import rights
+from tests.unit.kubernetes.test_wrong_objects import ROWS, merged
 
 
 def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:
@@ -163,77 +166,15 @@ def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster)
         assert wait_ended(scene, 2) == {"first": "Completed", "job": "Completed"}
 
 
-MALFORMED = {
-    "no utility": ({"utility": None}, "utility"),
-    "a kind that there is not": ({"utility": {"kind": "linear", "value": 1}}, "utility.kind"),
-    "a field of another kind": (
-        {"utility": {"kind": "constant", "value": 1, "priority": 2}},
-        "exactly",
-    ),
-    "work told twice": ({"work": {"workerSeconds": 5, "epochs": 2}}, "workerSeconds"),
-    "no work": ({"work": {}}, "workerSeconds"),
-    "negative work": ({"work": {"workerSeconds": -5}}, "workerSeconds"),
-    "a text for a number": ({"work": {"workerSeconds": "many"}}, "workerSeconds"),
-    "more than the maximum": ({"workers": {"minimum": 9, "maximum": 2}}, "minimum"),
-    "an unknown policy": ({"resizePolicy": "magic"}, "resizePolicy"),
-    "more than can be counted with": ({"work": {"workerSeconds": 2e30}}, "workerSeconds"),
-    "delays out of order": (
-        {"utility": {"kind": "piecewise", "delaysSeconds": [5, 5], "values": [2, 1]}},
-        "delaysSeconds: expected strictly increasing",
-    ),
-    "values that grow": (
-        {"utility": {"kind": "piecewise", "delaysSeconds": [0, 5], "values": [1, 2]}},
-        "values: expected non-increasing",
-    ),
-    "no value for a delay": (
-        {"utility": {"kind": "piecewise", "delaysSeconds": [0, 5], "values": [1]}},
-        "values: expected one for each delay",
-    ),
-    "a node of one's own": (
-        {
-            "workers": {
-                "maximum": 1,
-                "template": {"spec": {"nodeName": "n0", "containers": [{"name": "c"}]}},
-            }
-        },
-        "nodeName: the plan decides",
-    ),
-    "a gate of one's own": (
-        {
-            "workers": {
-                "maximum": 1,
-                "template": {"spec": {"schedulingGates": [{"name": "a/b"}], "containers": [{}]}},
-            }
-        },
-        "schedulingGates: the plan decides",
-    ),
-    "a form of what there is not": (
-        {"forms": [{"parameterServers": {}}]},
-        "forms: expected no parameterServers",
-    ),
-    "no label": ({"speeds": {"label": "a b", "values": {"x": 1}}}, "speeds.label"),
-    "nothing to run": (
-        {"workers": {"maximum": 1, "template": {"spec": {"containers": []}}}},
-        "containers",
-    ),
-}
-
-
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     with scene.controller(FIFO):
-        for k, (change, field) in enumerate(MALFORMED.values()):
-            made = rigid(scene, f"bad{k}", 1, 1)
-            for name, value in change.items():
-                if value is None:
-                    del made["spec"][name]
-                elif name == "workers":
-                    made["spec"][name] |= value
-                else:
-                    made["spec"][name] = value
-            with pytest.raises(ApiError, match=field.replace(".", r"\.")) as refused:
-                scene.submit(made)
+        for k, row in enumerate(ROWS["refused_by_api_server"]):
+            made = elastic(scene, f"bad{k}", 1, 3, 60.0)
+            with pytest.raises(ApiError) as refused:
+                scene.submit(merged(made, {"spec": row["spec"]}))
             assert refused.value.status == 422
+            assert row["says"] in str(refused.value)
         odd = rigid(scene, "odd", 1, 1)
         resources = odd["spec"]["workers"]["template"]["spec"]["containers"][0]["resources"]
         resources["requests"]["cpu"] = "four"
@@ -243,6 +184,17 @@ def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluste
         statuses = scene.statuses()
     message = {c["type"]: c["message"] for c in statuses["odd"]["conditions"]}["Valid"]
     assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in message
+
+
+def test_a_job_that_is_made_again_under_its_name(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(cluster_policy("recourse", {}, lookahead=20), ps_share=Fraction(1, 4)):
+        scene.submit(rigid(scene, "j", workers=2, slots=20))
+        until(lambda: running_workers(scene) == {"j": 2}, "it runs", 40.0)
+        delete_job(scene, "j")
+        scene.submit(rigid(scene, "j", workers=3, slots=1))
+        until(lambda: running_workers(scene) == {"j": 3}, "the new one runs", 40.0)
+        wait_phases(scene, {"j": "Completed"}, 40.0)
 
 
 def test_nothing_foreign_is_touched(cluster: Cluster) -> None:

@@ -9,7 +9,6 @@ import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from oasis.kubernetes.cluster.pods import on_node
-from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
@@ -147,10 +146,7 @@ def nodes_by_job(scene: Scene) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
-def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
-    cluster: Cluster, name: str
-) -> None:
+def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(cluster: Cluster) -> None:
     """`Stepped` waits in each slot until the scheduler has bound all that was planned."""
     scene = three_kinds(cluster)
     nodes = {each: cluster.plane.nodes.read(each) for each in KINDS}
@@ -167,7 +163,7 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
         slot = reconciler.slot
         return slot is not None and slot >= 2 and not reconciler.live
 
-    stepped = Stepped(scene, policy(name), arrivals, over)
+    stepped = Stepped(scene, policy("recourse"), arrivals, over)
     stepped.run()
     for kind, spec in SPECS.items():
         for slot in (0, 1):
@@ -201,87 +197,3 @@ def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
         until(lambda: scene.phases()["far"] == "Completed", "n1 is found", 60.0)
         assert (scene.phases()["never"], reason(scene, "never")) == ("Pending", "PodsRefused")
         assert controller.metrics.withdrawn._value.get() <= 1
-
-
-def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
-    """NoSchedule leaves a gang where it is, NoExecute moves it; a label lets one begin."""
-    scene, nodes = three_kinds(cluster), cluster.plane.nodes
-    where: list[dict[str, set[str]]] = []
-
-    def arrivals(slot: int) -> list[dict[str, Any]]:
-        if slot:
-            return []
-        mine = affinity(expressions(asks("gpu", "In", "a100", "h100")))
-        return [
-            gang(scene, "moves", mine, 2, 7),
-            gang(scene, "waits", {"nodeSelector": {"gpu": "b200"}}, 2, 2),
-        ]
-
-    def sees(node: str, what: str) -> bool:
-        store = stepped.controller.stores["nodes"]
-        found = {each["metadata"]["name"]: each for each in store.items()}[node]
-        return what in str(found["spec"].get("taints")) + str(found["metadata"]["labels"])
-
-    def in_slot(_: Controller) -> None:
-        where.append(nodes_by_job(scene))
-        slot = len(where) - 1
-        if slot == 1:
-            nodes.taint("n1", "new:NoSchedule")
-            until(lambda: sees("n1", "new"), "the taint is seen")
-        if slot == 3:
-            nodes.label("n2", {"gpu": "a100"})
-            nodes.taint("n2")
-            nodes.taint("n1", "new:NoExecute")
-            nodes.label("n0", {"gpu": "b200"})
-            until(lambda: sees("n1", "NoExecute") and sees("n0", "b200"), "all is seen")
-
-    def over(reconciler: Reconciler) -> bool:
-        return len(where) > 1 and not reconciler.live
-
-    stepped = Stepped(scene, policy("recourse"), arrivals, over, in_slot)
-    stepped.run()
-    assert [each.get("moves") for each in where[:4]] == [{"n1"}] * 4
-    assert [each.get("waits") for each in where[:4]] == [None] * 4
-    assert [each.get("moves") for each in where[4:7]] == [{"n2"}] * 3
-    assert [each.get("waits") for each in where[4:6]] == [{"n0"}] * 2
-    assert scene.phases() == {"moves": "Completed", "waits": "Completed"}
-    assert scene.statuses()["moves"]["completionSlot"] <= 7
-    assert stepped.controller.metrics.withdrawn._value.get() == 0
-
-
-def test_the_form_that_is_chosen_decides_where_the_pods_run(cluster: Cluster) -> None:
-    scene = three_kinds(cluster)
-    where: dict[str, set[str]] = {}
-    two = {"requests": {"cpu": "1"}, "limits": {GPU: "2"}}
-
-    def arrivals(slot: int) -> list[dict[str, Any]]:
-        if slot:
-            return []
-        made = [gang(scene, f"j{k}", ANY, 2, 4) for k in range(2)]
-        fast = {"requires": {"gpu": ["h100"]}, "workers": {"resources": two}}
-        fast["work"] = {"workerSeconds": 4 * scene.clock.work_seconds}
-        for each in made:
-            each["spec"]["forms"] = [fast, {"requires": {"gpu": ["t4"]}}]
-        speeds = {"label": "gpu", "values": {"a100": 2.0}}
-        made.append(gang(scene, "quick", {}, 2, 4))
-        made[-1]["spec"]["speeds"] = speeds
-        return made
-
-    def over(reconciler: Reconciler) -> bool:
-        where.update(nodes_by_job(scene))
-        return reconciler.slot is not None and not reconciler.live
-
-    stepped = Stepped(scene, policy("fifo"), arrivals, over)
-    stepped.run()
-    assert where == {"j0": {"n2"}, "j1": {"n0"}, "quick": {"n1"}}
-    statuses = scene.statuses()
-    assert {name: status["form"] for name, status in statuses.items()} == {
-        "j0": 0,
-        "j1": 1,
-        "quick": 0,
-    }
-    assert {name: status["completionSlot"] for name, status in statuses.items()} == {
-        "j0": 1,
-        "j1": 3,
-        "quick": 1,
-    }

@@ -204,29 +204,6 @@ def test_a_network_is_read() -> None:
     assert parse_job(plain(), CLOCK, DEFAULT_RESOURCES).network is None
 
 
-@pytest.mark.parametrize(
-    ("network", "field", "expected"),
-    [
-        ({"framework": "mpi"}, "framework", "expected one of none, torch, tensorflow, jax"),
-        ({"framework": ["jax"]}, "framework", "expected one of"),
-        ({"port": 0}, "port", "expected"),
-        ({"port": 65536}, "port", "65535"),
-        ({"port": "http"}, "port", "integer"),
-        ({"ports": 1}, "ports", "unknown key"),
-    ],
-)
-def test_what_is_wrong_with_a_network_is_named(network: Any, field: str, expected: str) -> None:
-    with pytest.raises(InstanceError, match=expected) as caught:
-        with_network(network)
-    assert caught.value.field == f"spec.network.{field}"
-
-
-def test_a_network_that_is_no_object_is_named() -> None:
-    with pytest.raises(InstanceError, match="expected an object") as caught:
-        with_network("jax")
-    assert caught.value.field == "spec.network"
-
-
 @pytest.mark.parametrize("name", ["hostname", "subdomain"])
 def test_names_that_the_network_decides_on_are_refused_in_a_template(name: str) -> None:
     made = plain()

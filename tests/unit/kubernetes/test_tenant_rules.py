@@ -14,7 +14,6 @@ from oasis.kubernetes.objects.manifests import schema_of, shared
 from oasis.kubernetes.objects.utility_class import (
     Classes,
     UtilityClass,
-    parse_class,
     with_defaults,
 )
 from oasis.model.errors import InstanceError
@@ -262,27 +261,6 @@ def test_honest_work_is_no_overrun() -> None:
         assert all(made.phase(uid) == "Completed" for uid in uids)
 
 
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({}, "spec: expected maximum"),
-        ({"maximum": -1}, "spec.maximum"),
-        ({"maximum": 1, "kinds": []}, "spec.kinds"),
-        ({"maximum": 1, "kinds": ["linear"]}, "spec.kinds"),
-        ({"maximum": 1, "kinds": [["sigmoid"]]}, "spec.kinds"),
-        ({"maximum": 1, "namespaces": "team-a"}, "spec.namespaces"),
-        ({"maximum": 1, "namespaces": 5}, "spec.namespaces"),
-        ({"maximum": 1, "default": "no"}, "spec.default"),
-        ({"maximum": 1, "overrunFactor": 0.5}, "spec.overrunFactor"),
-        ({"maximum": 1, "more": 1}, "spec.more"),
-    ],
-)
-def test_a_class_that_makes_no_sense_names_its_field(spec: dict[str, Any], field: str) -> None:
-    with pytest.raises(InstanceError) as caught:
-        parse_class({"metadata": {"name": "c"}, "spec": spec})
-    assert str(caught.value).startswith(field.partition(":")[0])
-
-
 def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
     classes = Classes([utility_class("a"), utility_class("b", default=False)])
     for name in ("a", "b"):
@@ -327,22 +305,6 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
         WORK=json.dumps({"workerSeconds": said[1]}),
     )
     assert read(filled).job == read(explicit).job
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"utility": {"kind": "constant", "value": 101}}, "utility: expected what the class"),
-        ({"utility": {"kind": "constant"}}, "utility.value"),
-        ({"utility": []}, "utility.kind"),
-        ({"work": {"workerSeconds": 0}}, "work.workerSeconds"),
-        ({"work": {"epochs": 1}}, "work.chunks"),
-    ],
-)
-def test_a_default_that_makes_no_sense_is_named(spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(InstanceError) as told:
-        parse_class(utility_class(**spec))
-    assert str(told.value).startswith(f"spec.{message}")
 
 
 @pytest.mark.parametrize("field", ["utility", "work"])
