@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -39,20 +41,9 @@ def pod(
 
 def report_rights(namespace: str, account: str = "default") -> list[dict[str, Any]]:
     """Manifests by which a service account may write how far its training is."""
-    rbac = "rbac.authorization.k8s.io"
-    meta = {"name": f"{account}-reports", "namespace": namespace}
-    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    return [
-        {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": meta, "rules": rules},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "RoleBinding",
-            "metadata": meta,
-            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": meta["name"]},
-            "subjects": [subject],
-        },
-    ]
+    text = Path(__file__).with_name("report_rights.yaml").read_text(encoding="utf-8")
+    text = text.replace("$NAMESPACE", namespace).replace("$ACCOUNT", account)
+    return list(yaml.safe_load_all(text))
 
 
 class Cluster:

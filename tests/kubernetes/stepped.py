@@ -107,10 +107,10 @@ class Stepped:
         if reconciler is None:
             return "the controller is not at work"
         slot = reconciler.slot
+        if slot != self._slot and self._slot >= 0:  # the first plan, too, may take a while
+            return f"slot {self._slot} has not begun"
         if slot is None:
             return None
-        if slot != self._slot:
-            return f"slot {self._slot} has not begun"
         stores = self.controller.stores
         ours = reconciler.pods_of({name: store.items() for name, store in stores.items()})
         entries = reconciler.live

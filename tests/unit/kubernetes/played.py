@@ -82,6 +82,8 @@ class Played:
         self.pods: dict[str, dict[str, Any]] = {}  # by name
         self.services: list[dict[str, Any]] = []
         self.policies: list[dict[str, Any]] = []
+        self.classes: list[dict[str, Any]] = []
+        self.windows: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
         self.slot = -1
@@ -104,14 +106,17 @@ class Played:
         return EPOCH + max(0, self.slot) * SLOT + self.late
 
     def seen(self) -> dict[str, list[Any]]:
-        none: dict[str, list[Any]] = {"jobsets": [], "trainjobs": []}
-        ours = {"oasisjobs": list(self.jobs.values()), "jobs": list(self.batch.values())}
-        ours["pods"] = [trimmed_pod(pod) for pod in self.pods.values()]
-        none |= {"services": self.services, "networkpolicies": self.policies}
         return {
             "nodes": [trimmed_node(each) for each in self.nodes],
-            **none,
-            **ours,
+            "pods": [trimmed_pod(pod) for pod in self.pods.values()],
+            names.PLURAL: list(self.jobs.values()),
+            names.CLASS_PLURAL: self.classes,
+            names.WINDOW_PLURAL: self.windows,
+            "jobs": list(self.batch.values()),
+            "jobsets": [],
+            "trainjobs": [],
+            "services": self.services,
+            "networkpolicies": self.policies,
         }
 
     # -- what owners do ----------------------------------------------------------------------------
@@ -312,6 +317,11 @@ class Played:
             if found["type"] == kind:
                 return found["status"], found["reason"], found["message"]
         return None
+
+    def placed(self, uid: str) -> tuple[str, str]:
+        """Reason and message of what is said of the pods of a job."""
+        found = self.said(uid, "Placed")
+        return ("", "") if found is None else found[1:]
 
     def measured(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0

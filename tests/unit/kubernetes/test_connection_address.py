@@ -9,7 +9,7 @@ import pytest
 from kubernetes import client
 
 from oasis.kubernetes.api.connection import Connection, LostAnswerError, RetryParams
-from oasis.model.errors import InputError, OasisError
+from oasis.model.errors import InputError
 from tests.unit.kubernetes.loopback import answering
 
 
@@ -53,12 +53,6 @@ def test_where_nobody_listens_the_request_was_never_sent() -> None:
     with pytest.raises(LostAnswerError) as told:
         connection("http://127.0.0.1:1").request("PATCH", "/api", body={})
     assert told.value.never_sent
-
-
-@pytest.mark.parametrize("address", ["", "https://"])
-def test_an_address_without_a_host_is_refused(address: str) -> None:
-    with pytest.raises(OasisError, match=f"server: expected an address .*, got '{address}'"):
-        connection(address)
 
 
 SERVER = """

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
-from tests.unit.kubernetes.played import SLOT, Played, job, job_of
+from tests.unit.kubernetes.played import SLOT, Played, job_of
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
@@ -56,19 +56,6 @@ def test_an_estimate_that_is_too_low_kills_no_training(name: str) -> None:
     assert played.phase(uid) == "Completed"
     assert played.status(uid)["completionSlot"] == 8
     assert not played.pods
-
-
-@pytest.mark.parametrize("name", ["oasis", "recourse", "fifo", "dorm"])
-def test_an_elastic_job_keeps_its_workers_when_its_estimate_is_used_up(name: str) -> None:
-    played = Training(policy(name))
-    made = job("j", slots=16.0)
-    del made["spec"]["completion"]
-    uid = played.submit(made)
-    held = []
-    for _ in range(8):
-        played.step()
-        held.append(played.workers(uid))
-    assert held == [8] * 8
 
 
 def test_the_chief_alone_decides_and_early_success_completes() -> None:
@@ -171,11 +158,3 @@ def test_work_is_what_is_reported_once_anything_is() -> None:
     played.report(uid, 4.0)
     played.run(1)
     assert played.status(uid)["progress"]["percent"] == 20
-
-
-def test_work_ends_a_job_that_says_so() -> None:
-    played = Training(policy("fifo"))
-    uid = played.submit(chief("j", 2, 3, completion="work"))
-    played.run(4)
-    assert played.phase(uid) == "Completed"
-    assert played.said(uid, "Underestimated") is None

@@ -68,13 +68,3 @@ def test_the_decisions_are_those_of_the_simulator(name: str) -> None:
                     counts.setdefault(slot, [0, 0])[k] += count
             planned |= {(slot, decision.job_id, *both) for slot, both in counts.items()}
     assert running == planned
-
-
-def test_oasis_decides_on_the_shipped_file_as_it_is() -> None:
-    instance = oasis.read(EXAMPLE)
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    policy = live_oasis(instance, instance.horizon)
-    cluster = FakeCluster(Driver(policy, site_for(instance, None)), specs_of(instance))
-    cluster.run(instance.horizon + 1)
-    done = {f"uid-{d.job_id}": d.completion for d in run.decisions if d.completion is not None}
-    assert cluster.completed == done

@@ -239,20 +239,4 @@ def test_a_child_job_with_our_label_leaves_its_pods_to_its_jobset() -> None:
     assert ("suspend", "ns/job/job-child") not in words(reconciler, seen)
 
 
-def test_a_jobset_that_a_trainjob_made_is_none_of_its_own() -> None:
-    child = stored(jobset(SERVERS="s"))
-    child["metadata"]["ownerReferences"] = [{"kind": "TrainJob", "uid": "t", "controller": True}]
-    assert job_items(cluster(jobsets=[child])) == []
-    child["metadata"]["ownerReferences"] = [{"kind": "Workflow", "uid": "t", "controller": True}]
-    assert job_items(cluster(jobsets=[child])) == [(JOBSET, child)]
-
-
 # -- what is forgotten ---------------------------------------------------------------------------
-
-
-def test_jobs_that_are_gone_are_not_kept() -> None:
-    seen = cluster(jobs=[stored(job(2))])
-    reconciler = at_work(seen)
-    assert reconciler.reader.specs.keys() == {"u"}
-    reconciler.read_specs(cluster(), time.time())
-    assert reconciler.reader.specs == {}

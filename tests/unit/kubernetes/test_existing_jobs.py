@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
@@ -25,20 +24,16 @@ from oasis.kubernetes.acting import (
 )
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import (
-    WantedPod,
     claimed,
     claims_of,
     matched,
-    on_node,
     plan_hash,
-    sending_patch,
 )
-from oasis.kubernetes.control.job_reader import JobReader, check_plannable
+from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
     TRAINJOB,
     ExistingKind,
     content_version,
@@ -47,7 +42,6 @@ from oasis.kubernetes.objects.existing import (
     parse_existing,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING, Allocation
@@ -113,11 +107,6 @@ def test_a_jobset_may_have_parameter_servers_and_a_trainjob_has_nodes() -> None:
     spec = read(made({"trainer": trainer}), TRAINJOB)
     assert (spec.min_workers, spec.fixed_ps) == (5, None)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
-
-
-def test_a_job_with_both_bounds_may_be_resized() -> None:
-    spec = read(job(MINIMUM="1", MAXIMUM="6"))
-    assert (spec.min_workers, spec.job.chunks) == (1, 6)
 
 
 def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> None:
@@ -200,42 +189,6 @@ def test_what_has_succeeded_is_not_waited_for() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
     wanted = matched(read(job(2)), job(2), Allocation(((0, 2),)), PLACES, pods)
     assert [w.name for w in wanted] == ["b"]
-
-
-def test_tasks_of_a_jobset_are_told_apart_by_their_replicated_job() -> None:
-    pods = {
-        name: pod(name, labels={REPLICATED_JOB: part})
-        for name, part in (("x0", "w"), ("x1", "s"), ("x2", "w"))
-    }
-    both = Allocation(((0, 2),), ((1, 1),))
-    found = jobset(SERVERS="s")
-    wanted = matched(read(found, JOBSET), found, both, PLACES, pods)
-    assert [(w.name, w.task, w.node) for w in wanted] == [
-        ("x0", "worker", "n0"),
-        ("x2", "worker", "n0"),
-        ("x1", "ps", "n1"),
-    ]
-
-
-def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
-    sent = sending_patch(
-        pod("a", labels={"mine": "1"}),
-        WantedPod("a", "worker", "n1", "host"),
-        read(job()),
-        "p",
-        7,
-        {},
-    )
-    assert sent[0]["op"] == "test"
-    added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
-    assert added["/spec/nodeSelector"] == {names.HOSTNAME: "host"}
-    assert added["/spec/affinity"] == on_node(None, "n1")
-    assert added["/metadata/labels/oasis-scheduler.io~1job-uid"] == "u"
-    assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
-    bare = pod("a")
-    del bare["metadata"]["annotations"]
-    sent = sending_patch(bare, WantedPod("a", "worker", "n1", "h"), read(job()), "p", 7, {})
-    assert {op["path"] for op in sent} >= {"/metadata/labels", "/metadata/annotations"}
 
 
 # -- steps ---------------------------------------------------------------------------------------
@@ -364,28 +317,6 @@ def test_what_failed_leaves_and_what_is_edited_is_read_again() -> None:
     assert again.statuses["u"].phase == "Waiting"
 
 
-def test_what_was_read_of_a_job_is_forgotten_with_it() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    reader.read({"jobs": [job(), job(uid="other")]}, drives, 0.0)
-    assert reader.specs.keys() == {"u", "other"}
-    reader.read({"jobs": [job(uid="other")]}, drives, 0.0)
-    assert reader.specs.keys() == reader.statuses.keys() == {"other"}
-
-
-def test_policies_that_plan_ahead_take_gangs_and_refuse_fixed_parameter_servers() -> None:
-    class Planner:
-        name, plans_in_model = "planner", True
-
-    assert read(job()).job.min_workers == 2
-    served = read(jobset(SERVERS="s"), JOBSET)
-    for policy in (Planner(), Recourse()):  # the other one is what `--horizon` takes
-        check_plannable(read(job()), policy)  # type: ignore[arg-type]
-        with pytest.raises(InstanceError, match="plans them by bandwidth, got 1") as refused:
-            check_plannable(served, policy)  # type: ignore[arg-type]
-        assert str(refused.value).startswith(f"metadata.annotations.{names.SERVERS}: expected none")
-    check_plannable(served, FIFO())
-
-
 def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
     """And the other jobs are served: one that cannot be planned stops nobody."""
     served, gang = jobset(SERVERS="s"), job()
@@ -399,17 +330,6 @@ def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
     (said,) = status.status["conditions"]
     assert (said["type"], said["status"], said["reason"]) == ("Valid", "False", "Invalid")
     assert said["message"].startswith(f"metadata.annotations.{names.SERVERS}: expected none")
-
-
-def test_the_status_of_another_kind_is_an_annotation() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES, controller="a/b"), driver()
-    reader.read({"jobs": [job()]}, drives, 0.0)
-    status = reader.statuses["u"]
-    status.status["phase"] = "Running"
-    body = status.body()
-    assert body["metadata"]["uid"] == "u"
-    told = json.loads(body["metadata"]["annotations"][names.STATUS])
-    assert told == {"phase": "Running", "controller": "a/b"}
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:

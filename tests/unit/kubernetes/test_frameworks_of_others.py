@@ -19,7 +19,6 @@ from oasis.kubernetes.objects.existing import (
     REPLICA_TYPE,
     REPLICATED_JOB,
     TFJOB,
-    ended,
     existing_objects,
     is_suspended,
 )
@@ -126,12 +125,6 @@ def test_what_is_told_is_written_when_the_gate_opens() -> None:
     assert "expected pods with hostname and subdomain, which job-0-x lacks" in str(failed["u"])
 
 
-def test_without_a_framework_nothing_is_told() -> None:
-    assert read(indexed()).network is None
-    wanted = WantedPod("a", TaskGroup.WORKER, "n0", "n0")
-    assert annotations_of(read(job()), [wanted], {"a": pod("a")})(wanted) == {}
-
-
 def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
     found = indexed(2, MINIMUM="1", MAXIMUM="4")
     assert (read(found).min_workers, read(found).job.chunks) == (1, 4)
@@ -187,16 +180,6 @@ def test_a_tfjob_is_suspended_in_its_run_policy() -> None:
     assert has_pods_but_no_plan(found, {"a": replica("worker", 0, node="n0", phase="Running")})
     del found["spec"]["runPolicy"]
     assert not is_suspended(found)
-
-
-def test_a_tfjob_ends_as_its_conditions_say() -> None:
-    over = {"type": "Succeeded", "status": "True", "reason": "TFJobSucceeded", "message": "done"}
-    assert ended({"status": {"conditions": [over]}}, TFJOB) == (True, None)
-    failed = {"type": "Failed", "status": "True", "reason": "TFJobFailed", "message": "worker 1"}
-    assert ended({"status": {"conditions": [failed]}}, TFJOB) == (
-        False,
-        "its TFJob failed: TFJobFailed: worker 1",
-    )
 
 
 def test_a_policy_that_plans_parameter_servers_itself_names_those_of_the_tfjob() -> None:

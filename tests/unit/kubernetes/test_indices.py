@@ -160,41 +160,6 @@ def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
     }
 
 
-def test_of_the_pods_on_a_node_the_highest_index_leaves_and_comes_back() -> None:
-    played = Played(spec_of("torch"))
-    played.settle(plan(a=2, b=2, p=1))
-    before = played.uids()
-    played.settle(plan(a=1, b=1, p=1))
-    assert played.indices() == {0: "a", 2: "b"}
-    played.settle(plan(a=1, b=1, c=1, p=1))
-    assert played.indices() == {0: "a", 1: "c", 2: "b"}
-    now = played.uids()
-    assert {key for key in before if before[key] == now.get(key)} == {
-        ("worker", 0),
-        ("worker", 2),
-        ("ps", 0),
-    }
-    assert played.read("worker", 1)["PET_NNODES"] == f"1:{played.spec.job.chunks}"
-
-
-@pytest.mark.parametrize(
-    "later",
-    [plan(b=2, p=1), plan(a=2, b=2, q=1), plan(a=2, b=2, p=1, q=1), plan(a=2, b=2)],
-    ids=["worker 0 leaves", "its server moves", "one server more", "no server"],
-)
-def test_without_worker_0_or_with_other_parameter_servers_all_begin_anew(
-    later: Allocation,
-) -> None:
-    played = Played(spec_of())
-    played.settle(plan(a=2, b=2, p=1))
-    old = set(played.pods)
-    opened = len(played.opened_beside)
-    played.settle(later)
-    assert not old & set(played.pods)
-    assert sorted(played.indices()) == list(range(later.worker_count))
-    assert all(not old & beside for _, beside in played.opened_beside[opened:]), "one at a time"
-
-
 @pytest.mark.parametrize("how", ["deleted", "failed"])
 def test_a_worker_0_that_is_gone_takes_the_others_with_it(how: str) -> None:
     played = Played(spec_of("torch"))
@@ -223,35 +188,6 @@ def test_another_worker_that_fails_is_made_again_under_its_index() -> None:
     now = played.uids()
     assert now.keys() == before.keys()
     assert {key for key in now if now[key] != before[key]} == {("worker", 1)}
-
-
-def test_a_plan_that_changes_before_the_gang_begins_leaves_no_gap() -> None:
-    played = Played(spec_of())
-    played.turn(plan(a=2, b=1, p=1))  # made, not opened
-    played.settle(plan(b=2, c=1, p=1))
-    assert sorted(played.indices()) == [0, 1, 2]
-    played = Played(spec_of())
-    played.turn(plan(a=2, b=1, p=1))
-    before = played.uids()
-    played.settle(plan(a=2, c=1, p=1))
-    assert played.indices() == {0: "a", 1: "a", 2: "c"}
-    assert {k: v for k, v in played.uids().items() if v == before[k]}.keys() == {
-        ("worker", 0),
-        ("worker", 1),
-        ("ps", 0),
-    }
-
-
-def test_jobs_that_restart_are_numbered_anew() -> None:
-    played = Played(spec_of("jax", resizePolicy="restart"))
-    played.settle(plan(a=2, b=2, p=1))
-    before = set(played.uids().values())
-    played.settle(plan(a=1, b=1, p=1))
-    assert played.indices() == {0: "a", 1: "b"}
-    assert not before & set(played.uids().values())
-    found = played.read("worker", 1)
-    assert (found["JAX_NUM_PROCESSES"], found["JAX_PROCESS_ID"]) == ("2", "1")
-    assert found["JAX_COORDINATOR_ADDRESS"] == "bert-worker-0.bert:2222"
 
 
 def random_plan(draw: random.Random) -> Allocation:

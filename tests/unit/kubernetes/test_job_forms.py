@@ -54,22 +54,6 @@ def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
     assert found.worker == plain.worker, "the templates of the job are left as they were"
 
 
-def test_a_form_is_what_the_job_would_be_that_says_so_itself() -> None:
-    """The other way to write it: each form as a job of its own."""
-    changed = {**OWN["work"], "minibatchSeconds": 1}
-    template = pods(cpu="1", gpu="1", bandwidth="1G")
-    on_fast = {"key": "gpu", "operator": "In", "values": ["a100", "h100"]}
-    template["spec"]["affinity"] = {
-        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [on_fast]}]}}
-    }
-    workers = {"minimum": 1, "maximum": 4, "template": template}
-    alone = read(work=changed, workers=workers)
-    form = {"requires": {"gpu": ["a100", "h100"]}, "work": {"minibatchSeconds": 1}}
-    (found,) = read(forms=[form]).in_forms
-    for name in ("job", "worker", "ps", "worker_requests", "ps_requests", "rules"):
-        assert getattr(found, name) == getattr(alone, name), name
-
-
 def test_what_a_form_requires_holds_beside_what_its_template_asks_for() -> None:
     template = pods(cpu="1", gpu="1")
     zone = {"key": "zone", "operator": "Exists"}

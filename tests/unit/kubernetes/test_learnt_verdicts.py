@@ -42,20 +42,6 @@ def test_jobs_that_are_refused_idle_no_gpu(name: str) -> None:
     assert made.status(good)["completionSlot"] == 3
 
 
-def test_quota_that_is_given_back_is_asked_for_at_once() -> None:
-    made = played("fifo")
-    made.refuses = lambda action: (  # type: ignore[method-assign]
-        "create: 403 exceeded quota" if isinstance(action, Create) and len(made.pods) >= 4 else None
-    )
-    first = made.submit(rigid("first", 4, 20))
-    made.run(2)
-    second = made.submit(rigid("second", 4, 2))
-    made.run(18)
-    assert made.said(second, "Placed")[1] == "PodsRefused"
-    made.run(4)
-    assert (made.phase(first), made.phase(second)) == ("Completed", "Completed")
-
-
 @SOME
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_node_to_which_the_scheduler_lets_no_pod_is_left_out(name: str, workers: int) -> None:

@@ -7,7 +7,7 @@ import logging
 import subprocess
 import sys
 
-from oasis.kubernetes.control.settings import JsonFormatter, handler
+from oasis.kubernetes.control.settings import JsonFormatter
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.oasis_job import SlotClock
 
@@ -34,10 +34,6 @@ def test_an_error_is_part_of_its_line() -> None:
         line = JsonFormatter().format(record(exc_info=sys.exc_info()))
     assert "\n" not in line
     assert "what went wrong" in json.loads(line)["error"]
-
-
-def test_lines_for_people_are_the_default() -> None:
-    assert handler("text").format(record()).endswith("WARNING 3 jobs")
 
 
 def test_a_verbose_controller_says_each_line_once() -> None:

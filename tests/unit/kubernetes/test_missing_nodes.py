@@ -14,7 +14,6 @@ import pytest
 from baselines import FIFO
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -124,17 +123,6 @@ def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
     clock[0] += 1.0
     controller.turn("pods")
     assert looked == [100.0, 102.0, 107.0]
-
-
-def test_a_node_that_does_not_say_what_it_has_is_waited_for() -> None:
-    bare = {**node("a", "worker"), "status": {}}
-    with pytest.raises(NodesError, match=r"node a: status\.allocatable: missing"):
-        reconciler_of(FIFO(), cluster(nodes=[bare, node("b", "ps")]))
-
-
-def test_to_begin_without_machines_is_an_error() -> None:
-    with pytest.raises(NodesError, match=f"label {NODE_ROLE}=worker, found none"):
-        reconciler_of(FIFO(), cluster(nodes=[]))
 
 
 def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint(

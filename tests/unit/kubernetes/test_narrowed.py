@@ -5,8 +5,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import pytest
-
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED
@@ -14,12 +12,6 @@ from oasis.kubernetes.objects.node_affinity import REQUIRED
 
 def by_name(node: str) -> dict[str, Any]:
     return {"key": "metadata.name", "operator": "In", "values": [node]}
-
-
-@pytest.mark.parametrize("affinity", [None, {}, {"nodeAffinity": None}, {"nodeAffinity": {}}])
-def test_a_pod_without_wishes_is_sent_to_its_node_by_name(affinity: Any) -> None:
-    required = on_node(affinity, "n1")["nodeAffinity"][REQUIRED]
-    assert required == {"nodeSelectorTerms": [{"matchFields": [by_name("n1")]}]}
 
 
 def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:

@@ -62,14 +62,3 @@ def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_eve
         assert cpus(found) == left
         assert (found is machines) == (left == [62.0, 64.0])
         assert cpus(found.resized(seen(), SETTINGS, set())) == [64.0, 64.0]
-
-
-def test_other_amounts_of_a_node_are_other_amounts_of_its_machine() -> None:
-    before = seen(pods=[foreign("x", "2", "a")])
-    machines = Machines.of(before, SETTINGS, CLOCK)
-    other = {**before, "nodes": deepcopy(before["nodes"][:1]) + before["nodes"][1:]}
-    other["nodes"][0]["status"]["allocatable"]["cpu"] = "63"
-    assert not machines.have_grown(other, SHARE)
-    assert cpus(machines.resized(other, SETTINGS, set())) == [61.0, 64.0]
-    gone = {**before, "nodes": other["nodes"][:1]}
-    assert cpus(machines.resized(gone, SETTINGS, set())) == [61.0, 64.0], "as it was, while away"

@@ -11,7 +11,7 @@ from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import writer
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.patience import Patience, with_at_most
+from oasis.kubernetes.control.patience import with_at_most
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import TASK
 from oasis.kubernetes.objects.conditions import time_text
@@ -139,15 +139,6 @@ def test_a_job_that_waits_is_remembered_and_an_edit_has_it_tried_at_once() -> No
     played.edit(bad, gracePeriodSeconds=1)
     played.run(5)
     assert played.phase(bad) == "Completed"
-
-
-def test_a_job_whose_nodes_others_hold_is_not_blamed() -> None:
-    patience = Patience(timeout=10.0)
-    patience.note("j", is_whole=False, at=0.0)
-    patience.excuse("j", at=8.0)
-    assert [patience.is_over("j", at) for at in (10.0, 18.0)] == [False, True]
-    patience.note("j", is_whole=None, at=18.0)
-    assert not patience.is_over("j", 99.0)
 
 
 @pytest.mark.parametrize("most", [1, 3, 8, 20])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,19 +9,13 @@ import pytest
 from prometheus_client import generate_latest
 
 import oasis
-from baselines import FIFO
-from oasis.driver.books import BooksView
-from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.driver.policy_state import policy_state, site_text
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.model.errors import PolicyError
-from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import policy_job
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.fakes import site_for, specs_of
@@ -40,74 +33,10 @@ def entries() -> dict[int, Entry[JobSpec]]:
     return found
 
 
-def view(told: bool = False, down: set[int] | None = None, **allocations: Allocation) -> BooksView:
-    found = entries()
-    for name, allocation in allocations.items():
-        found[int(name[1:])].allocation = allocation
-    books: Driver[JobSpec] = Driver(FIFO(), SITE)
-    books.slot, books.entries, books.away = 3, found, down or set()
-    return BooksView(books, "mine", told)
-
-
 # -- entries and views ---------------------------------------------------------------------------
 
 
-def test_an_entry_has_its_work_left_and_plain_data() -> None:
-    entry = entries()[0]
-    assert entry.remaining == entry.work
-    entry.done = entry.work + 1
-    assert entry.remaining == 0.0
-    state = json.loads(json.dumps(entry.state()))
-    assert (state["uid"], state["allocation"]) == (entry.spec.uid, [[], []])
-
-
-def test_a_view_tells_who_waits_and_who_runs() -> None:
-    held = Allocation(((0, 1),))
-    seen = view(j0=held)
-    assert [job.index for job in seen.running()] == [0]
-    assert [job.index for job in seen.waiting()] == [1]
-    assert [job.index for job in seen.jobs()] == [0, 1]
-    first, second = seen.jobs()
-    assert (seen.allocation(first), seen.allocation(second)) == (held, NOTHING)
-    assert seen.waiting_since(second) == float(INSTANCE.jobs_by_arrival()[1].arrival)
-
-
-def test_free_is_capacity_without_what_is_held_and_nothing_on_lost_machines() -> None:
-    job = next(view().jobs())
-    whole, held = view().free()[0], view(j0=Allocation(((0, 1),))).free()[0]
-    taken = dict(job.worker)
-    assert [a - b for a, b in zip(whole, held, strict=True)] == [
-        taken.get(k, 0) for k in range(len(whole))
-    ]
-    assert set(view(down={0}).capacity()[0]) == {0}
-
-
-def test_work_left_is_told_to_those_alone_that_declare_it() -> None:
-    job = next(view().jobs())
-    assert view(told=True).remaining(job) == pytest.approx(entries()[0].remaining)
-    with pytest.raises(PolicyError, match="mine"):
-        view().remaining(job)
-
-
-def test_jobs_of_the_model_for_policies() -> None:
-    job = INSTANCE.jobs[0]
-    made = policy_job(job, SITE)
-    assert (made.id, made.max_workers) == (job.id, job.chunks)
-
-
 # -- what is remembered --------------------------------------------------------------------------
-
-
-def test_machines_are_told_apart_by_name_amounts_and_roles() -> None:
-    text = site_text(SITE)
-    assert len(text) == len(SITE.machines)
-    assert text == json.loads(json.dumps(text))
-
-
-def test_the_state_of_a_policy_is_plain_data() -> None:
-    policy = FIFO()
-    policy.reset(SITE)
-    assert isinstance(policy_state(policy, ()), str)
 
 
 # -- numbers and pages ---------------------------------------------------------------------------
@@ -134,22 +63,6 @@ class Pods:
 
     def items(self) -> list[dict[str, Any]]:
         return self.pods
-
-
-def test_what_cannot_be_written_is_told_with_its_job() -> None:
-    connection, metrics = FakeConnection(), Metrics()
-    pod = connection.request(
-        "POST",
-        PODS.path("ns"),
-        body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
-    )
-    gone = {"metadata": {"name": "q", "namespace": "ns", "uid": "v"}}
-    writer = ClusterWriter(Objects(connection), Pods(pod, gone), 2, metrics)  # type: ignore[arg-type]
-    failures = writer.do([Delete("job-1", pod, "Shrunk"), Delete("job-2", gone, "Shrunk")])
-    writer.close()
-    assert "u" in writer.ending
-    assert [job for job, _ in failures] in ([], ["job-2"])  # deleting what is gone may be no error
-    assert 'oasis_pod_actions_total{action="delete"}' in generate_latest(metrics.registry).decode()
 
 
 def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:

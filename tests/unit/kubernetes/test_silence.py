@@ -241,17 +241,6 @@ def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
     assert steady() - before == 3600.0
 
 
-def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    lease = lease_of(FakeConnection(), "one")
-    lease._ask()
-    for now, left in ((101.0, 5.0), (104.0, 5.0), (109.0, 1.0)):
-        clock.now = now
-        monkeypatch.setattr(lease, "_try", lambda: None)
-        lease._ask()
-        assert lease._until - now == pytest.approx(left)
-
-
 def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, api = Clock(monkeypatch), FakeConnection()
     first, twin = lease_of(api, "same"), lease_of(api, "same")

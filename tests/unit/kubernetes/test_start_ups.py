@@ -65,19 +65,6 @@ def test_what_the_clock_allows_for_costs_nothing_in_the_simulator(
     assert costs.save == 0.0
 
 
-def test_a_slower_start_is_a_later_completion_in_the_simulator() -> None:
-    instance = oasis.generate("testbed", jobs=6, seed=1)
-
-    def simulated(seconds: float) -> dict[str, int | None]:
-        decisions = oasis.simulate(instance, FIFO(), costs=delayed(CLOCK, seconds)).decisions
-        return {d.job_id: d.completion for d in decisions}
-
-    quick, slow = simulated(10.0), simulated(50.0)
-    assert quick != slow
-    assert late_jobs(quick, quick, instance.horizon) == {}
-    assert late_jobs(quick, slow, instance.horizon) == {}
-
-
 def test_a_job_is_late_from_the_second_slot_on() -> None:
     simulated = {"a": 2, "b": 2, "c": 2, "d": None, "e": 8}
     there = {"a": 3, "b": 4, "c": None, "d": None, "e": None}

@@ -96,13 +96,6 @@ def test_any_policy_may_have_words_of_its_own() -> None:
         assert state(reconciler, "a") is None
 
 
-def test_a_policy_without_the_method_says_nothing() -> None:
-    seen = cluster(jobs=[stored(job(2, uid="a"))])
-    reconciler = reconciler_of(FIFO(), seen)
-    boundary(reconciler, 0, seen)
-    assert state(reconciler, "a") is None
-
-
 @pytest.mark.parametrize("end", ["given_up", "completed"])
 def test_it_goes_when_the_job_ends(end: str) -> None:
     made = StatusWriter({"metadata": {"name": "j", "namespace": "d"}}, CLOCK)

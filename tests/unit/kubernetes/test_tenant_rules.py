@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from oasis.kubernetes.objects.utility_class import (
     with_defaults,
 )
 from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
+from tests.unit.kubernetes.played import SLOT, Played, job
 from tests.unit.kubernetes.test_existing_jobs import job as existing_job
 from tests.unit.kubernetes.test_existing_jobs import read
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -33,29 +32,11 @@ def claiming(name: str, value: float, slots: float = 12.0, **spec: Any) -> dict[
     return made
 
 
-class Shared(Played):
+def under(name: str, *classes: dict[str, Any]) -> Played:
     """A cluster with utility classes."""
-
-    def __init__(self, make: Callable[[], Any], *classes: dict[str, Any], **settings: Any) -> None:
-        self.classes = list(classes)
-        super().__init__(make, **settings)
-
-    def seen(self) -> dict[str, list[Any]]:
-        return {**super().seen(), names.CLASS_PLURAL: self.classes}
-
-    def placed(self, uid: str) -> tuple[str, str]:
-        """Reason and message."""
-        found = self.said(uid, "Placed")
-        return ("", "") if found is None else found[1:]
-
-
-def test_without_a_class_a_job_may_claim_what_it_likes() -> None:
-    for classes in ([], [utility_class()]):
-        made = Shared(policy("recourse"), *classes)
-        uid = made.submit(claiming("greedy", 1e30, slots=80.0))
-        made.run(3)
-        assert (made.phase(uid) == "Running") is (not classes)
-        assert (made.reconciler.tenants.state() == {}) is (not classes)
+    made = Played(policy(name))
+    made.classes = list(classes)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -82,7 +63,7 @@ def test_without_a_class_a_job_may_claim_what_it_likes() -> None:
 def test_a_job_that_does_not_keep_to_its_class_waits(
     spec: dict[str, Any], message: str | None
 ) -> None:
-    made = Shared(policy("recourse"), utility_class(**spec))
+    made = under("recourse", utility_class(**spec))
     uid = made.submit(claiming("j", 20, slots=80.0))
     made.run(2)
     if message is None:
@@ -97,7 +78,7 @@ def test_a_job_that_does_not_keep_to_its_class_waits(
 
 def test_a_job_names_its_class() -> None:
     large = utility_class("large", maximum=1000, default=False, namespaces=["ns"])
-    made = Shared(policy("recourse"), utility_class("small", maximum=10), large)
+    made = under("recourse", utility_class("small", maximum=10), large)
     one = made.submit(claiming("one", 500, slots=80.0, utilityClassName="large"))
     two = made.submit(claiming("two", 500, utilityClassName="huge"))
     three = made.submit(claiming("three", 500, utilityClassName="small"))
@@ -115,7 +96,7 @@ def test_a_job_names_its_class() -> None:
 
 
 def test_an_edit_is_judged_like_a_new_job() -> None:
-    made = Shared(policy("recourse"), utility_class())
+    made = under("recourse", utility_class())
     uid = made.submit(claiming("j", 20, slots=80.0))
     made.run(3)
     done = made.status(uid)["progress"]["workerSeconds"]
@@ -134,7 +115,7 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
     """The property behind the classes: the others run as if the greedy one had not been there."""
     ends = []
     for greedy in (False, True):
-        made = Shared(policy(name), utility_class())
+        made = under(name, utility_class())
         uids = [made.submit(claiming(f"j{k}", 20 + k, slots=10.0 * (k + 1))) for k in range(3)]
         if greedy:
             made.submit(claiming("greedy", 1e30, slots=40.0))
@@ -144,23 +125,8 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
     assert None not in ends[0]
 
 
-def test_an_error_with_one_job_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Shared(policy("fifo"), utility_class())
-    whole = made.reconciler.tenants.declare
-
-    def declare(spec: Any, *rest: Any) -> None:
-        if spec.name == "odd":
-            raise ZeroDivisionError
-        whole(spec, *rest)
-
-    monkeypatch.setattr(made.reconciler.tenants, "declare", declare)
-    odd, other = (made.submit(claiming(name, 20, slots=80.0)) for name in ("odd", "other"))
-    made.run(2)
-    assert (made.phase(odd), made.phase(other)) == ("Failed", "Running")
-
-
 def test_a_job_that_comes_back_without_its_form_stops_no_other() -> None:
-    made = Shared(policy("fifo"), utility_class())
+    made = under("fifo", utility_class())
     forms = [{"requires": {"gpu": ["none"]}}, {"workers": {"maximum": 4}}]
     uid = made.submit(claiming("j", 20, slots=80.0, forms=forms))
     made.run(2)
@@ -179,7 +145,7 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
     """8 s declared, and the chief never ends: an honest job gets its room after a while."""
     ends = {}
     for classes in ([], [utility_class()]):
-        made = Shared(policy(name), *classes)
+        made = under(name, *classes)
         liar = claiming("liar", 100, completion="chief")
         liar["spec"] |= {"work": {"workerSeconds": 8.0}}
         uid = made.submit(liar)
@@ -200,7 +166,7 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
 @pytest.mark.parametrize("honest", [True, False])
 def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
     """Who raises the work each time before it is used up is overrun in the end."""
-    made = Shared(policy("recourse"), utility_class())
+    made = under("recourse", utility_class())
     uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
     made.jobs[uid]["spec"]["workers"]["maximum"] = 1
     made.run(4)
@@ -219,7 +185,7 @@ def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
 
 
 def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
-    made = Shared(policy("recourse"), utility_class())
+    made = under("recourse", utility_class())
     liar = claiming("liar", 100, completion="chief", work={"workerSeconds": 8.0})
     uid = made.submit(liar)
     made.run(8)
@@ -229,32 +195,9 @@ def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
         assert made.said(uid, "Overrun") is not None
 
 
-def test_what_was_held_is_known_with_slots_of_another_length() -> None:
-    made = Shared(policy("fifo"), utility_class())
-    uid = made.submit(claiming("first", 20))
-    made.run(2)
-    held = made.reconciler.tenants.state()
-    assert held[uid][1] > 0.0  # worker-seconds
-    made.settings = type(made.settings)(slot_seconds=SLOT / 2, first_slot_at=EPOCH)
-    made.restart()
-    assert made.reconciler.tenants.state() == held
-
-
-def test_a_report_of_little_progress_hides_no_overrun() -> None:
-    made = Shared(policy("recourse"), utility_class())
-    liar = claiming("liar", 100, completion="chief")
-    liar["spec"] |= {"work": {"workerSeconds": 8.0}}
-    uid = made.submit(liar)
-    for _ in range(8):
-        made.step()
-        for pod in made.pods.values():
-            pod["metadata"]["annotations"][names.PROGRESS] = "0.001"
-    assert made.said(uid, "Overrun") is not None
-
-
 def test_honest_work_is_no_overrun() -> None:
     for name in ("recourse", "oasis", "fifo"):
-        made = Shared(policy(name), utility_class(overrunFactor=1))
+        made = under(name, utility_class(overrunFactor=1))
         uids = [made.submit(claiming(f"j{k}", 20 + k, slots=13.5 + k)) for k in range(4)]
         made.run(20)
         assert [made.said(uid, "Overrun") for uid in uids] == [None] * 4
@@ -365,3 +308,15 @@ def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> No
     said = made.said(wrong, "Valid")
     assert said is not None
     assert said[2].startswith("spec.network.isolated: expected true or false")
+
+
+def test_a_report_of_little_progress_hides_no_overrun() -> None:
+    made = under("recourse", utility_class())
+    liar = claiming("liar", 100, completion="chief")
+    liar["spec"] |= {"work": {"workerSeconds": 8.0}}
+    uid = made.submit(liar)
+    for _ in range(8):
+        made.step()
+        for pod in made.pods.values():
+            pod["metadata"]["annotations"][names.PROGRESS] = "0.001"
+    assert made.said(uid, "Overrun") is not None
