@@ -46,6 +46,11 @@ def report_rights(namespace: str, account: str = "default") -> list[dict[str, An
     return list(yaml.safe_load_all(text))
 
 
+def room(gpus: int) -> dict[str, str]:
+    """What a node of this many GPUs has."""
+    return {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
+
+
 class Cluster:
     """`namespace` and all nodes of `plane` belong to one test."""
 
@@ -66,9 +71,8 @@ class Cluster:
 
     def add_nodes(self, *names: str, gpus: int = 4, losable: bool = False) -> None:
         """Ready nodes with `gpus` GPUs each."""
-        room = {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
         for name in names:
-            self.plane.nodes.add(name, room, losable=losable)
+            self.plane.nodes.add(name, room(gpus), losable=losable)
         self.plane.nodes.wait_ready(*names)
 
     def create(self, *pods: dict[str, Any]) -> None:

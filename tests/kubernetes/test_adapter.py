@@ -25,7 +25,7 @@ from tests.kubernetes.adapter import (
     wait_phases,
     watched_gangs,
 )
-from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import rights
@@ -107,8 +107,7 @@ def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_
         assert "; tried again at " in said["message"]
         before = {name for pods in scene.our_pods().values() for name in pods}
         delete_job(scene, "deleted")
-        room = {"nvidia.com/gpu": "4", "cpu": "96", "memory": "1Ti"}
-        cluster.plane.nodes.add("n2", room, {"oasis-scheduler.io/role": "both"})
+        cluster.plane.nodes.add("n2", room(4), {names.NODE_ROLE: "both"})
         assert set(wait_ended(scene, 3).values()) == {"Completed"}
         made = {
             request.name

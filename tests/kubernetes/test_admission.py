@@ -10,11 +10,11 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.names import HOSTNAME
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import rigid
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.adapter import rigid, scene_with
+from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.stepped import CLOCK, Stepped
@@ -115,11 +115,10 @@ NO_NODE = {"h100-without-toleration", "b200"}
 
 def three_kinds(cluster: Cluster) -> Scene:
     """Nodes of three kinds, of which one has a taint."""
-    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
+    scene = scene_with(cluster, dict.fromkeys(KINDS, "worker"), clock=CLOCK)
+    nodes = cluster.plane.nodes
     for name, labels in KINDS.items():
-        room = {GPU: "4", "cpu": "96", "memory": "1Ti"}
-        nodes.add(name, room, {NODE_ROLE: "worker", **labels})
-    nodes.wait_ready(*KINDS)
+        nodes.label(name, labels)
     nodes.taint("n2", "team=x:NoSchedule")
     return scene
 
@@ -182,10 +181,7 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(cluster: Cluste
 def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
     """Anti-affinity to a pod on n0 sends a gang elsewhere; a job that is refused holds no room."""
     clock = SlotClock(slot_seconds=2.0)
-    scene, nodes = Scene(cluster.plane, cluster.namespace, clock), cluster.plane.nodes
-    for name in ("n0", "n1"):
-        nodes.add(name, {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
-    nodes.wait_ready("n0", "n1")
+    scene = scene_with(cluster, {"n0": "worker", "n1": "worker"}, clock=clock)
     container = {"name": "c", "image": "c"}
     meta = {"name": "db", "labels": {"app": "db"}}
     cluster.create({"metadata": meta, "spec": {"nodeName": "n0", "containers": [container]}})

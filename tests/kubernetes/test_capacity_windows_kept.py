@@ -17,8 +17,8 @@ from oasis.kubernetes.api.resources import PODS, WINDOWS
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import time_text
-from tests.kubernetes.adapter import CLOCK, call, elastic, running_workers
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.adapter import CLOCK, call, elastic, running_workers, scene_with
+from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 from tests.unit.kubernetes.test_wrong_objects import ROWS
@@ -26,11 +26,7 @@ from tests.unit.kubernetes.test_wrong_objects import ROWS
 
 @pytest.fixture
 def scene(cluster: Cluster) -> Iterator[Scene]:
-    found = Scene(cluster.plane, cluster.namespace, CLOCK)
-    for name, role, gpus in (("n0", "worker", 4), ("n1", "worker", 4), ("p0", "ps", 0)):
-        room = {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
-        cluster.plane.nodes.add(name, room, {names.NODE_ROLE: role})
-    cluster.plane.nodes.wait_ready("n0", "n1", "p0")
+    found = scene_with(cluster, {"n0": "worker", "n1": "worker", "p0": "ps"})
     yield found
     for item in found.admin.list_all(WINDOWS)[0]:
         found.admin.delete(WINDOWS, item)

@@ -93,7 +93,7 @@ def scene(cluster: Cluster) -> Iterator[Scene]:
 
 
 def test_gangs_are_numbered_told_of_each_other_and_resized(cluster: Cluster, scene: Scene) -> None:
-    """What each pod is told after any change is in `tests/unit/kubernetes/test_indices.py`."""
+    """What each pod is told after any change is in `tests/unit/kubernetes/test_frameworks.py`."""
     start = cluster.plane.audit_position()
     seen: list[dict[str, Told]] = []
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from baselines import FIFO
 from experiments.evaluation.policies import POLICIES
 from oasis.driver import driver
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader
-from tests.unit.kubernetes.played import SLOT, Played, job
+from oasis.scheduling import Plan, Site, View
+from tests.unit.kubernetes.played import SLOT, Played, job, node
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 MESSAGE = "arrive once more"
@@ -56,27 +58,6 @@ UID = "oasis-scheduler.io/job-uid"
 
 
 # -- owners who act at a bad moment ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_job_that_is_deleted_in_the_slot_in_which_its_work_is_done(
-    restarted: bool, name: str
-) -> None:
-    played = Played(policy(name))
-    kept = played.submit(rigid("kept", 2, 5))
-    gone = played.submit(rigid("gone", 2, 2))
-    played.run(2)
-    assert played.workers(gone) == 2
-    played.delete(gone)
-    played.run(1)
-    if restarted:
-        played.restart()
-    played.run(4)
-    assert played.phase(kept) == "Completed"
-    assert played.status(kept)["completionSlot"] == 4
-    assert played.measured("oasis_utility_total") == 20
-    assert not played.pods
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -344,21 +325,6 @@ def test_an_error_when_a_job_is_told_of_leaves_the_others_alone(
     assert [played.phase(uid) for uid in (uids[0], uids[2])] == ["Completed"] * 2
 
 
-def test_work_that_a_job_cannot_have_is_named_like_other_mistakes() -> None:
-    played = Played(policy("fifo"))
-    other = played.submit(rigid("other", 2, 3))
-    uid = played.submit(rigid("j", 2, 3))
-    played.run(1)
-    played.edit(uid, work={"workerSeconds": 1e307})
-    played.run(3)
-    assert played.phase(uid) == "Invalid"
-    assert "spec.work.workerSeconds: expected a number <= 1e+30" in str(played.said(uid, "Valid"))
-    assert played.phase(other) == "Completed"
-    played.edit(uid, work={"workerSeconds": 60})
-    played.run(2)
-    assert played.phase(uid) == "Completed"
-
-
 def test_a_checkpoint_that_cannot_be_read_back_is_replaced_by_what_the_objects_say(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -382,3 +348,71 @@ def test_several_of_the_jobs_of_one_slot_may_be_bad(name: str) -> None:
     assert [played.phase(uid) for uid in uids] == [
         "Failed" if k in (1, 4) else "Completed" for k in range(6)
     ]
+
+
+DOWN = {"is": False}
+
+
+class Streaming(FIFO):
+    """It holds what cannot be written down."""
+
+    name = "streaming"
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self.stream = iter(range(10**9))
+
+    def decide(self, view: View) -> Plan:
+        next(self.stream)
+        return super().decide(view)
+
+
+class Fragile(FIFO):
+    """It fails as long as it is told to."""
+
+    def decide(self, view: View) -> Plan:
+        if DOWN["is"]:
+            raise RuntimeError("out of order")
+        return super().decide(view)
+
+
+def entry_of(played: Played, uid: str) -> Any:
+    return played.reconciler.driver.by_uid[uid]
+
+
+def test_a_policy_that_cannot_be_written_down_runs_on_a_cluster() -> None:
+    played = Played(Streaming)
+    uid = played.submit(job("a", slots=80.0))
+    played.run(3)
+    assert played.workers(uid) > 0
+    before = entry_of(played, uid)
+    played.restart()
+    assert not played.reconciler.driver.entries  # all live jobs arrive once more
+    played.step()
+    after = entry_of(played, uid)
+    assert (after.arrived, after.admitted) == (before.arrived, True)
+    assert after.done >= before.done > 0
+    assert played.workers(uid) > 0
+    played.run(20)
+    assert played.phase(uid) == "Completed"
+
+
+def test_a_takeover_while_a_policy_fails_on_new_machines_loses_no_job() -> None:
+    """Its live jobs are about to arrive once more; the checkpoint has them nevertheless."""
+    DOWN["is"] = False
+    played = Played(Fragile)
+    uid = played.submit(job("a", slots=80.0))
+    played.run(3)
+    arrived = entry_of(played, uid).arrived
+    DOWN["is"] = True
+    played.nodes.append(node("n2", "worker", 4))
+    played.step()
+    assert not played.reconciler.driver.entries
+    played.restart()
+    DOWN["is"] = False
+    played.run(2)
+    found = entry_of(played, uid)
+    assert (found.arrived, found.admitted) == (arrived, True)
+    assert found.done > 0
+    played.run(25)
+    assert played.phase(uid) == "Completed"

@@ -16,7 +16,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.kubernetes.instance_objects import job_object
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of
-from tests.unit.kubernetes.test_driver import live_oasis
+from tests.unit.kubernetes.test_live_controllers import live_oasis
 
 HORIZON = 40
 EDITED = 3  # slot in which the owners change their minds

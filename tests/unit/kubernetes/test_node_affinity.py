@@ -7,6 +7,7 @@ Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". The scheduler i
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import yaml
 
 import oasis
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 
 LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0", "huge": "9" * 30}
@@ -144,3 +147,31 @@ def template(draw: random.Random) -> dict[str, Any]:
     if draw.random() < 0.8:
         found["tolerations"] = [toleration(draw) for _ in range(draw.randint(1, 3))]
     return found
+
+
+def named(node: str) -> dict[str, Any]:
+    return {"key": "metadata.name", "operator": "In", "values": [node]}
+
+
+def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
+    zone = {"key": "zone", "operator": "In", "values": ["z"]}
+    terms = [{"matchExpressions": [zone]}, {}, {"matchFields": [named("n9")]}]
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [zone]}}]
+    affinity = {
+        "podAntiAffinity": {REQUIRED: [{"topologyKey": names.HOSTNAME}]},
+        "nodeAffinity": {
+            REQUIRED: {"nodeSelectorTerms": terms},
+            "preferredDuringSchedulingIgnoredDuringExecution": preferred,
+        },
+    }
+    before = deepcopy(affinity)
+    found = on_node(affinity, "n1")
+    assert affinity == before
+    assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
+        {"matchExpressions": [zone], "matchFields": [named("n1")]},
+        {},  # which holds nowhere, and may not be changed
+        {"matchFields": [named("n9"), named("n1")]},
+    ]
+    before["nodeAffinity"].pop(REQUIRED)
+    found["nodeAffinity"].pop(REQUIRED)
+    assert found == before
