@@ -21,7 +21,6 @@ def pod(
     name: str,
     gpus: int,
     *,
-    gated: bool = False,
     annotations: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -33,7 +32,6 @@ def pod(
         "kind": "Pod",
         "metadata": {"name": name, "labels": dict(labels or {}), "annotations": annotations or {}},
         "spec": {
-            "schedulingGates": [{"name": GATE}] if gated else [],
             "containers": [{"name": "train", "image": "train", "resources": resources}],
         },
     }

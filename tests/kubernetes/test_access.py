@@ -35,7 +35,7 @@ def rights(namespace: str) -> list[dict]:
 def test_account_may_do_what_its_manifests_say_and_the_audit_log_shows_it(cluster):
     plane, namespace = cluster.plane, cluster.namespace
     account = plane.service_account("reader", namespace, rights(namespace))
-    cluster.create(pod("one", 1, gated=True))
+    cluster.create(pod("one", 1))
     start = plane.audit_position()
     client = account.client()
     pods = client.resources.get(api_version="v1", kind="Pod")

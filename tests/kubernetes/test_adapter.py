@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 
 import pytest
@@ -12,7 +11,6 @@ from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
-from oasis.kubernetes.objects.node_affinity import REQUIRED
 from tests.kubernetes.adapter import (
     delete_job,
     edit_job,
@@ -52,27 +50,6 @@ def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cl
     used = verbs(cluster.plane.requests(scene.account, start))
     assert used <= granted(rights())
     assert not denied(cluster.plane.requests(scene.account, start))
-
-
-def test_what_pods_ask_of_their_node_themselves_is_kept(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    there = {"key": names.NODE_ROLE, "operator": "Exists"}
-    terms = [{"matchExpressions": [{**there, "operator": "DoesNotExist"}]}, {}]
-    terms += [{"matchExpressions": [there]}]
-    made = rigid(scene, "choosy", workers=6, slots=1)
-    made["spec"]["workers"]["template"]["spec"]["affinity"] = {
-        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}
-    }
-    with scene.controller(FIFO):
-        scene.submit(made)
-        until(lambda: running_workers(scene) == {"choosy": 6}, "all run", 40.0)
-        for pods in scene.our_pods().values():
-            for pod in pods.values():
-                asked = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-                assert [term.get("matchExpressions") for term in asked] == [
-                    term.get("matchExpressions") for term in terms
-                ]
-                assert pod["spec"]["nodeName"] == pod["metadata"]["annotations"][names.NODE]
 
 
 def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
@@ -117,52 +94,6 @@ def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_
         }
         assert before <= made
         assert not any(name.startswith("deleted-w") for name in made), "but in a dry run"
-
-
-def test_a_job_of_restarts_is_ended_whole_and_begun_anew(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(DRF):
-        scene.submit(elastic(scene, "job", 1, 2, seconds=1000.0, resizePolicy="restart"))
-        until(lambda: running_workers(scene) == {"job": 2}, "it runs", 40.0)
-        (before,) = scene.our_pods().values()
-        edit_job(scene, "job", {"workers": {"maximum": 3}})
-        until(lambda: running_workers(scene) == {"job": 3}, "it has grown", 40.0)
-        (after,) = scene.our_pods().values()
-        assert not before.keys() & after.keys()
-        until(
-            lambda: scene.statuses()["job"].get("resizes", {}).get("seconds"),
-            "the cost is told",
-            20.0,
-        )
-        told = scene.statuses()["job"]["resizes"]
-        assert (told["count"], told["restarts"]) == (1, 1)
-        assert told["lastSeconds"] == told["seconds"]
-
-
-def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster) -> None:
-    scene = scene_of(cluster, nodes=1, gpus=4)
-    foreign = {
-        "metadata": {"name": "foreign", "labels": {"oasis-scheduler.io/job-uid": "not-ours"}},
-        "spec": {
-            "nodeName": "n0",
-            "containers": [
-                {"name": "c", "image": "c", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
-            ],
-        },
-    }
-    with scene.controller(FIFO):
-        scene.submit(rigid(scene, "first", workers=4, slots=1))
-        assert wait_ended(scene, 1) == {"first": "Completed"}  # the policy knows of four GPUs
-        cluster.create(foreign)
-        cluster.wait_running("foreign")
-        scene.submit(rigid(scene, "job", workers=4, slots=1))
-        time.sleep(3 * scene.clock.slot_seconds)
-        assert scene.phases()["job"] != "Completed"
-        assert running_workers(scene) == {}
-        cluster.pods.delete(
-            name="foreign", namespace=cluster.namespace, body={"gracePeriodSeconds": 0}
-        )
-        assert wait_ended(scene, 2) == {"first": "Completed", "job": "Completed"}
 
 
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:

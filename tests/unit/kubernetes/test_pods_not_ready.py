@@ -69,6 +69,15 @@ def test_a_job_of_which_no_pod_can_be_made_holds_no_room(name: str) -> None:
     assert played.phase(bad) == "Completed"
 
 
+def test_worker_slots_that_were_planned_and_not_worked_are_counted() -> None:
+    played = Played(policy("fifo"))
+    played.submit(rigid("good", 2, 9))
+    bad = played.submit(rigid("bad", 3, 9))
+    played.opens = lambda pod: job_of(pod) != bad
+    played.run(3)
+    assert played.measured("oasis_lost_worker_slots_total") == 3 * 2
+
+
 @pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
 def test_a_job_whose_quota_is_gone_later_gives_its_room_back(name: str) -> None:
     played = Refusing(policy(name), "bad-1", quota=8)
