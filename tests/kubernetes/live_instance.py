@@ -68,15 +68,7 @@ def completed_within(
 
 
 def delayed(clock: SlotClock, start_up: float) -> ChangeCosts:
-    """The simulator's costs of changes where a worker takes `start_up` seconds to start.
-
-    What the clock allows for costs nothing; the rest is a part of the worker's first slot.
-
-    Examples
-    --------
-    >>> delayed(SlotClock(slot_seconds=10.0, startup_seconds=2.0), start_up=4.0).start  # of a slot
-    0.25
-    """
+    """The costs of changes where a worker takes `start_up` seconds to start, less what is allowed."""
     part = max(0.0, start_up - clock.startup_seconds) / clock.work_seconds
     return ChangeCosts(start=part, resume=part, resize=part, migrate=part)
 
@@ -84,20 +76,7 @@ def delayed(clock: SlotClock, start_up: float) -> ChangeCosts:
 def late_jobs(
     there: Mapping[str, int | None], simulated: Mapping[str, int | None], horizon: int
 ) -> dict[str, tuple[int | None, int]]:
-    """Jobs that completed more than a slot after they do in a simulation, with both slots.
-
-    Parameters
-    ----------
-    there, simulated : mapping of str to int or None
-        Completion slots on the cluster, and in the simulation; None: within the horizon it did not.
-    horizon : int
-        Slots; a job whose slot after the simulated one is not among them is not looked at.
-
-    Examples
-    --------
-    >>> late_jobs({"a": 4, "b": 5, "c": None}, {"a": 3, "b": 3, "c": 8}, horizon=9)
-    {'b': (5, 3)}
-    """
+    """Jobs that completed more than a slot after they do in a simulation, with both slots."""
     return {
         name: (there[name], slot)
         for name, slot in simulated.items()

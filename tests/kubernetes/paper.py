@@ -49,17 +49,8 @@ CLUSTER, SIMULATOR = "cluster", "simulator"
 
 @dataclass(frozen=True)
 class Live:
-    """Results of the clusters beside those of the simulator.
-
-    Parameters
-    ----------
-    cells : mapping of str to list of dict
-        Runs as those of a sweep, of the cluster and of the simulator.
-    lost : mapping of (int, str) to float
-        Worker-slots that were planned and not worked, by seed and policy.
-    differ : tuple of (int, str)
-        Seeds and policies whose completions are not those of the simulator.
-    """
+    """Cells of the cluster and of the simulator, worker-slots that were planned and not worked, and
+    the seeds and policies whose completions are not those of the simulator."""
 
     cells: Mapping[str, list[Row]]
     lost: Mapping[tuple[int, str], float]

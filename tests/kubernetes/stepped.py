@@ -25,23 +25,10 @@ PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but 
 
 
 class Stepped:
-    """Runs one policy on the jobs of one scene, slot by slot.
+    """Runs a policy on the jobs that `arrivals` gives for each slot, until `over` is true.
 
-    Parameters
-    ----------
-    scene : Scene
-        With its nodes; its clock becomes `CLOCK` from now on.
-    policy : callable
-        Makes the policy.
-    arrivals : callable
-        From a slot to the objects of the jobs that arrive in it.
-    over : callable
-        Whether there is nothing more to do, asked at the end of each slot.
-    in_slot : callable, optional
-        Called when the pods of a slot are there, before the next one.
-    settings : Any
-        Of the controller.
-    """
+    `in_slot` is called when the pods of a slot are there, before the next one. The clock of the
+    scene becomes `CLOCK`."""
 
     def __init__(
         self,

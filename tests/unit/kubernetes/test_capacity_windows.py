@@ -17,7 +17,6 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.manifests import schema_of
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -252,11 +251,3 @@ def test_windows_are_rounded_outwards_to_slots_and_repeat() -> None:
     repeated = slots(-9, -8, repeat="weekly")
     assert repeated[0] == (week - 10, week - 8)
     assert len(repeated) == 53
-
-
-def test_the_schema_refuses_what_the_reader_refuses() -> None:
-    spec = schema_of("CapacityWindow")["spec"]
-    assert spec["properties"]["begin"]["format"] == "date-time"
-    assert [rule["message"].partition(":")[0] for rule in spec["x-kubernetes-validations"]] == [
-        "end", "end", "nodes", "nodeSelector",
-    ]  # fmt: skip

@@ -12,12 +12,11 @@ import pytest
 import oasis
 from baselines import FIFO, SRTF, SpeCon, registry
 from oasis.driver.driver import Driver
-from oasis.driver.entry import OBSERVED_MOST, Entry
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.online.prices import PriceBounds
-from oasis.scheduling.job import NOTHING, Allocation, TrainingCurve
+from oasis.scheduling.job import TrainingCurve
 from oasis.scheduling.site import FINE, Machine, Site
 from oasis.simulator import Observation, replay
 from tests.decisions import Logged, workload_of
@@ -84,15 +83,6 @@ def test_the_same_jobs_get_the_same_decisions_in_the_same_order(name: str, seed:
     assert cluster.completed.keys() == jobs.keys()
 
 
-def test_a_job_remembers_its_latest_losses() -> None:
-    entry = Entry(job("j", 1, 1, 1, 1), None, 0, 1.0)  # type: ignore[arg-type]
-    for slot in range(OBSERVED_MOST + 5):
-        entry.observe(slot, 1.0 / (slot + 1))
-    assert len(entry.observed) == OBSERVED_MOST
-    assert entry.observed[-1] == (OBSERVED_MOST + 4.0, 1.0 / (OBSERVED_MOST + 5))
-    assert entry.observed[0][0] == 5.0
-
-
 def test_the_controllers_do_more_on_these_jobs_than_launch_them() -> None:
     """What is compared above has resizes in it, and containers that SpeCon moves."""
     changed = {}
@@ -108,21 +98,6 @@ def test_the_controllers_do_more_on_these_jobs_than_launch_them() -> None:
     cluster.run(200)
     assert {move.kind for move in policy.log} >= {"rebalanced"}
     assert {name: count > 0 for name, count in changed.items()} == dict.fromkeys(changed, True)
-
-
-def test_what_changes_of_a_gang_that_has_begun_is_counted() -> None:
-    entry = Entry(job("j", 1, 1, 4, 9), None, 0, 1.0)  # type: ignore[arg-type]
-    two, three, away = (
-        Allocation(((0, 2),)),
-        Allocation(((0, 2), (1, 1))),
-        Allocation(((1, 2),)),
-    )
-    counted = []
-    for held in (two, two, three, NOTHING, three, away, two):
-        entry.allocation = held
-        entry.settle()
-        counted.append((entry.resizes, entry.restarts))
-    assert counted == [(0, 0), (0, 0), (1, 0), (1, 0), (2, 1), (3, 1), (4, 2)]
 
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"

@@ -15,7 +15,6 @@ from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
-from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.cluster.world import Report, reported
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -24,8 +23,7 @@ from oasis.kubernetes.objects.conditions import decision_message
 from oasis.kubernetes.objects.manifests import own
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError, OasisError
-from oasis.scheduling.site import cluster_of
+from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_objects import CLOCK
 
@@ -172,39 +170,6 @@ def test_nodes_become_machines_with_what_others_leave() -> None:
     assert [machine.amounts[cpu] for machine in site.machines] == [6.0, 5.0, 8.0, 2.0, 8.0]
     foreign["status"] = {"phase": "Succeeded"}
     assert foreign_use([foreign]) == {}
-
-
-def test_wrong_labels_and_missing_groups_are_named() -> None:
-    with pytest.raises(InstanceError, match=r"node a: metadata.labels.*expected one of worker"):
-        places_of([node("a", "gpu")], None)
-    only = node("a", "ps")
-    with pytest.raises(OasisError, match="role=worker, found none"):
-        site_of(places_of([only], None), {"a": only}, {}, DEFAULT_RESOURCES, 60.0)
-    alone = node("a", "worker")
-    site = site_of(places_of([alone], None), {"a": alone}, {}, DEFAULT_RESOURCES, 60.0)
-    assert cluster_of(site).ps_ids == ()
-
-
-def test_only_what_we_made_for_a_job_is_ours() -> None:
-    owner = {"kind": names.KIND, "uid": "u", "controller": True}
-    meta: dict[str, Any] = {
-        "namespace": "ns",
-        "labels": {names.JOB_UID: "u"},
-        "ownerReferences": [owner],
-        "managedFields": [{"manager": names.FIELD_MANAGER}],
-    }
-    claims = claims_of({names.PLURAL: [{"metadata": {"uid": "u", "namespace": "ns"}}]})
-    assert claimed({"metadata": meta}, claims) == "u"
-    for change in (
-        {"labels": {}},
-        {"ownerReferences": []},
-        {"managedFields": [{"manager": "kubectl"}]},
-        {"labels": {names.JOB_UID: "v"}},
-        {"namespace": "other"},
-        {"ownerReferences": [{**owner, "controller": False}]},
-        {"ownerReferences": [{**owner, "uid": "v"}]},
-    ):
-        assert claimed({"metadata": meta | change}, claims) is None
 
 
 def test_the_pod_that_has_done_most_speaks_for_its_job() -> None:

@@ -243,12 +243,6 @@ def test_alive_as_long_as_turns_begin(one: Controller, port: int) -> None:
     assert ask(port, "/healthz") == (200, "ok\n")
 
 
-def test_metrics_are_at_any_other_path(port: int) -> None:
-    for path in ("/metrics", "/"):
-        status, text = ask(port, path)
-        assert (status, "oasis_slot" in text) == (200, True)
-
-
 def test_a_pod_of_either_family_is_answered(port: int) -> None:
     if socket.has_dualstack_ipv6():
         assert ask(port, "/healthz", "[::1]") == (200, "ok\n")
@@ -285,17 +279,3 @@ def test_every_measurement_of_the_controller_is_shown() -> None:
     hidden = {"oasis_checkpoint_bytes", "oasis_slot"}
     shown = {family.name for family in Metrics().registry.collect() if family.name in text}
     assert {family.name for family in Metrics().registry.collect()} - shown == hidden
-
-
-def test_panels_do_not_overlap() -> None:
-    places = set()
-    for panel in json.loads(DASHBOARD.read_text())["panels"]:
-        place = panel["gridPos"]
-        cells = {
-            (place["x"] + dx, place["y"] + dy)
-            for dx in range(place["w"])
-            for dy in range(place["h"])
-        }
-        assert not places & cells
-        assert max(x for x, _ in cells) < 24
-        places |= cells

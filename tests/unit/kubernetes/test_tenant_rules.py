@@ -9,7 +9,7 @@ import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
-from oasis.kubernetes.objects.manifests import schema_of, shared
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.utility_class import (
     Classes,
     UtilityClass,
@@ -261,22 +261,6 @@ def test_of_several_defaults_the_strictest_counts() -> None:
     found = classes.find(None, "ns")
     assert isinstance(found, UtilityClass)
     assert found.name == "b"
-
-
-def test_what_is_installed_for_tenants() -> None:
-    bindings = [made for made in shared() if made["kind"].endswith("PolicyBinding")]
-    assert [each["spec"]["validationActions"] for each in bindings] == [["Deny"]] * 4
-    written = {
-        (role["metadata"]["name"], rule["resources"][0])
-        for role in shared()
-        for rule in role.get("rules", ())
-        if "patch" in rule["verbs"]
-    }
-    # no status, and no class
-    assert written == {
-        ("oasis-scheduler-edit", "oasisjobs"),
-        ("oasis-scheduler-admin", "oasisjobs"),
-    }
 
 
 def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:

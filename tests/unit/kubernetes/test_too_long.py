@@ -45,14 +45,6 @@ def test_what_just_fits_is_begun_and_what_is_worth_nothing_is_turned_away(
     assert played.phase(uid) in ({"Running"} if slots == LOOKAHEAD else {"Rejected", "GivenUp"})
 
 
-@pytest.mark.parametrize("name", ["fifo", "dragon"])
-def test_other_policies_begin_any_job(name: str) -> None:
-    played = Played(policy(name))
-    uid = played.submit(job("long", slots=8e4))
-    played.run(2)
-    assert played.phase(uid) == "Running"
-
-
 @pytest.mark.parametrize("horizon", [1, 3])
 @pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "srtf", "dragon"])
 def test_at_the_end_of_the_horizon_and_after_it_nothing_fails(name: str, horizon: int) -> None:
