@@ -68,7 +68,7 @@ def completed_within(
 
 
 def delayed(clock: SlotClock, start_up: float) -> ChangeCosts:
-    """The costs of changes where a worker takes `start_up` seconds to start, less what is allowed."""
+    """The costs of changes where a worker takes `start_up` seconds, less what is allowed for."""
     part = max(0.0, start_up - clock.startup_seconds) / clock.work_seconds
     return ChangeCosts(start=part, resume=part, resize=part, migrate=part)
 

@@ -27,7 +27,8 @@ from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import rights
-from tests.unit.kubernetes.test_wrong_objects import ROWS, merged
+from tests.unit.kubernetes.played import merged
+from tests.unit.kubernetes.test_wrong_objects import ROWS
 
 
 def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from oasis.kubernetes import names
@@ -63,6 +64,21 @@ def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
             "completion": "work",  # its pods never end by themselves
         },
     }
+
+
+def at(slot: float) -> str:
+    """The moment at which a slot begins, as objects have it."""
+    return time_text(EPOCH + slot * SLOT)
+
+
+def merged(base: Any, change: Any) -> Any:
+    """A merge patch, as the API server has it."""
+    if not (isinstance(base, dict) and isinstance(change, dict)):
+        return deepcopy(change)
+    found = {
+        key: merged(base.get(key), value) for key, value in change.items() if value is not None
+    }
+    return {**{key: value for key, value in base.items() if key not in change}, **found}
 
 
 class Played:

@@ -16,14 +16,9 @@ from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.conditions import time_text
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
+from tests.unit.kubernetes.played import SLOT, Played, at, job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
-
-
-def at(slot: float) -> str:
-    return time_text(EPOCH + slot * SLOT)
 
 
 def window(name: str, begin: float, end: float, **spec: Any) -> dict[str, Any]:
@@ -73,40 +68,6 @@ def test_no_pod_is_on_a_node_in_maintenance_and_it_comes_back(name: str, restart
     assert busy[4:8] == [0, 0, 0, 0], busy
     assert all(busy[8:]), busy
     assert all(made.phase(uid) in ("Running", "Waiting") for uid in uids)
-
-
-def test_a_job_is_told_which_window_it_waits_for_and_when_it_leaves() -> None:
-    made = planned("recourse", window("firmware", 5, 8, nodes=["n0", "n1"]))
-    uid = made.submit(job("long", slots=100.0, minimum=8))
-    made.run(3)
-    reason, message = made.placed(uid)
-    assert reason == "Planned"
-    assert message == (
-        f"8 workers and 0 parameter servers; leaves nodes n0, n1 by {at(4)}, as maintenance "
-        f"window firmware begins at {at(5)}"
-    )
-    made.run(2)
-    assert made.placed(uid) == (
-        "Maintenance",
-        f"waits for maintenance window firmware, which keeps nodes n0, n1 until {at(8)}",
-    )
-    assert (made.phase(uid), len(made.pods)) == ("Waiting", 0)
-    made.run(4)
-    assert made.placed(uid)[0] == "Planned"
-    assert made.phase(uid) == "Running"
-
-
-def test_fifo_begins_nothing_that_would_be_interrupted() -> None:
-    made = planned("fifo", window("firmware", 7, 8, nodes=["n0", "n1"]))
-    long = made.submit(job("long", slots=60.0, minimum=8))
-    made.run(2)
-    assert made.workers(long) == 0
-    reason, message = made.placed(long)
-    assert (reason, f"keeps nodes n0, n1 from {at(7)} until {at(8)}" in message) == (
-        "Maintenance", True,
-    )  # fmt: skip
-    made.run(7)
-    assert made.workers(long) == 8
 
 
 def test_what_becomes_of_a_window_stands_on_it() -> None:

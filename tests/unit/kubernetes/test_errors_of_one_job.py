@@ -94,39 +94,6 @@ def test_what_owners_do_while_no_controller_is_there_is_as_if_one_had_been(
     assert MESSAGE not in caplog.text
 
 
-@pytest.mark.parametrize(("slots", "phase"), [(1, "Completed"), (2, "Completed"), (5, "Running")])
-@pytest.mark.parametrize("name", POLICIES)
-def test_in_its_last_slot_the_work_is_what_the_owner_wants_now(
-    name: str, slots: int, phase: str
-) -> None:
-    played = Played(policy(name))
-    uid = played.submit(rigid("j", 2, 2))
-    played.run(2)
-    played.edit(uid, work={"workerSeconds": 2 * SLOT * slots})
-    played.run(1)
-    assert played.phase(uid) == phase
-    played.run(4)
-    assert played.phase(uid) == "Completed"
-    assert played.status(uid)["completionSlot"] == max(1, slots - 1)
-    assert played.status(uid)["progress"]["percent"] == 100
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("done", [True, False])
-def test_a_job_that_is_made_again_under_its_name_in_one_slot(name: str, done: bool) -> None:
-    played = Played(policy(name))
-    other = played.submit(rigid("other", 2, 6))
-    first = played.submit(rigid("j", 2, 2 if done else 9))
-    played.run(2)
-    played.delete(first)
-    second = played.submit(rigid("j", 2, 3))
-    played.run(5)
-    assert played.status(second)["arrivalSlot"] == 2
-    assert played.phase(second) == "Completed"
-    assert played.status(second)["completionSlot"] == 4
-    assert played.phase(other) == "Completed"
-
-
 def test_a_job_that_is_deleted_while_it_is_withdrawn() -> None:
     played = Played(policy("fifo"))
     other, uid = played.submit(rigid("other", 2, 3)), played.submit(rigid("j", 2, 3))

@@ -21,9 +21,7 @@ from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.played import Played, job, pods
 from tests.unit.kubernetes.test_existing_edits import NODE, SETTINGS, cluster
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 from tests.unit.kubernetes.test_objects import CLOCK
 from tests.unit.kubernetes.test_states_of_policies import EPOCH, reconciler_of
 
@@ -149,27 +147,6 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     controller._errors = 5000  # a day and more of errors in a row
     controller.turn()
     assert pauses[-1] == max(pauses)
-
-
-@pytest.mark.parametrize("name", ["oasis", "recourse", "fifo", "drf"])
-def test_a_job_waits_until_a_node_takes_its_parameter_servers(name: str) -> None:
-    """Nodes are labelled one by one; a job that came before the last of them is not rejected."""
-    played = Played(policy(name))
-    ps_node = played.nodes.pop()
-    played.restart()
-    served = job("served", 4.0, initial=2)
-    served["spec"]["workers"]["template"] = pods(cpu="1", gpu="1", bandwidth="1G")
-    served["spec"]["parameterServers"] = {"template": pods(cpu="1", bandwidth="4G")}
-    alone = job("alone", 4.0, initial=2)
-    first, second = played.submit(served), played.submit(alone)
-    played.run(4)
-    assert played.phase(second) == "Completed"
-    assert played.phase(first) not in ("Rejected", "GivenUp", "Completed")
-    said = [c for c in played.status(first)["conditions"] if c["reason"] == "NoNode"]
-    assert "waits until a node takes parameter servers" in said[0]["message"]
-    played.nodes.append(ps_node)
-    played.run(6)
-    assert played.phase(first) == "Completed"
 
 
 SHARE = SETTINGS.ps_share

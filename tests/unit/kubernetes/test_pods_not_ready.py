@@ -78,24 +78,6 @@ def test_worker_slots_that_were_planned_and_not_worked_are_counted() -> None:
     assert played.measured("oasis_lost_worker_slots_total") == 3 * 2
 
 
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
-def test_a_job_whose_quota_is_gone_later_gives_its_room_back(name: str) -> None:
-    played = Refusing(policy(name), "bad-1", quota=8)
-    bad = played.submit(rigid("bad", 8, 4))
-    played.run(2)
-    played.quota, played.pods = 0, {}
-    played.step()
-    assert played.reconciler.driver.by_uid, "nobody could know it before"
-    other = played.submit(rigid("other", 8, 2))
-    played.run(3)
-    assert played.phase(other) == "Completed"
-    played.quota = 8
-    played.run(12)
-    assert played.phase(bad) == "Completed"
-    assert played.status(bad)["arrivalSlot"] == 0
-    assert played.status(bad)["progress"]["percent"] == 100
-
-
 def test_what_is_refused_is_tried_less_and_less_often() -> None:
     played = Refusing(policy("fifo"), "bad-1")
     played.submit(rigid("bad", 1, 4))
@@ -109,36 +91,6 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
         asked += [tick / 2] * bool(actions)
         played.reconciler.refused([(a.job, action_word(a), "403") for a in actions], now)
     assert asked == [1.0, 3.0, 7.0, 15.0, 31.0]
-
-
-@pytest.mark.parametrize("edited", [False, True])
-def test_fewer_workers_where_the_minimum_allows(edited: bool) -> None:
-    played = Refusing(policy("recourse"), "bad-1", quota=3)
-    bad = played.submit(job("bad", slots=24.0, minimum=2, maximum=8))
-    other = played.submit(rigid("other", 4, 2))
-    played.run(6)
-    assert played.workers(bad) == 3
-    assert played.phase(bad) == "Running"
-    assert played.phase(other) == "Completed"
-    if edited:
-        played.quota = 8
-        played.edit(bad, gracePeriodSeconds=1)
-        played.step()
-        assert played.workers(bad) == 8
-    played.run(10)
-    assert played.phase(bad) == "Completed"
-
-
-def test_pods_that_never_become_ready_are_taken_back_and_say_what_they_wait_for() -> None:
-    played = Refusing(policy("fifo"), "")
-    bad = played.submit(rigid("bad", 8, 4))
-    other = played.submit(rigid("other", 8, 2))
-    played.opens = lambda pod: job_of(pod) != bad
-    played.run(5)
-    assert played.phase(bad) == "Waiting"
-    assert "ImagePullBackOff: no such image" in str(played.said(bad, "Placed"))
-    played.run(4)
-    assert played.phase(other) == "Completed"
 
 
 def test_a_job_that_waits_is_remembered_and_an_edit_has_it_tried_at_once() -> None:
@@ -237,19 +189,6 @@ def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever
     assert stuck in played.pods
 
 
-def test_pods_that_nobody_may_delete_are_named_by_the_jobs_that_wait_for_them() -> None:
-    played = Refusing(policy("fifo"), "")
-    played.refuses = lambda action: "delete: 403 no right" if isinstance(action, Delete) else None
-    done = played.submit(rigid("done", 4, 2))
-    played.run(3)
-    assert played.phase(done) == "Completed"
-    other = played.submit(rigid("other", 8, 2))
-    played.run(6)
-    status, reason, message = played.said(other, "Placed") or ("", "", "")
-    assert (status, reason) == ("False", "PodsNotReady")
-    assert "n0 has no room for them" in message
-
-
 def test_parameter_servers_that_are_refused_alone_hold_no_room_either() -> None:
     played = Refusing(policy("fifo"), "")
     played.refuses = lambda action: (
@@ -281,43 +220,11 @@ def test_a_pod_that_ends_before_the_work_is_done_holds_no_room_for_ever(task: st
     assert played.phase(bad) == "Completed", "all of its pods were begun anew"
 
 
-SOME = pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "las"])
-
-
 def played(name: str, nodes: int = 2) -> Played:
     made = Played(policy(name))
     made.nodes = [*(node(f"n{k}", "worker", 4) for k in range(nodes)), node("p0", "ps", 0)]
     made.restart()
     return made
-
-
-@SOME
-@pytest.mark.parametrize("workers", [1, 4])
-def test_a_node_to_which_the_scheduler_lets_no_pod_is_left_out(name: str, workers: int) -> None:
-    """As with anti-affinity, a host port or a volume, of which the plan knows nothing."""
-    made = played(name)
-    made.binds = lambda pod, host: host != "n0"
-    uid = made.submit(rigid("j", workers, 3))
-    made.run(5)
-    assert made.phase(uid) == "Completed", made.status(uid)
-    withdrawn = made.measured("oasis_gangs_withdrawn_total")
-    assert withdrawn <= 1, "while it runs elsewhere it is not tried there again"
-
-
-def test_what_the_scheduler_says_is_told_and_outlives_the_controller() -> None:
-    made = played("fifo", nodes=1)
-    made.binds = lambda pod, host: False
-    uid = made.submit(rigid("j", 1, 3))
-    made.run(1)
-    said = ("False", "Withdrawn", "the scheduler lets it not go to node n0: taken")
-    assert made.said(uid, "Placed") == said
-    made.run(1)
-    waits = ("False", "NoNode", "no node admits its workers: taken (1 node)")
-    assert made.said(uid, "Placed") == waits
-    made.run(1)  # in which it is tried again
-    made.restart()
-    made.run(2)
-    assert made.said(uid, "Placed") == waits, "twice as long as the first time"
 
 
 def test_where_some_of_a_gang_run_its_node_is_not_left_out() -> None:

@@ -39,62 +39,6 @@ def under(name: str, *classes: dict[str, Any]) -> Played:
     return made
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"maximum": 20}, None),
-        ({"maximum": 19.5}, "claims 20, and UtilityClass c allows at most 19.5"),
-        (
-            {"kinds": ["sigmoid"]},
-            "has a utility of kind constant, and UtilityClass c allows sigmoid",
-        ),
-        ({"namespaces": ["ns"]}, None),
-        (
-            {"namespaces": ["other"]},
-            "names no utility class, and no class is the default of namespace ns",
-        ),
-        (
-            {"default": False},
-            "names no utility class, and no class is the default of namespace ns",
-        ),
-        ({"maximum": "x"}, "names no utility class, and no class is the default of namespace ns"),
-    ],
-)
-def test_a_job_that_does_not_keep_to_its_class_waits(
-    spec: dict[str, Any], message: str | None
-) -> None:
-    made = under("recourse", utility_class(**spec))
-    uid = made.submit(claiming("j", 20, slots=80.0))
-    made.run(2)
-    if message is None:
-        assert made.phase(uid) == "Running"
-        return
-    assert made.phase(uid) == "Pending"
-    assert made.placed(uid) == ("ClaimRefused", message)
-    made.classes = [utility_class()]  # its administrator thinks better of it
-    made.run(2)
-    assert made.phase(uid) == "Running"
-
-
-def test_a_job_names_its_class() -> None:
-    large = utility_class("large", maximum=1000, default=False, namespaces=["ns"])
-    made = under("recourse", utility_class("small", maximum=10), large)
-    one = made.submit(claiming("one", 500, slots=80.0, utilityClassName="large"))
-    two = made.submit(claiming("two", 500, utilityClassName="huge"))
-    three = made.submit(claiming("three", 500, utilityClassName="small"))
-    made.run(2)
-    assert made.phase(one) == "Running"
-    assert made.placed(two) == ("ClaimRefused", "is of UtilityClass huge, which does not exist")
-    assert made.placed(three)[1] == "claims 500, and UtilityClass small allows at most 10"
-    large["spec"] |= {"namespaces": ["other"], "maximum": 1}
-    made.edit(one, gracePeriodSeconds=5)  # no plan depends on it
-    made.edit(two, utilityClassName="large")
-    made.run(2)
-    served = "is of UtilityClass large, which is for jobs in namespaces other"
-    assert made.placed(two) == ("ClaimRefused", served)
-    assert made.phase(one) == "Running", "a class that changes stops nothing that runs"
-
-
 def test_an_edit_is_judged_like_a_new_job() -> None:
     made = under("recourse", utility_class())
     uid = made.submit(claiming("j", 20, slots=80.0))

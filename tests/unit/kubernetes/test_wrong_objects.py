@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
+from tests.unit.kubernetes.played import merged
 from tests.unit.kubernetes.test_capacity_windows import window
 from tests.unit.kubernetes.test_existing_jobs import job, jobset, read, tfjob
 from tests.unit.kubernetes.test_objects import CLOCK
@@ -24,16 +24,6 @@ from tests.unit.kubernetes.test_tenant_rules import utility_class
 
 ROWS = yaml.safe_load(Path(__file__).with_name("wrong_objects.yaml").read_text(encoding="utf-8"))
 META = {"name": "j", "namespace": "ns", "uid": "u"}
-
-
-def merged(base: Any, change: Any) -> Any:
-    """A merge patch, as the API server has it."""
-    if not (isinstance(base, dict) and isinstance(change, dict)):
-        return deepcopy(change)
-    found = {
-        key: merged(base.get(key), value) for key, value in change.items() if value is not None
-    }
-    return {**{key: value for key, value in base.items() if key not in change}, **found}
 
 
 def existing(row: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
