@@ -31,7 +31,7 @@ from oasis.model.errors import OasisError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import BasePolicy, Plan, PolicyJob, policy_job
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
-from tests.unit.kubernetes.test_driver import live_oasis
+from tests.unit.kubernetes.test_live_controllers import live_oasis
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"
 SITE = site_for(oasis.read(EXAMPLE), 10)
