@@ -15,7 +15,6 @@ from oasis.kubernetes.acting import (
     Open,
     Switch,
     Target,
-    has_pods_but_no_plan,
     reconcile,
 )
 from oasis.kubernetes.cluster.gangs import annotations_of, network_objects
@@ -26,7 +25,7 @@ from oasis.kubernetes.cluster.pods import (
     claims_of,
     matched,
 )
-from oasis.kubernetes.control.job_reader import JobReader, check_plannable
+from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.existing import (
     COMPLETION_INDEX,
@@ -34,20 +33,16 @@ from oasis.kubernetes.objects.existing import (
     JOB_INDEX,
     JOBSET,
     JOBSET_NAME,
-    REPLICA_TYPE,
     REPLICATED_JOB,
-    TFJOB,
     TRAINJOB,
     ExistingKind,
     content_version,
     existing_objects,
-    is_suspended,
     job_items,
     parse_existing,
 )
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import Allocation
@@ -86,15 +81,6 @@ def jobset(**notes: str) -> dict[str, Any]:
         for name, replicas, each in (("w", 2, {"parallelism": 2}), ("s", 1, {}))
     ]
     return made({"replicatedJobs": parts}, **notes)
-
-
-def tfjob(workers: int = 2, ps: int | None = 1, **notes: str) -> dict[str, Any]:
-    replicas = {"Worker": {"replicas": workers, "template": template()}}
-    if ps is not None:
-        replicas["PS"] = {"replicas": ps, "template": template()}
-    found = made({"runPolicy": {"suspend": True}, "tfReplicaSpecs": replicas}, **notes)
-    del found["spec"]["suspend"]
-    return found
 
 
 def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
@@ -419,57 +405,3 @@ def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
     assert resumed["spec"] == {"suspend": False, "parallelism": 3, "completions": 3}
     plain = _switch_patch(Switch("u", job(), JOB, suspend=False, workers=3))
     assert plain["spec"] == {"suspend": False, "parallelism": 3}
-
-
-# -- TFJobs ----------------------------------------------------------------------------------------
-
-
-def replica(task: str, index: int, **more: Any) -> dict[str, Any]:
-    owner = {"kind": "TFJob", "controller": True, "uid": "u"}
-    labels = {REPLICA_TYPE: task, "training.kubeflow.org/replica-index": str(index)}
-    return pod(f"job-u-{task}-{index}", ownerReferences=[owner], labels=labels, **more)
-
-
-def test_a_tfjob_has_its_workers_and_its_parameter_servers() -> None:
-    spec = read(tfjob(3, 2), TFJOB)
-    assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (3, 3, 2)
-    assert (spec.id, spec.part_names, spec.network) == ("ns/tfjob/job-u", ("worker", "ps"), None)
-    alone = read(tfjob(ps=None), TFJOB)
-    assert (alone.fixed_ps, alone.part_names) == (None, ("worker", None))
-
-
-def test_the_pods_of_a_tfjob_are_its_own_and_go_where_they_are_planned() -> None:
-    found = tfjob(2, 1)
-    seen = {"tfjobs": [found]}
-    assert existing_objects(seen).keys() == {"u"}
-    claims = claims_of(seen)
-    pods = {each["metadata"]["name"]: each for each in (replica("worker", 0), replica("worker", 1))}
-    pods |= {"job-u-ps-0": replica("ps", 0)}
-    assert {claimed(each, claims) for each in pods.values()} == {"u"}
-    other = pod("x", ownerReferences=[{"kind": "TFJob", "controller": True, "uid": "v"}])
-    assert claimed(other, claims) is None
-    held = Allocation(((0, 2),), ((1, 1),))
-    wanted = matched(read(found, TFJOB), found, held, PLACES, pods)
-    assert [(each.name, each.node) for each in wanted] == [
-        ("job-u-worker-0", "n0"),
-        ("job-u-worker-1", "n0"),
-        ("job-u-ps-0", "n1"),
-    ]
-
-
-def test_a_tfjob_is_suspended_in_its_run_policy() -> None:
-    found = tfjob()
-    assert is_suspended(found)
-    resumed = _switch_patch(Switch("u", found, TFJOB, suspend=False))
-    assert resumed["spec"] == {"runPolicy": {"suspend": False}}
-    found["spec"]["runPolicy"]["suspend"] = False
-    assert not is_suspended(found)
-    assert has_pods_but_no_plan(found, {"a": replica("worker", 0, node="n0", phase="Running")})
-    del found["spec"]["runPolicy"]
-    assert not is_suspended(found)
-
-
-def test_a_policy_that_plans_parameter_servers_itself_names_those_of_the_tfjob() -> None:
-    with pytest.raises(InstanceError, match=r"spec\.tfReplicaSpecs\.PS: expected none: policy"):
-        check_plannable(read(tfjob(), TFJOB), Recourse())
-    check_plannable(read(tfjob(ps=None), TFJOB), Recourse())

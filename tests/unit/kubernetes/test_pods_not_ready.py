@@ -18,7 +18,6 @@ from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.names import TASK
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.node_affinity import REQUIRED, left_to_scheduler
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.unit.kubernetes.fake_api import FakeConnection
@@ -263,40 +262,6 @@ def test_no_job_waits_for_ever_while_a_node_that_takes_its_pods_has_room(
             break
     else:
         raise AssertionError({uid: made.said(uid, "Placed") for uid in takes})
-
-
-LEFT: dict[str, dict[str, Any]] = {
-    "priorityClassName": {"priorityClassName": "high"},
-    "schedulerName": {"schedulerName": "mine"},
-    "affinity.podAffinity": {"affinity": {"podAffinity": {REQUIRED: [{}]}}},
-    "affinity.podAntiAffinity": {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},
-    "topologySpreadConstraints": {"topologySpreadConstraints": [{"topologyKey": "a"}]},
-    "volumes[1].ephemeral": {"volumes": [{"name": "a", "emptyDir": {}}, {"ephemeral": {"x": 1}}]},
-    "volumes[0].persistentVolumeClaim": {"volumes": [{"persistentVolumeClaim": {"x": 1}}]},
-    "containers[0].ports": {"containers": [{"ports": [{"hostPort": 80}]}]},
-}
-QUIET: tuple[dict[str, Any], ...] = (
-    {"schedulerName": "default-scheduler"},
-    {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
-    {"topologySpreadConstraints": [{"topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}]},
-    {"volumes": [{"name": "a", "emptyDir": {}}], "hostNetwork": False, "priorityClassName": ""},
-    {"containers": [{"ports": [{"containerPort": 80}]}]},
-)
-
-
-def test_what_is_left_to_the_scheduler_is_named_and_nothing_else() -> None:
-    for name, spec in LEFT.items():
-        assert left_to_scheduler(spec) == (name,)
-    for spec in QUIET:
-        assert left_to_scheduler(spec) == ()
-    made = played("fifo")
-    body = rigid("j", 2, 2)
-    body["spec"]["workers"]["template"]["spec"] |= LEFT["affinity.podAffinity"]
-    uid = made.submit(body)
-    made.run(1)
-    message = "left to the scheduler of the cluster, and not seen by the plan: affinity.podAffinity"
-    said = ("True", "LeftToScheduler", f"{message} of its workers")
-    assert made.said(uid, "Unjudged") == said
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ import yaml
 from oasis.kubernetes import names
 from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import read_status
-from oasis.kubernetes.objects.existing import JOB, JOBSET, TFJOB
+from oasis.kubernetes.objects.existing import JOB, JOBSET
 from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.played import merged
 from tests.unit.kubernetes.test_capacity_windows import window
-from tests.unit.kubernetes.test_existing_jobs import job, jobset, read, tfjob
+from tests.unit.kubernetes.test_existing_jobs import job, jobset, read
 from tests.unit.kubernetes.test_objects import CLOCK
 from tests.unit.kubernetes.test_tenant_rules import utility_class
 
@@ -43,7 +43,6 @@ READERS = {
     "UtilityClass": lambda row: parse_class(merged(utility_class(), {"spec": row["spec"]})),
     "Job": lambda row: read(existing(row, job()), JOB),
     "JobSet": lambda row: read(existing(row, jobset()), JOBSET),
-    "TFJob": lambda row: read(existing(row, tfjob()), TFJOB),
     "status": lambda row: read_status(row["text"]),
 }
 
@@ -67,4 +66,3 @@ def test_the_bases_make_sense() -> None:
     parse_class(utility_class())
     read(job(), JOB)
     read(jobset(SERVERS="s"), JOBSET)
-    read(tfjob(), TFJOB)
