@@ -15,7 +15,7 @@ from baselines.gangs import Changes, drop_worker
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.plotting.canvas import HATCHES, TINY, axes, fill, ink
 from oasis.scheduling import PolicyJob
-from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.simulator import Workload, elastic_from_dict, replay
 from oasis.simulator.state import JobProgress
 
 MACHINES, GPUS = 2, 4
@@ -74,14 +74,8 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
 }
 
 
-def scenario(name: str) -> ElasticWorkload:
-    """The jobs and machines of a scenario.
-
-    Examples
-    --------
-    >>> [job.id for job in scenario("scale-down").workload.jobs]
-    ['worth 2', 'worth 1', 'worth 5']
-    """
+def scenario(name: str) -> Workload:
+    """The jobs and machines of a scenario."""
     capacity = {"gpu": GPUS, "memory_gb": 16}
     return elastic_from_dict(
         {
@@ -155,7 +149,7 @@ def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
     made, settled = scenario(case["scenario"]), list[JobProgress]()
     policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
-    replay(made.workload, policy, on_settled=settled.append, **made.options)
+    replay(made, policy, on_settled=settled.append)
     spans = [
         (progress.job.id, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
         for progress in sorted(settled, key=lambda progress: progress.job.index)

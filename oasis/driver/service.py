@@ -30,7 +30,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule, placements
-from oasis.model.validation import integer, number, text
+from oasis.model.validation import integer, text
 from oasis.online.answers import (
     WAITS,
     Change,
@@ -74,10 +74,6 @@ class Happened:
     completed: list[Completion] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # given up
     broken: list[str] = field(default_factory=list)  # jobs whose promise was
-    given_up_after_start: int = 0
-    done: int = 0  # worker-slots of the jobs that left
-    wasted: int = 0  # and of those that were given up
-    cut_short: int = 0  # decisions in which a limit in seconds left rounds of the search undone
     rejected: dict[str, str] = field(default_factory=dict)  # reasons, by uid
 
 
@@ -151,23 +147,6 @@ class Service:
             raise InstanceError(field, "expected the id of a server", server)
         return self._servers[server]
 
-    def _kept_of(self, servers: Mapping[str, Any]) -> dict[int, tuple[float, ...] | None]:
-        """Return what a window keeps of each machine, by resource; None: all of it."""
-        if not isinstance(servers, Mapping):
-            expected = "expected a mapping of ids of servers to amounts, or to None"
-            raise InstanceError("servers", expected, servers)
-        return {
-            self._index(server, "servers"): None if kept is None else self._row(server, kept)
-            for server, kept in servers.items()
-        }
-
-    def _row(self, server: str, amounts: Mapping[str, float]) -> tuple[float, ...]:
-        field, resources = f"servers[{server!r}]", self.cluster.resources
-        if not isinstance(amounts, Mapping) or not amounts.keys() <= set(resources):
-            expected = f"expected amounts of {', '.join(resources)}, or None"
-            raise InstanceError(field, expected, amounts)
-        return tuple(number(amounts.get(name, 0.0), f"{field}[{name!r}]") for name in resources)
-
     def planned(self) -> Planned:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
         if not isinstance(self.policy, Planner):
@@ -200,11 +179,12 @@ class Service:
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs."""
         self.check_new(job)
-        # Such a policy answers by itself; for any other the whole
-        # service is copied and the call is made there.
+        found: Quote | None = None
         if isinstance(self.policy, Planner):
-            found: Quote = self.policy.foresee(job, self.now)
+            found = self.policy.foresee(job, self.now)
+        if found is not None:
             return found
+        # The policy does not say it: the whole service is copied, and the call is made there.
         copy = self._copy()
         decision = copy.take(Submit(job))
         assert isinstance(decision, Decision)
@@ -236,7 +216,7 @@ class Service:
             gone=happened.gone,
             broken=happened.broken,
         )
-        self._count(event, decision)
+        self.calls += 1
         if isinstance(event, Advance):  # what completed leaves the plan without a loss
             gone = tuple(happened.gone)
             self.last_change = Change(given_up=gone)
@@ -248,7 +228,9 @@ class Service:
         match event:
             case Submit(job):
                 self.check_new(job)
-                return self._submit(job), job.id
+                decision = self._submit(job)
+                self._count(submitted=1, refused=not decision.admitted)
+                return decision, job.id
             case Advance(now):
                 until = integer(now, "now", minimum=self.now)
                 if until > self.now:
@@ -271,23 +253,11 @@ class Service:
                 self._reserve(event)
         return None, None
 
-    def _count(self, event: Event, decision: Decision | None) -> None:
-        totals, happened = self.totals, self._happened
-        self.totals = replace(
-            totals,
-            submitted=totals.submitted + isinstance(event, Submit),
-            refused=totals.refused + (decision is not None and not decision.admitted),
-            completed=totals.completed + len(happened.completed),
-            cancelled=totals.cancelled + isinstance(event, Cancel),
-            given_up=totals.given_up + len(happened.gone),
-            given_up_after_start=totals.given_up_after_start + happened.given_up_after_start,
-            broken_promises=totals.broken_promises + len(happened.broken),
-            worker_slots_done=totals.worker_slots_done + happened.done,
-            worker_slots_wasted=totals.worker_slots_wasted + happened.wasted,
-            cut_short=totals.cut_short + happened.cut_short,
-            utility=totals.utility + math.fsum(done.utility for done in happened.completed),
-        )
-        self.calls += 1
+    def _count(self, **more: float) -> None:
+        """Add to the totals."""
+        totals = self.totals
+        sums = {name: getattr(totals, name) + amount for name, amount in more.items()}
+        self.totals = replace(totals, **sums)
 
     def _advance(self, until: int) -> None:
         """Let everything that is planned before slot `until` happen."""
@@ -304,9 +274,7 @@ class Service:
     def _next_event(self, until: int) -> int:
         """Next slot at which the policy must be asked."""
         times = [until]
-        if self.policy.slotted and self.live:
-            times.append(self.now + 1)
-        if self.driver.wake_at is not None:
+        if self.driver.wake_at is not None:  # at the latest the next slot, if it is `slotted`
             times.append(int(self.driver.wake_at))  # a later slot
         for window in self._calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
@@ -338,7 +306,7 @@ class Service:
         """Remove a job that its owner has cancelled."""
         del self._specs[entry.spec.uid]
         self._step(self.now)
-        self._happened.done += int(entry.done)
+        self._count(cancelled=1, worker_slots_done=int(entry.done))
 
     def _complete(self, entry: Live) -> None:
         """Remove a job whose work is done; it ends now, or when it last ran."""
@@ -369,12 +337,10 @@ class Service:
         """Plan around a window, in place of one of the same name; without machines it is none."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
-        if isinstance(event.users, str) or not isinstance(event.users, Sequence):
-            expected = "expected a sequence of beginnings of ids of jobs"
-            raise InstanceError("users", expected, event.users)
-        users = tuple(text(user, "users") for user in event.users)
-        kept = self._kept_of(event.servers)
-        window = CalendarEntry(text(event.name, "name"), begin, end, kept, users)
+        if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):
+            raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
+        machines = frozenset(self._index(server, "servers") for server in event.servers)
+        window = CalendarEntry(text(event.name, "name"), begin, end, machines)
         others = tuple(other for other in self._calendar.windows if other.name != window.name)
         self._calendar = Calendar((*others, window) if window.machines else others)
         self._step(self.now, ask=True)
@@ -399,21 +365,21 @@ class Service:
             self.policy.rounds_given = None
         self.has_failed = False
         events = self._happened
-        events.cut_short += self._cut_short - cut
         events.rejected = decided.rejected
         for uid in decided.completed:
             entry = before[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
             events.completed.append(Completion(entry.job.id, ends[uid], utility))
-            events.done += int(entry.done)
+            self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = before[uid]
             events.gone.append(entry.job.id)
-            events.done += int(entry.done)
-            events.wasted += int(entry.done)
-            events.given_up_after_start += entry.done > 0
+            done = int(entry.done)
+            self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
+            self._count(given_up_after_start=entry.done > 0)
         names = {uid: entry.job.id for uid, entry in (before | self.driver.by_uid).items()}
         events.broken += [names[uid] for uid in decided.late]
+        self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
         for uid in (*decided.completed, *decided.given_up, *decided.rejected):
             # Nothing of a job that ended stays but the counts.
             del self._specs[uid]

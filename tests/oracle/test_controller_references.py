@@ -19,7 +19,6 @@ from oasis import Constant
 from oasis.simulator import (
     ChangeCosts,
     Engine,
-    FixedPs,
     Machine,
     Observation,
     Outage,
@@ -113,7 +112,7 @@ def draw_workload(rng):
                 least,
                 most,
                 initial_workers=rng.randint(least, most),
-                ps_rule=FixedPs(rng.randint(0, 2)),
+                fixed_ps=rng.randint(0, 2),
             )
         )
     begin = float(rng.randint(1, 15))
@@ -163,7 +162,7 @@ def draw_containers(rng):
                 ((1, 1),),
                 workers,
                 workers,
-                ps_rule=FixedPs(rng.choice([0, 0, 0, 1])),
+                fixed_ps=rng.choice([0, 0, 0, 1]),
                 worker_cpu=rng.choice([0.0, 0.5, 1.0]),
                 curve=TrainingCurve.exponential(1.0, 0.1, pace),
             )

@@ -19,7 +19,6 @@ from baselines.specon import REBALANCED, SpeCon
 from oasis import Constant
 from oasis.scheduling import OneNode, Room
 from oasis.simulator import (
-    FixedPs,
     Machine,
     Observation,
     Outage,
@@ -133,7 +132,7 @@ def crowded(draw):
             float(draw(st.integers(0, 1))),
             draw(st.sampled_from([2.0, 9.0, 20.0])),
             draw(st.sampled_from([(), ((0, 1),), ((0, 1), (1, 2))])),
-            ps_rule=FixedPs(draw(st.sampled_from([0, 0, 1]))),
+            fixed_ps=draw(st.sampled_from([0, 0, 1])),
             worker_cpu=1.0,
             curve=draw(st.sampled_from([EARLY, CURVE])),
         )

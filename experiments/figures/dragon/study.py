@@ -25,7 +25,7 @@ from experiments.figures.dragon.models import (
 )
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
 from experiments.plotting.canvas import LINES, MARKERS, axes, ink, legend_below
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 JOBS = 100
 LEAST, MOST = 2, 8  # workers
@@ -52,9 +52,7 @@ def mean_run() -> float:
     return INTENSITIES[-1] * gpus * SHORTEST_GAP / ((LEAST + MOST) / 2)
 
 
-def study(
-    intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = False
-) -> ElasticWorkload:
+def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = False) -> Workload:
     """Poisson arrivals; fewest, requested and most workers are drawn from 2 to 8.
 
     The models are drawn alike, and the running times are exponential, cut to between a tenth and
@@ -63,7 +61,7 @@ def study(
     Examples
     --------
     >>> made = study(2.0, 0)
-    >>> len(made.workload.jobs), made.workload.site.totals("worker")
+    >>> len(made.jobs), made.site.totals("worker")
     (100, (32.0,))
     """
     rng = np.random.default_rng([2, seed])  # the same jobs at every intensity

@@ -48,7 +48,7 @@ from experiments.plotting.canvas import (
     paper,
     share_axes,
 )
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 LETTERS = "RIIARAIRIAIA"
 ASKED = (4, 4, 2, 2, 3, 2, 2, 1, 2, 2, 1, 1)
@@ -78,7 +78,7 @@ def table1(
     batch: int | Mapping[str, int] = BATCH,
     exposed: float = EXPOSED,
     rigid: bool = False,
-) -> ElasticWorkload:
+) -> Workload:
     """The jobs of Table 1.
 
     Parameters
@@ -95,7 +95,7 @@ def table1(
     Examples
     --------
     >>> made = table1()
-    >>> len(made.workload.jobs), made.workload.jobs[11].arrival
+    >>> len(made.jobs), made.jobs[11].arrival
     (12, 3071.4)
     """
     rng = np.random.default_rng([1, seed or 0])

@@ -29,7 +29,7 @@ from experiments.figures.specon.models import (
     on_workers,
     overhead,
 )
-from oasis.simulator import ElasticWorkload
+from oasis.simulator import Workload
 
 
 def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 0.0) -> list[float]:
@@ -109,7 +109,7 @@ class Draw:
         bend: float = FLAT_TAIL,
         floor: float = 0.0,
         look: float = LOOK,
-    ) -> ElasticWorkload:
+    ) -> Workload:
         """Workload of these jobs on this many workers.
 
         Parameters
@@ -126,7 +126,7 @@ class Draw:
         Examples
         --------
         >>> made = as_published("5", 0).workload(4, 0)
-        >>> len(made.workload.jobs), made.workload.jobs[19].arrival
+        >>> len(made.jobs), made.jobs[19].arrival
         (20, 950.0)
         """
         rows = zip(self.arrivals, self.work, self.models, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 # Section III-A, Fig. 1: part of the whole reduction of the evaluation function after a fifth of
 # the time that a training takes on its own.
@@ -147,7 +147,7 @@ def on_workers(
     costs: float,
     look: float = LOOK,
     loss: float = 0.0,
-) -> ElasticWorkload:
+) -> Workload:
     """Workload of jobs on this many workers of the testbed.
 
     Parameters
@@ -167,7 +167,7 @@ def on_workers(
     Examples
     --------
     >>> made = on_workers([job_of(0, 5.0, 60.0, curve("GRU"))], costs=4.0)
-    >>> [machine.cpu_cores for machine in made.workload.site.machines]
+    >>> [machine.cpu_cores for machine in made.site.machines]
     [16.0, 16.0, 16.0, 16.0]
     """
     machine = {"id": "worker", "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}

@@ -110,7 +110,7 @@ def run(case: Case) -> Row:
     made = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
     # The job runs alone at full speed until then, so the share of its work is a share of its time.
     at = None if share is None else share * work
-    outcome = replay(made.workload, MovesOnce(at), **made.options)
+    outcome = replay(made, MovesOnce(at))
     row: Row = {"seed": case["seed"], "figure": case["figure"], "model": case["model"]}
     return row | {"saved_at": NONSTOP if share is None else share, "time": outcome.jobs[0].end}
 

@@ -86,7 +86,7 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
     (0, 275.2)
     """
     made = draw.workload(workers, number, **shape_of(choice))
-    outcome = replay(made.workload, policy_of(choice, **options), **made.options)
+    outcome = replay(made, policy_of(choice, **options))
     assert not outcome.unfinished, "the mean would be one of the finished jobs only"
     times = [job.end - job.arrival for job in outcome.jobs if job.end is not None]
     asked = zip(draw.arrivals, draw.work, strict=True)

@@ -82,22 +82,6 @@ def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
     return list(found.values())
 
 
-def weigh(plan: WorkingPlan) -> bool:
-    """Replan the jobs that change in this slot, knowing what that costs; whether a plan changed."""
-    changed = False
-    for live in plan.movable():
-        before = live.schedule
-        if live.held is None or not live.held.cost or not _moves(plan, live):
-            continue
-        assert before is not None
-        plan.remove(live)
-        # No plan pays for what a change costs: the one of before stays.
-        if not plan.insert(live):
-            plan.put(live, before)
-        changed |= live.schedule != before
-    return changed
-
-
 def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
     """Servers and counts of what is planned in the present slot."""
     assert live.schedule is not None
@@ -128,7 +112,7 @@ def _relabel(
     # have to change.
     concerned = _connected(pairs, [live.key for live in moving], len(kinds))
     concerned[sorted(group.of(plan.ledger).lost)] = False  # nothing is planned there
-    # Servers of which a calendar keeps something are equal to no other.
+    # Servers that a calendar closes are equal to no other.
     first = len(plan.cluster.worker_ids) if group is TaskGroup.PS else 0
     for window in plan.ledger.calendar.windows:
         concerned[[k - first for k in window.machines if 0 <= k - first < len(kinds)]] = False
