@@ -264,7 +264,7 @@ class SpeCon(GangController):
     >>> options = {"speed": TrainingSpeed(), "observation": Observation(30.0)}
     >>> outcome = replay(Workload.of(site, jobs), policy, **options)
     >>> policy.log[0]
-    Move(time=240.0, job='j0', kind='migrated', origin=0, target=1)
+    Move(time=210.0, job='j0', kind='rebalanced', origin=0, target=1)
     """
 
     name = "specon"
