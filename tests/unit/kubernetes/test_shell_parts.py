@@ -13,7 +13,7 @@ import oasis
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.driver.policy_state import policy_state, site_text
+from oasis.driver.policy_state import site_text
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.metrics import Metrics
@@ -50,15 +50,6 @@ def view(told: bool = False, down: set[int] | None = None, **allocations: Alloca
 
 
 # -- entries and views ---------------------------------------------------------------------------
-
-
-def test_an_entry_has_its_work_left_and_plain_data() -> None:
-    entry = entries()[0]
-    assert entry.remaining == entry.work
-    entry.done = entry.work + 1
-    assert entry.remaining == 0.0
-    state = json.loads(json.dumps(entry.state()))
-    assert (state["uid"], state["allocation"]) == (entry.spec.uid, [[], []])
 
 
 def test_a_view_tells_who_waits_and_who_runs() -> None:
@@ -102,12 +93,6 @@ def test_machines_are_told_apart_by_name_amounts_and_roles() -> None:
     text = site_text(SITE)
     assert len(text) == len(SITE.machines)
     assert text == json.loads(json.dumps(text))
-
-
-def test_the_state_of_a_policy_is_plain_data() -> None:
-    policy = FIFO()
-    policy.reset(SITE)
-    assert isinstance(policy_state(policy, ()), str)
 
 
 # -- numbers and pages ---------------------------------------------------------------------------
