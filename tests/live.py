@@ -74,15 +74,11 @@ def random_job(rng: np.random.Generator, name: str, arrival: int) -> Job:
 
 
 def random_window(rng: np.random.Generator, now: int) -> dict[str, Any]:
-    """Arguments of `reserve`: whole servers and parts of some; now and then one is taken back."""
+    """Arguments of `reserve`: now and then one is taken back."""
     servers = rng.choice(SERVERS, int(rng.integers(0, 4)), replace=False).tolist()
-    kept = {
-        server: None if rng.random() < 0.6 else {"cpu": float(rng.choice([0.5, 2.0]))}
-        for server in servers
-    }
     begin = now + int(rng.integers(0, 4))
     end = begin + int(rng.integers(1, 4))
-    return {"name": f"w{rng.integers(4)}", "begin": begin, "end": end, "servers": kept}
+    return {"name": f"w{rng.integers(4)}", "begin": begin, "end": end, "servers": servers}
 
 
 def amounts(given: Mapping[str, float]) -> Any:
@@ -106,11 +102,9 @@ def check_windows(
     there = {slot: total.any(axis=1) for slot, total in used.items()}
     for slot, total in used.items():
         for window in windows:
-            for server, kept in window["servers"].items():
+            for server in window["servers"]:
                 if window["begin"] <= slot < window["end"]:
-                    at = SERVERS.index(server)
-                    assert kept is not None or not there[slot][at], (slot, server)
-                    total[at] += amounts(kept or {})
+                    assert not there[slot][SERVERS.index(server)], (slot, server)
         assert (total <= CAPACITY + 1e-9)[there[slot]].all(), slot
     return int(sum(each.sum() for each in there.values()))
 

@@ -74,7 +74,7 @@ class EarlyStarts(Generic[Spec]):
         A job that it puts elsewhere than it began ends its early start.
         """
         driver = self._driver
-        room, there = Room(driver.site, driver.free, driver.down), list(driver.entries.values())
+        room = Room(driver.site, driver.free, driver.down)
         # What ended is there until the boundary; what runs is not moved for a new job.
         held = {uid: entry for uid, entry in self.held.items() if uid in self._ended}
         staying = {
@@ -85,14 +85,10 @@ class EarlyStarts(Generic[Spec]):
         new = {uid: entry for uid, entry in found.items() if uid not in self.held}
         for entry in held.values():
             room.occupy(entry.job, entry.allocation)
-            there.append(entry)
         for uid, entry in (staying | new).items():
-            # What is kept for other jobs is theirs between boundaries, too.
-            kept = driver.closures.held_back(there, driver.site, entry.job.id)
-            if entry.complete and room.without(kept).hold(entry.job, entry.allocation):
+            if entry.complete and room.hold(entry.job, entry.allocation):
                 held[uid] = entry
                 room.occupy(entry.job, entry.allocation)
-                there.append(entry)
         self.held = held
 
     def end(self, uids: Set[str]) -> None:

@@ -23,7 +23,7 @@ from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
@@ -99,11 +99,6 @@ class Driver(World, Generic[Spec]):
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
         return self.closures.closed.union(self.away)
-
-    @property
-    def kept(self) -> Mapping[int, Sequence[int]]:
-        """What windows keep from all jobs now, by machine, in grid units."""
-        return self.closures.kept
 
     @property
     def closing(self) -> frozenset[int]:
@@ -229,8 +224,7 @@ class Driver(World, Generic[Spec]):
         self._facts, self._outcome = facts, outcome
         try:
             self._loop.instant(self.slot, ask=bool(ask or self.minimum_run))
-            if self.closures.calendar:
-                self.closures.check(self.entries, self.free, self.site, self.policy.name)
+            self.closures.check(self.entries, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -362,20 +356,17 @@ class Driver(World, Generic[Spec]):
         """Take in which machines are there; what runs on one that is not loses its allocation."""
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
-        smaller, larger = set(self._smaller), set(self._larger)
-        were_closed, slot = self.closures.closed, int(view.now)
-        less, more = self.closures.come_to(facts.calendar, slot, self.site)
+        were_closed = self.closures.closed
+        self.closures.come_to(facts.calendar, int(view.now))
         if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
             gone |= self.closures.closed
             were |= were_closed
-            smaller |= less
-            larger |= more
         self.away = set(facts.down)
-        view.lost += sorted((gone | smaller) - were)
-        view.returned += sorted((were | smaller | larger) - gone)
+        view.lost += sorted((gone | self._smaller) - were)
+        view.returned += sorted((were | self._smaller | self._larger) - gone)
         for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if entry.allocation.machines & set(view.lost):
@@ -448,7 +439,7 @@ class Driver(World, Generic[Spec]):
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
             # The owner's number of parameter servers takes the place of the rule by bandwidth (6).
-            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
+            job = replace(job, ps_per_worker=0.0, fixed_ps=spec.ps_count)
         return replace(job, index=index, initial_workers=fixed)
 
     def fewest_slots(self, spec: Spec) -> int | None:
@@ -651,8 +642,7 @@ class Driver(World, Generic[Spec]):
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:
             self.away.update(state["down"])
-            calendar = Calendar.from_dict(state["calendar"])
-            self.closures.come_to(calendar, int(self.now), self.site)
+            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now))
         for found in state["entries"]:
             uid = found["uid"]
             if not remake and uid not in state["again"]:

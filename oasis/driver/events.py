@@ -62,13 +62,12 @@ class RestoreServer:
 
 @dataclass(frozen=True, slots=True)
 class ReserveWindow:
-    """Servers, or a part of them, are kept from jobs from slot `begin` to `end`."""
+    """Servers are kept from jobs from slot `begin` to `end`."""
 
     name: str
     begin: int
     end: int
-    servers: Mapping[str, Mapping[str, float] | None]
-    users: Sequence[str]
+    servers: Sequence[str]
 
 
 Jobs = Submit | Advance | Cancel | FinishEarly | Revise

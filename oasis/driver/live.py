@@ -347,13 +347,12 @@ class LiveScheduler:
         name: str,
         begin: int,
         end: int,
-        servers: Mapping[str, Mapping[str, float] | None],
-        users: Sequence[str] = (),
+        servers: Sequence[str],
     ) -> Change:
-        """Keep servers, or a part of them, from jobs for some slots, such as for maintenance.
+        """Keep servers from jobs for some slots, such as for maintenance.
 
         Jobs that run there before the window leave when it begins. Another call with the same name
-        replaces the window, and with ``servers={}`` takes it back.
+        replaces the window, and with ``servers=[]`` takes it back.
 
         Parameters
         ----------
@@ -361,12 +360,8 @@ class LiveScheduler:
             The name of the window.
         begin, end : int
             The first slot of the window, not before `now`, and the first slot after it.
-        servers : mapping of str to (mapping of str to float or None)
-            By id of the server, the amount of each resource that is kept, in the unit of the
-            cluster; None keeps the whole server.
-        users : sequence of str, optional
-            Beginnings of the ids of jobs that may use the capacity, under recourse and OASiS; other
-            policies keep it free.
+        servers : sequence of str
+            Ids of the servers.
 
         Raises
         ------
@@ -383,11 +378,10 @@ class LiveScheduler:
         6
         >>> scheduler.submit(job).completion
         7
-        >>> servers = dict.fromkeys(instance.cluster.worker_ids)  # whole servers
-        >>> scheduler.reserve("firmware", 7, 9, servers).delayed
+        >>> scheduler.reserve("firmware", 7, 9, instance.cluster.worker_ids).delayed
         (Delay(job_id='j0', before=7, after=9),)
         """
-        return self._change(ReserveWindow(name, begin, end, servers, users))
+        return self._change(ReserveWindow(name, begin, end, servers))
 
     def _change(self, event: Event) -> Change:
         answer = self._call(event)

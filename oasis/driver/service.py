@@ -30,7 +30,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule, placements
-from oasis.model.validation import integer, number, text
+from oasis.model.validation import integer, text
 from oasis.online.answers import (
     WAITS,
     Change,
@@ -146,23 +146,6 @@ class Service:
         if not isinstance(server, str) or server not in self._servers:
             raise InstanceError(field, "expected the id of a server", server)
         return self._servers[server]
-
-    def _kept_of(self, servers: Mapping[str, Any]) -> dict[int, tuple[float, ...] | None]:
-        """Return what a window keeps of each machine, by resource; None: all of it."""
-        if not isinstance(servers, Mapping):
-            expected = "expected a mapping of ids of servers to amounts, or to None"
-            raise InstanceError("servers", expected, servers)
-        return {
-            self._index(server, "servers"): None if kept is None else self._row(server, kept)
-            for server, kept in servers.items()
-        }
-
-    def _row(self, server: str, amounts: Mapping[str, float]) -> tuple[float, ...]:
-        field, resources = f"servers[{server!r}]", self.cluster.resources
-        if not isinstance(amounts, Mapping) or not amounts.keys() <= set(resources):
-            expected = f"expected amounts of {', '.join(resources)}, or None"
-            raise InstanceError(field, expected, amounts)
-        return tuple(number(amounts.get(name, 0.0), f"{field}[{name!r}]") for name in resources)
 
     def planned(self) -> Planned:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
@@ -354,12 +337,10 @@ class Service:
         """Plan around a window, in place of one of the same name; without machines it is none."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
-        if isinstance(event.users, str) or not isinstance(event.users, Sequence):
-            expected = "expected a sequence of beginnings of ids of jobs"
-            raise InstanceError("users", expected, event.users)
-        users = tuple(text(user, "users") for user in event.users)
-        kept = self._kept_of(event.servers)
-        window = CalendarEntry(text(event.name, "name"), begin, end, kept, users)
+        if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):
+            raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
+        machines = frozenset(self._index(server, "servers") for server in event.servers)
+        window = CalendarEntry(text(event.name, "name"), begin, end, machines)
         others = tuple(other for other in self._calendar.windows if other.name != window.name)
         self._calendar = Calendar((*others, window) if window.machines else others)
         self._step(self.now, ask=True)

@@ -71,14 +71,7 @@ Action = Create | Expose | Open | Delete | Switch
 
 
 def action_word(action: Action) -> str:
-    """Return the name of an action in metrics and messages.
-
-    Examples
-    --------
-    >>> from oasis.kubernetes.objects.existing import JOB
-    >>> action_word(Switch("u", {}, JOB, suspend=True)), action_word(Delete("u", {}, "Ended"))
-    ('suspend', 'delete')
-    """
+    """Return the name of an action in metrics and messages."""
     if isinstance(action, Switch):
         return "suspend" if action.suspend else "resume"
     return type(action).__name__.lower()
@@ -187,18 +180,10 @@ def reconcile(
 ) -> Steps:
     """Compare the existing pods with the planned ones, and list the actions that are missing.
 
-    Parameters
-    ----------
-    targets : iterable of Target
-        Jobs in order of arrival: who came first gets room first.
-    orphans : iterable of (str, mapping)
-        Our pods of jobs that want none any more, with the uids of those jobs.
-    free : dict
-        What is left of each node; changed as room is given out.
-    stuck : frozenset of str
-        Uids of pods for which the scheduler has found no room for too long.
-    nodes : mapping of str to mapping, optional
-        Nodes by name: no gate is opened towards one that does not admit the pod.
+    Of the `targets` in order of arrival who came first gets room first; `free`, what is left of
+    each node, changes as room is given out. The `orphans` are our pods of jobs that want none any
+    more, with the uids of those jobs; `stuck` are uids of pods for which the scheduler has found no
+    room for too long. No gate is opened towards one of the `nodes` that does not admit the pod.
     """
     steps = Steps()
     for uid, pod in orphans:

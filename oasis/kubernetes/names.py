@@ -33,7 +33,7 @@ SLOT = f"{GROUP}/slot"
 PROGRESS = f"{GROUP}/progress"  # worker-seconds done by the whole job
 LOSS = f"{GROUP}/loss"
 
-# on Jobs, JobSets, TrainJobs and TFJobs, set by their owner
+# on Jobs, JobSets and TrainJobs, set by their owner
 SCHEDULED = f"{GROUP}/schedule"  # the label by which they are ours: "true"
 UTILITY = f"{GROUP}/utility"  # JSON, as spec.utility of an OasisJob
 WORK = f"{GROUP}/work"  # JSON, as spec.work of an OasisJob

@@ -1,4 +1,4 @@
-"""Capacity by slot that is known beforehand: maintenance windows and reservations."""
+"""Closures of machines that are known beforehand: maintenance windows."""
 
 from __future__ import annotations
 
@@ -11,31 +11,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """Capacity of some machines, closed or reserved from slot `begin` to the slot before `end`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the window as a cause.
-    begin, end : int
-        The first slot that it is for, and the first after it.
-    machines : mapping of int to tuple of float or None
-        What is kept of each machine, by resource and in its unit; None: all of it, so that no task
-        runs there, not even one that asks for nothing.
-    users : tuple of str
-        Beginnings of the ids of the jobs that it is kept for; none: it is kept from all.
-
-    Examples
-    --------
-    >>> CalendarEntry("firmware", 4, 6, {0: None}).machines
-    {0: None}
-    """
+    """Machines that are closed from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int
     end: int
-    machines: Mapping[int, tuple[float, ...] | None]
-    users: tuple[str, ...] = ()
+    machines: frozenset[int]
 
     def holds(self, slot: int) -> bool:
         """Whether the entry covers `slot`."""
@@ -44,23 +25,10 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The windows that are known; an empty one changes no decision.
-
-    Parameters
-    ----------
-    windows : tuple of CalendarEntry
-        In any order. Where several keep something of one machine, their amounts add up.
-
-    Examples
-    --------
-    >>> firmware = CalendarEntry("firmware", 4, 6, {0: None})
-    >>> calendar = Calendar((firmware, CalendarEntry("demo", 5, 9, {1: (2,)})))
-    >>> calendar.closed(5), calendar.closed(6), calendar.next_begin(1, 0)
-    (frozenset({0}), frozenset(), 5)
-    """
+    """The windows that are known; an empty one changes no decision."""
 
     windows: tuple[CalendarEntry, ...] = ()
-    # by machine, when something is kept of it
+    # by machine, when it is closed
     _spans: dict[int, list[tuple[int, int]]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -77,22 +45,9 @@ class Calendar:
         """Return itself, because it is immutable."""
         return self
 
-    def at(self, slot: int, *, shared: bool = True) -> list[CalendarEntry]:
-        """The windows that are for `slot`; those that some jobs may use only if `shared`."""
-        return [w for w in self.windows if w.holds(slot) and (shared or not w.users)]
-
-    def users_of(self, job_id: str) -> tuple[str, ...]:
-        """The `users` of a window that keeps something for a job; empty if none does."""
-        return next((w.users for w in self.windows if w.users and job_id.startswith(w.users)), ())
-
-    def closed(self, slot: int, *, shared: bool = True) -> frozenset[int]:
+    def closed(self, slot: int) -> frozenset[int]:
         """Machines on which no task may run in `slot`."""
-        return frozenset(
-            machine
-            for window in self.at(slot, shared=shared)
-            for machine, kept in window.machines.items()
-            if kept is None
-        )
+        return frozenset(k for w in self.windows if w.holds(slot) for k in w.machines)
 
     def next_begin(self, machine: int, slot: int) -> int | None:
         """The first slot after `slot` in which a window begins on `machine`; None if none does."""
@@ -125,11 +80,7 @@ class Calendar:
                     "name": window.name,
                     "begin": window.begin,
                     "end": window.end,
-                    "machines": [
-                        [machine, None if kept is None else list(kept)]
-                        for machine, kept in sorted(window.machines.items())
-                    ],
-                    "users": list(window.users),
+                    "machines": sorted(window.machines),
                 }
                 for window in self.windows
             ]
@@ -141,14 +92,7 @@ class Calendar:
         return cls(
             tuple(
                 CalendarEntry(
-                    entry["name"],
-                    entry["begin"],
-                    entry["end"],
-                    {
-                        machine: None if kept is None else tuple(kept)
-                        for machine, kept in entry["machines"]
-                    },
-                    tuple(entry["users"]),
+                    entry["name"], entry["begin"], entry["end"], frozenset(entry["machines"])
                 )
                 for entry in data["windows"]
             )

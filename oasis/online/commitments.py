@@ -122,7 +122,7 @@ class Commitments:
         """Plan around `calendar`; return keys of the jobs for which no schedule pays any more."""
         if calendar == self.ledger.calendar:
             return []
-        hit = crowded_by(calendar, self.ledger, self.bounds, self.live.values())
+        hit = crowded_by(calendar, self.ledger, self.live.values())
         for live in hit:
             self._release(live)
         return [live.key for live in hit if not self._place(live, self._find(live))]

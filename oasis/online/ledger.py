@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,7 @@ class Ledger:
     ps: ServerGroup
     changes: BoolArray  # (T,): slots that differ from the one before; between them, runs
     origin: int = 0  # the slot of the first row of every array: 0, unless the ledger was rolled
-    calendar: Calendar = EVER_OPEN  # what is kept from all jobs, by machine: worker servers first
+    calendar: Calendar = EVER_OPEN  # which machines are closed when: worker servers first
 
     @classmethod
     def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
@@ -123,11 +122,10 @@ class Ledger:
         self._add(job, schedule, bounds, -1)
 
     def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
-        users = self.calendar.users_of(job.id)
         for group, slots, servers, amounts in self._charges(job, schedule, sign):
             # Alg. 1, l. 9 and 11: g += w_i y, v += s_i z; l. 10 and 12, the prices, follow inside.
             price = group.of(bounds) if bounds else None
-            group.of(self).commit(slots, servers, amounts, price, users)
+            group.of(self).commit(slots, servers, amounts, price)
         # Only from the first slot of the schedule to the one after the last can a flag change.
         first = max(schedule.start - self.origin, 1)
         end = min(schedule.completion - self.origin + 2, self.horizon)
@@ -149,83 +147,39 @@ class Ledger:
         for servers in (self.worker, self.ps):
             # Prices are not compared: they follow from what is used, except for recourse's prices
             # next to nothing, whose differences no utility notices.
-            lefts = (share.left for share in servers.shares.values())
             closed = None if servers.closed is None else servers.closed[None]
-            for array in (servers.used, servers.kept, closed, *lefts):
+            for array in (servers.used, closed):
                 if array is not None:
                     changed = array[:, first:end] != array[:, first - 1 : end - 1]
                     differs |= changed.any(axis=(0, 2))
         self.changes[first:end] = differs
 
-    def keep(
-        self,
-        calendar: Calendar,
-        bounds: PriceBounds | None,
-        committed: Iterable[tuple[Job, Schedule]] | None = None,
-    ) -> None:
-        """Reserve the capacity in `calendar`, in place of earlier reservations; commitments stay.
+    def close(self, calendar: Calendar) -> None:
+        """Close machines as `calendar` says, in place of those closed before.
 
-        All that is `committed` tells what jobs have of what is kept for them.
+        Commitments and prices stay.
         """
         self.calendar = calendar
         first_ps = len(self.cluster.worker_ids)
         for group, offset in zip(GROUPS, (0, first_ps), strict=True):
-            kept, closed, shares = self._rows_of(group, offset)
-            price = group.of(bounds) if bounds else None
-            group.of(self).keep(kept, closed, shares, price)
-        if committed is not None and self.worker.shares:
-            self._count_shares(committed)
-        for group in GROUPS:
-            if group.of(self).spare is not None:
-                group.of(self).count_spare()
+            closed: dict[int, BoolArray] = {}
+            for window in calendar.windows:
+                begin = max(window.begin - self.origin, 0)
+                rows = slice(begin, max(window.end - self.origin, begin))
+                for machine in window.machines:
+                    if 0 <= machine - offset < len(group.capacity(self.cluster)):
+                        slots = np.zeros(self.horizon, dtype=bool)
+                        closed.setdefault(machine - offset, slots)[rows] = True
+            group.of(self).close(closed)
         self._compare(1, self.horizon)
 
-    def _count_shares(self, committed: Iterable[tuple[Job, Schedule]]) -> None:
-        """Recount what jobs use of capacity reserved for them: their share may have changed."""
-        for group in GROUPS:
-            for share in group.of(self).shares.values():
-                share.used[:] = 0.0
-        for job, schedule in committed:
-            users = self.calendar.users_of(job.id)
-            if users:
-                for group, slots, servers, amounts in self._charges(job, schedule, 1):
-                    own = group.of(self)
-                    own.shares[users].add(slots, own.columns(servers), amounts)
-
-    def _rows_of(
-        self, group: TaskGroup, offset: int
-    ) -> tuple[dict[int, FloatArray], dict[int, BoolArray], dict[tuple[str, ...], Any]]:
-        """Read the calendar for a group: amounts kept from all, closed slots, amounts of shares."""
-        capacity = group.capacity(self.cluster)
-        kept: dict[int, FloatArray] = {}
-        closed: dict[int, BoolArray] = {}
-        shares: dict[tuple[str, ...], dict[int, FloatArray]] = {}
-        for window in self.calendar.windows:
-            begin = max(window.begin - self.origin, 0)
-            rows = slice(begin, max(window.end - self.origin, begin))
-            mine = shares.setdefault(window.users, {}) if window.users else kept
-            for machine, amounts in window.machines.items():
-                k = machine - offset
-                if not 0 <= k < len(capacity):
-                    continue
-                if k not in mine:
-                    mine[k] = np.zeros((capacity.shape[1], self.horizon))
-                most = capacity[k] if amounts is None else np.minimum(amounts, capacity[k])
-                part = mine[k][:, rows]
-                np.minimum(part + most[:, None], capacity[k][:, None], out=part)
-                if not window.users:
-                    closed.setdefault(k, np.zeros(self.horizon, dtype=bool))
-                    closed[k][rows] |= amounts is None
-        return kept, closed, shares
-
-    def crowded(self, job: Job, schedule: Schedule) -> bool:
-        """Whether the committed `schedule` of `job` uses a place where too much is committed."""
-        users = self.calendar.users_of(job.id)
+    def crowded(self, schedule: Schedule) -> bool:
+        """Whether the committed `schedule` uses a place that is closed, or holds too little."""
         for group in GROUPS:
             rows = group.placed(schedule)
             rows = rows[rows[:, SLOT] >= self.origin]
             slots, servers = rows[:, SLOT] - self.origin, rows[:, SERVER]
-            if len(rows) and group.of(self).is_crowded(slots, servers, users):
+            if len(rows) and group.of(self).is_crowded(slots, servers):
                 return True
         return False
 
@@ -255,7 +209,7 @@ class Ledger:
         # There is no slot before the first one any more.
         self.changes[0] = False
         if self.calendar:
-            self.keep(self.calendar, bounds)
+            self.close(self.calendar)
 
 
 def run_lengths(marks: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:

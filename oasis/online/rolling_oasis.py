@@ -16,7 +16,6 @@ from oasis.online.answers import Quote, change_between
 from oasis.online.commitments import Commitments
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob
-from oasis.scheduling.calendar import held_back
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, View
@@ -167,7 +166,7 @@ class RollingOASiS(rolling.LivePlanner):
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
         room = Room(self._site, view.capacity(), view.down())
-        rest, taken = [], []
+        rest = []
         for job in view.jobs():
             if job.index in plan.rejected:
                 continue
@@ -181,19 +180,15 @@ class RollingOASiS(rolling.LivePlanner):
             # Planned jobs come first; what is overdue takes only
             # what their plans leave in this slot.
             room.hold(job.in_form(wanted.form), wanted)
-            taken.append((job.in_form(wanted.form), wanted))
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
         for job in rest:
-            kept = held_back(self._calendar, held.now, self._site, taken, job.id)
-            wanted = self._leftover(job, view, room.without(kept))
-            room.occupy(job.in_form(wanted.form), wanted)
-            taken.append((job.in_form(wanted.form), wanted))
+            wanted = self._leftover(job, view, room)
             if wanted != view.allocation(job):
                 plan.changes[job.index] = wanted
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """Find a gang beside the plan of this slot; tasks that are held stay where they fit."""
+        """Take room for a gang beside the plan; tasks that are held stay where they fit."""
         held, form = view.allocation(job), self._overdue[job.index]
         # A job that may stay where it is need not be started again.
         if held.workers and room.hold(job.in_form(held.form), held):
@@ -202,6 +197,7 @@ class RollingOASiS(rolling.LivePlanner):
             found = _largest(job.in_form(k), view, room)
             if found is not None:
                 self._overdue[job.index] = k
+                room.occupy(job.in_form(k), found)
                 return found._replace(form=k)
         return NOTHING
 
@@ -230,18 +226,13 @@ class RollingOASiS(rolling.LivePlanner):
 
     def making(self) -> dict[str, Any]:
         """Plain data from which `made` builds the same policy."""
-        return {
-            "lookahead": self.lookahead,
-            "bounds": self.bounds.to_dict(),
-            "patience": self.patience,
-            "keep_admitted": self.keep_admitted,
-            "end": self.end,
-        }
+        return {**self.parameters, "bounds": self.bounds.to_dict()}
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
-        return cls(**{**making, "bounds": PriceBounds.from_dict(making["bounds"])})
+        given = {name: value for name, value in making.items() if name != "alpha"}
+        return cls(**{**given, "bounds": PriceBounds.from_dict(making["bounds"])})
 
     def _arriving(self, job: Job, now: int) -> Job:
         """`job` as it arrives now; completions from slot `end` on are worth nothing."""

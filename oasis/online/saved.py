@@ -74,7 +74,7 @@ def _follow(scheduler: OASiS, data: Any) -> None:
     _check_decision(told, job, scheduler.ledger)
     if job is not None and told.schedule is not None:
         scheduler.history.commit(job, told.schedule)
-        if scheduler.ledger.crowded(job, told.schedule):
+        if scheduler.ledger.crowded(told.schedule):
             raise InputError("schedule", "expected no more than the servers have left")
     scheduler.record(told, scheduler.now if job is None else job.arrival)
 

@@ -38,21 +38,11 @@ def check_granularity(granularity: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RemainingWork:
-    """Remaining work of a job that may have run before.
+    """Remaining work of a job that may have run before."""
 
-    Parameters
-    ----------
-    start : int
-        The first slot that may be used.
-    work : int
-        Worker-slots left to do, at least 1.
-    ends : Completions
-        Completion slots that the rest can reach and their utilities, measured from the arrival.
-    """
-
-    start: int
-    work: int
-    ends: Completions
+    start: int  # the first slot that may be used
+    work: int  # worker-slots left to do, at least 1
+    ends: Completions  # slots that the rest can reach, and utilities, measured from the arrival
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +75,10 @@ class _RunCapacity:
 class Search:
     """Cheapest schedules of one job at given prices, beside what is committed.
 
-    Parameters
-    ----------
-    job : Job
-        What is scheduled: a job of one form, or a job in one of its forms.
-    ledger : Ledger
-        Prices and committed amounts; not changed.
-    granularity : {"worker-slot", "chunk"}
-        Unit in which work is split over slots (docs/theory, "Work is counted in worker-slots").
-    min_utility_fraction : float
-        phi: completions worth less than phi times the best count as worthless.
-    remaining : RemainingWork, optional
-        What is left of the job and from when; default: all of it, from its arrival.
-    form : int
-        Index of that form, which its schedules name.
-
-    Attributes
-    ----------
-    ends : Completions
-        Completion slots and their utilities.
-    start : int
-        The first slot that may be used.
-    work : int
-        Worker-slots to place, ceil(W_i) for a whole job.
-    most : int
-        Most workers in a slot.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.search import Search
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> ledger = oasis.OASiS.from_instance(instance).ledger
-    >>> search = Search(instance.jobs[0], ledger)
-    >>> split = search.best()
-    >>> split.completion, search.work, split.counts
-    (4, 45, array([9, 9, 9, 9, 9, 0]))
+    `job` is a job of one form, or a job in the form with the index `form`, which its schedules
+    name. Work is split over slots by `granularity` (docs/theory, "Work is counted in
+    worker-slots"). Completions worth less than `min_utility_fraction` times the best count as
+    worthless. Without `remaining`, all of the job is scheduled. The ledger is not changed.
     """
 
     def __init__(
@@ -154,7 +112,6 @@ class Search:
         self._worker, self._ps = (
             as_array(amounts, ledger.cluster.resources) for amounts in (job.worker, job.ps)
         )
-        self._users = ledger.calendar.users_of(job.id)
         # The machines whose labels admit its tasks; None if all do.
         self.admitted, self.ps_admitted = (ledger.cluster.admitted(job, group) for group in GROUPS)
 
@@ -365,11 +322,11 @@ class Search:
         """
         job = self.job
         # Were all servers of a group one, no less would fit; nothing is rounded per server.
-        workers = self.ledger.worker.units_at_most(self._worker, starts, self.most, self._users)
+        workers = self.ledger.worker.units_at_most(self._worker, starts, self.most)
         if not job.needs_ps:
             return workers
         share = job.ps_per_worker
-        servers = self.ledger.ps.units_at_most(self._ps, starts, self.most, self._users)
+        servers = self.ledger.ps.units_at_most(self._ps, starts, self.most)
         served = (servers * (1 + SERVED_MARGIN) + SERVED_MARGIN) / share  # (6)
         at_most: IntArray = np.minimum(workers, np.minimum(served, self.most).astype(np.int64))
         return at_most
@@ -392,11 +349,11 @@ class Search:
         workers and the parameter servers that fit on one server of each column, shapes (q, C).
         """
         worker, ps = self.ledger.worker, self.ledger.ps
-        fits = worker.fits(self._worker, starts, self.most, self.admitted, self._users)
+        fits = worker.fits(self._worker, starts, self.most, self.admitted)
         # Workers alone; it bounds how many parameter servers can be needed at all.
         workers = worker.on_columns(fits).sum(axis=1)
         needed = self._ps_needed(int(min(self.most, workers.max())))  # N_i may be far above it
-        ps_fits = ps.fits(self._ps, starts, int(needed[-1]), self.ps_admitted, self._users)
+        ps_fits = ps.fits(self._ps, starts, int(needed[-1]), self.ps_admitted)
         # The most workers whose parameter servers still fit: `needed` never falls as workers rise.
         fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
         fit = np.minimum(fit, workers).astype(np.int64)
@@ -431,19 +388,7 @@ def searches(
     granularity: Granularity = "worker-slot",
     min_utility_fraction: float = 0.0,
 ) -> list[Search]:
-    """Make a search for each form of a job; together they cover all its schedules.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from dataclasses import replace
-    >>> from oasis.online.search import searches
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> ledger = oasis.OASiS.from_instance(instance).ledger
-    >>> two = (oasis.Form(), oasis.Form(minibatch_time=0.01))
-    >>> [search.work for search in searches(replace(instance.jobs[0], forms=two), ledger)]
-    [45, 4]
-    """
+    """Make a search for each form of a job; together they cover all its schedules."""
     seconds = ledger.cluster.slot_seconds
     ends = completions_by_form(job, ledger.cluster, ledger.end, min_utility_fraction)
     return [

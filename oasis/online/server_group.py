@@ -17,37 +17,6 @@ FEW = 2  # up to this number, units are quicker placed one by one
 
 
 @dataclass(slots=True)
-class Share:
-    """Capacity that a calendar reserves for some jobs.
-
-    Parameters
-    ----------
-    amount : (R, T, C) float array
-        Reserved amount on one server of each column.
-    used : (R, T, C) float array
-        Amount committed there to these jobs, which may be more or less than that.
-    """
-
-    amount: FloatArray
-    used: FloatArray
-
-    @property
-    def left(self) -> FloatArray:
-        """Reserved capacity that is not used, (R, T, C)."""
-        left: FloatArray = np.maximum(self.amount - self.used, 0.0)
-        return left
-
-    def add(self, slots: IntArray, columns: IntArray, amounts: FloatArray) -> None:
-        """Record that `amounts` (P, R) are committed to these jobs at distinct places."""
-        self.used[:, slots, columns] += amounts.T
-
-    def left_of(self, resource: int, slots: IntArray) -> FloatArray:
-        """Reserved capacity of one resource that is not used in `slots`, (q, C)."""
-        left: FloatArray = self.amount[resource, slots] - self.used[resource, slots]
-        return np.maximum(left, 0.0, out=left)
-
-
-@dataclass(slots=True)
 class ServerGroup:
     """Capacity, committed amounts and prices of a server group, column by column.
 
@@ -74,12 +43,8 @@ class ServerGroup:
     is_even : bool
         Whether all servers cost the same in each slot, whatever is committed. Servers are then
         filled in the order of their index, and no costs need to be sorted.
-    kept : (R, T, C) float array or None
-        Capacity that a calendar keeps from all jobs on one server of the column; None: nothing.
     closed : (T, C) bool array or None
         Places where a calendar lets no task run, whatever it asks for; None: nowhere.
-    shares : dict of tuple of str to Share
-        Capacity that a calendar keeps for some jobs, by `oasis.model.calendar.CalendarEntry.users`.
     """
 
     capacity: FloatArray
@@ -90,9 +55,7 @@ class ServerGroup:
     spare: FloatArray | None = None
     lost: set[int] = field(default_factory=set)
     is_even: bool = False
-    kept: FloatArray | None = None
     closed: BoolArray | None = None
-    shares: dict[tuple[str, ...], Share] = field(default_factory=dict)
 
     @classmethod
     def idle(
@@ -124,8 +87,10 @@ class ServerGroup:
     def count_spare(self) -> None:
         """Start to track the spare capacity of each slot."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
-        left = self.capacity[:, None] - self._taken()
-        free = np.maximum(left, 0.0) @ self.copies.astype(np.float64)
+        left = np.maximum(self.capacity[:, None] - self.used, 0.0)
+        if self.closed is not None:
+            left[:, self.closed] = 0.0
+        free = left @ self.copies.astype(np.float64)
         self.spare = free + self._margin[:, None]
 
     @property
@@ -133,23 +98,13 @@ class ServerGroup:
         margin: FloatArray = SPARE_MARGIN * (self.capacity @ self.copies)
         return margin
 
-    def _taken(self, users: tuple[str, ...] = ()) -> FloatArray:
-        """Capacity that jobs of `users` cannot have: committed, or kept for others, (R, T, C)."""
-        taken = self.used if self.kept is None else self.used + self.kept
-        for key, share in self.shares.items():
-            if key != users:
-                taken = taken + share.left
-        return taken
-
-    def units_at_most(
-        self, demand: FloatArray, slots: IntArray, most: int, users: tuple[str, ...] = ()
-    ) -> IntArray:
+    def units_at_most(self, demand: FloatArray, slots: IntArray, most: int) -> IntArray:
         """An upper bound on the units of `demand` (R,) that fit in each of `slots`; (q,).
 
         It is the number that would fit if all servers were one, whatever their labels, and at most
         `most`.
         """
-        if self.spare is None or users in self.shares:
+        if self.spare is None:
             return np.full(len(slots), most)
         if not len(self.copies):  # no machine hosts parameter servers
             return np.zeros(len(slots), dtype=np.int64)
@@ -176,38 +131,28 @@ class ServerGroup:
         return self.price[:, slots, self._column(servers)].T
 
     def fits(
-        self,
-        demand: FloatArray,
-        slots: IntArray,
-        most: int,
-        admitted: BoolArray | None = None,
-        users: tuple[str, ...] = (),
+        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
     ) -> FloatArray:
         """Units of `demand` (R,) that fit on one server of each column, at most `most`; (q, C).
 
-        On a lost server none fits, not even one that asks for nothing; nor on a server that is not
-        `admitted` (S,), if that is given. What is kept for `users` counts as free.
+        On a lost or closed server none fits, not even one that asks for nothing; nor on a server
+        that is not `admitted` (S,), if that is given.
         """
-        units = self._fits(demand, slots, most, users)
+        units = self._fits(demand, slots, most)
+        if self.closed is not None:
+            units[self.closed.take(slots, axis=0)] = 0.0
         if admitted is not None:
             units[:, ~self._of_columns(admitted)] = 0.0
         return units
 
-    def _fits(
-        self, demand: FloatArray, slots: IntArray, most: int, users: tuple[str, ...]
-    ) -> FloatArray:
-        """As `fits`, whatever the labels of the servers are."""
+    def _fits(self, demand: FloatArray, slots: IntArray, most: int) -> FloatArray:
+        """As `fits`, whatever the labels of the servers are, and on closed ones too."""
         # (4) and (5) resource by resource: one pass over the servers each,
         # and nothing for what a task does not ask for.
         least: FloatArray | None = None
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             for r in demand.nonzero()[0]:
                 free = self.capacity[r] - self.used[r].take(slots, axis=0)
-                if self.kept is not None:
-                    free -= self.kept[r].take(slots, axis=0)
-                for key, share in self.shares.items():
-                    if key != users:
-                        free -= share.left_of(int(r), slots)
                 free /= demand[r]
                 least = free if least is None else np.minimum(least, free, out=least)
         if least is None:
@@ -215,26 +160,19 @@ class ServerGroup:
             units = np.full((len(slots), len(self.server)), float(most))
             if self.lost:
                 units[:, self._column(np.array(sorted(self.lost)))] = 0.0
-            if self.closed is not None:
-                units[self.closed.take(slots, axis=0)] = 0.0
             return units
         np.minimum(least, float(most), out=least)
         return rounding.floor_counts(least)  # it is monotone: rounding once is enough
 
     def fits_on(
-        self,
-        demand: FloatArray,
-        slots: IntArray,
-        servers: IntArray,
-        most: int,
-        users: tuple[str, ...] = (),
+        self, demand: FloatArray, slots: IntArray, servers: IntArray, most: int
     ) -> IntArray:
         """Units of `demand` (R,) that fit on each of n `servers`, at most `most`; (q, n).
 
-        Whatever the labels of the servers are. What is kept for `users` counts as free.
+        Whatever the labels of the servers are.
         """
-        units = self.fits(demand, slots, most, users=users)[:, self._column(servers)]
-        # Less than nothing fits where a calendar keeps what is committed already.
+        units = self.fits(demand, slots, most)[:, self._column(servers)]
+        # Less than nothing fits where more is committed than a server holds now.
         found: IntArray = np.maximum(units, 0.0).astype(np.int64)
         return found
 
@@ -259,8 +197,8 @@ class ServerGroup:
         copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
         asked = demand.nonzero()[0]
         free = self.capacity[asked, None] - self.used[asked[:, None], slots]
-        if self.kept is not None or self.shares:
-            free -= (self._taken() - self.used)[asked[:, None], slots]
+        if self.closed is not None:
+            free[:, self.closed[slots]] = 0.0
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[asked, None, None]
         np.minimum(free, float(most), out=free)
@@ -373,7 +311,6 @@ class ServerGroup:
         servers: IntArray,
         amounts: FloatArray,
         price: PriceFunction | None,
-        users: tuple[str, ...] = (),
     ) -> None:
         """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12).
 
@@ -383,85 +320,39 @@ class ServerGroup:
         # Places are distinct, so that one indexed assignment is enough.
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
-        change = amounts.T
-        if users in self.shares:
-            share = self.shares[users]
-            before = share.left[:, slots, columns]
-            share.add(slots, columns, amounts)
-            # What was kept for these jobs was not spare before either.
-            change = change + share.left[:, slots, columns] - before
         if price is not None:
-            open_to_jobs = self.capacity[:, columns]
-            if self.kept is not None:
-                open_to_jobs = open_to_jobs - self.kept[:, slots, columns]
-            self.price[:, slots, columns] = price(used.T, open_to_jobs.T).T
+            self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
         if self.spare is not None:
             # Several servers of one slot take from the same sum: an
             # indexed subtraction would count one of them.
-            np.subtract.at(self.spare.T, slots, change.T)
+            np.subtract.at(self.spare.T, slots, amounts)
 
     def reprice(self, price: PriceFunction) -> None:
         """Recompute every price from the committed amounts."""
         self.is_even = False
-        used, open_to_jobs = np.moveaxis(self.used, 0, 2), self.capacity.T
-        if self.kept is not None:
-            open_to_jobs = open_to_jobs - np.moveaxis(self.kept, 0, 2)
-        self.price = np.ascontiguousarray(np.moveaxis(price(used, open_to_jobs), 2, 0))
+        used = np.moveaxis(self.used, 0, 2)
+        self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
 
-    def keep(
-        self,
-        kept: Mapping[int, FloatArray],
-        closed: Mapping[int, BoolArray],
-        shares: Mapping[tuple[str, ...], Mapping[int, FloatArray]],
-        price: PriceFunction | None,
-    ) -> None:
-        """Reserve (R, T) amounts of servers and close slots (T,), in place of earlier reservations.
+    def close(self, closed: Mapping[int, BoolArray]) -> None:
+        """Let no task run on servers in some slots (T,), in place of those closed before.
 
-        Amounts of `shares` are kept for some jobs, of which `commit` tells. Without `price` prices
-        stay. What is committed stays too, even if it is more than is left.
+        What is committed there stays.
         """
-        # Columns first: opening one changes the shape of every share there is.
-        self._open(np.array(sorted({k for each in shares.values() for k in each}), dtype=np.int64))
-        before, self.shares = self.shares, {}
-        for users, amounts in shares.items():
-            columns = self._column(np.array(sorted(amounts), dtype=np.int64))
-            share = Share(np.zeros_like(self.used), np.zeros_like(self.used))
-            if users in before:
-                share.used = before[users].used
-            for server, column in zip(sorted(amounts), columns.tolist(), strict=True):
-                share.amount[:, :, column] = amounts[server]
-            self.shares[users] = share
-        if not kept:
-            self.kept = self.closed = None
-        else:
-            columns = self._open(np.array(sorted(kept)))
-            self.kept = np.zeros_like(self.used)
+        self.closed = None
+        if closed:
+            columns = self._open(np.array(sorted(closed)))
             self.closed = np.zeros(self.used.shape[1:], dtype=bool)
-            for server, column in zip(sorted(kept), columns.tolist(), strict=True):
-                self.kept[:, :, column] = kept[server]
+            for server, column in zip(sorted(closed), columns.tolist(), strict=True):
                 self.closed[:, column] = closed[server]
-        if price is not None:
-            self.reprice(price)
         if self.spare is not None:
             self.count_spare()
 
-    def is_crowded(self, slots: IntArray, servers: IntArray, users: tuple[str, ...] = ()) -> bool:
-        """Whether more is committed at one of these places than the calendar leaves.
-
-        Jobs of `users` that use no more than is reserved for them crowd out no job.
-        """
+    def is_crowded(self, slots: IntArray, servers: IntArray) -> bool:
+        """Whether one of these places is closed, or more is committed there than it holds."""
         columns = self._column(servers)
         most = self.capacity[:, columns] * (1 + SPARE_MARGIN)
-        over = (most < self._taken()[:, slots, columns]).any(axis=0)
-        if users in self.shares:
-            kept = [share.amount[:, slots, columns] for share in self.shares.values()]
-            if self.kept is not None:
-                kept.append(self.kept[:, slots, columns])
-            used, own = self.shares[users].used, self.shares[users].amount
-            within = used[:, slots, columns] <= own[:, slots, columns] * (1 + SPARE_MARGIN)
-            over &= ~(within & (sum(kept) <= most)).all(axis=0)
         on_closed = self.closed is not None and self.closed[slots, columns].any()
-        return bool(over.any() or on_closed)
+        return bool((most < self.used[:, slots, columns]).any() or on_closed)
 
     def set_capacity(
         self, server: int, capacity: FloatArray, price: PriceFunction | None = None
@@ -476,8 +367,7 @@ class ServerGroup:
         self.capacity = self.capacity.copy()
         self.capacity[:, column] = capacity
         if price is not None:
-            open_to_jobs = capacity if self.kept is None else capacity - self.kept[:, :, column].T
-            self.price[:, :, column] = price(self.used[:, :, column].T, open_to_jobs).T
+            self.price[:, :, column] = price(self.used[:, :, column].T, capacity).T
         if self.spare is not None:
             self.count_spare()
 
@@ -491,14 +381,11 @@ class ServerGroup:
     def roll(self, slots: int, price: PriceFunction | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
 
-        Without `price` prices belong to rows and stay. What is kept from jobs is to be told again.
+        Without `price` prices belong to rows and stay. What is closed is to be told again.
         """
         left = self.used.shape[1] - slots
         self.used[:, :left] = self.used[:, slots:]
         self.used[:, left:] = 0.0
-        for share in self.shares.values():
-            share.used[:, :left] = share.used[:, slots:]
-            share.used[:, left:] = 0.0
         if price is not None:
             self.price[:, :left] = self.price[:, slots:]
             idle = price(np.zeros_like(self.capacity).T, self.capacity.T).T
@@ -516,10 +403,6 @@ class ServerGroup:
     def _of_columns(self, admitted: BoolArray) -> BoolArray:
         """Mask of admitted columns; the servers of a column have equal labels."""
         return admitted[self.server]
-
-    def columns(self, servers: IntArray) -> IntArray:
-        """The columns of these servers, on which something was committed."""
-        return self._column(servers)
 
     def _column(self, servers: IntArray) -> IntArray:
         if self._is_open:
@@ -555,12 +438,8 @@ class ServerGroup:
         self.capacity = np.repeat(self.capacity, repeats, axis=1)
         self.used = np.repeat(self.used, repeats, axis=2)
         self.price = np.repeat(self.price, repeats, axis=2)
-        if self.kept is not None and self.closed is not None:
-            self.kept = np.repeat(self.kept, repeats, axis=2)
+        if self.closed is not None:
             self.closed = np.repeat(self.closed, repeats, axis=1)
-        for share in self.shares.values():
-            share.amount = np.repeat(share.amount, repeats, axis=2)
-            share.used = np.repeat(share.used, repeats, axis=2)
         self.server = np.repeat(self.server, repeats)
         self.server[column : column + alone + 1] += np.arange(alone + 1)
         copies = np.repeat(self.copies, repeats)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import fsum
 from typing import Protocol
 
@@ -43,13 +43,6 @@ class Room:
         self.free = free
         self.site = site
         self.down = down
-
-    def without(self, kept: Mapping[int, Row]) -> Room:
-        """A copy without these amounts, by machine."""
-        free = self.free.copy()
-        for k, row in kept.items():
-            free[k] = tuple(max(0, a - b) for a, b in zip(free[k], row, strict=True))
-        return Room(self.site, free, self.down)
 
     def takes(self, machine: int, demand: Demand) -> bool:
         """Return whether `machine` is there and admits tasks of `demand`, however full it is."""
@@ -303,11 +296,6 @@ class Spread(TaskByTask):
     ) -> int | None:
         fitting = [machine for machine in machines if room.fits(machine, demand)]
         return min(fitting, key=lambda m: (-room.idle_share(m), m), default=None)
-
-
-def place(room: Room, job: PolicyJob, workers: int, ps: int, how: Placement) -> Allocation | None:
-    """Place these tasks of `job` and subtract them from `room`; None if they do not fit."""
-    return how.place(room, job, workers, ps)
 
 
 class OneNode:

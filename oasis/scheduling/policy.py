@@ -100,25 +100,7 @@ class _ClassName:
 class BasePolicy:
     """The attributes that every `Policy` needs, with defaults; `decide` is left to the subclass.
 
-    Attributes
-    ----------
-    name : str
-        What results call it; the name of the class.
-    slotted : bool
-        Whether it is called at the beginning of every slot, also if nothing happened; no.
-    told_remaining : bool
-        Whether it uses how much work jobs have (`PolicyJob.work`, `View.remaining`); no.
-    needs : str
-        What it goes by that traces lack, in words, such as deadlines; nothing.
-    is_slow : bool
-        Whether many jobs take it long; no. With either, a replay runs it only where it is named.
-    knows_forms : bool
-        Whether it chooses the form in which a job of several runs (`PolicyJob.forms`); no, then the
-        driver chooses.
-    keeps_run_times : bool
-        Whether it changes no job before `View.kept_until`; no.
-    site : Site
-        The machines of the present run, from `reset` on.
+    An attribute that is not set means no.
 
     Examples
     --------
@@ -136,13 +118,13 @@ class BasePolicy:
     ('Small', {'most': 2}, 'too large')
     """
 
-    name: str = cast(str, _ClassName())
-    slotted: bool = False
-    told_remaining: bool = False
-    needs: str = ""
-    is_slow: bool = False
-    knows_forms: bool = False
-    keeps_run_times: bool = False
+    name: str = cast(str, _ClassName())  # what results call it; the name of the class
+    slotted: bool = False  # whether it is called at each slot, also if nothing happened
+    told_remaining: bool = False  # whether it uses how much work jobs have
+    needs: str = ""  # what it goes by that traces lack, in words, such as deadlines
+    is_slow: bool = False  # with many jobs; with either, a replay runs it only where it is named
+    knows_forms: bool = False  # whether it chooses the form in which a job of several runs
+    keeps_run_times: bool = False  # whether it changes no job before `View.kept_until`
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
         """Make the object, and keep what its constructor is given for `parameters`."""

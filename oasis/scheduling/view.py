@@ -65,8 +65,6 @@ class Books(Protocol):
     @property
     def down(self) -> Set[int]: ...  # machines that are not there
     @property
-    def kept(self) -> Mapping[int, Sequence[int]]: ...  # by a calendar, from all jobs, now
-    @property
     def closing(self) -> Set[int]: ...  # machines on which what began would be interrupted
 
 
@@ -152,11 +150,7 @@ class View:
         nothing = (0,) * len(self._books.site.resources)
         down = self._books.down
         machines = self._books.site.machines
-        found = [nothing if k in down else m.capacity for k, m in enumerate(machines)]
-        for k, kept in self._books.kept.items():
-            pairs = zip(found[k], kept, strict=True)
-            found[k] = tuple(max(0, most - less) for most, less in pairs)
-        return found
+        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
 
     def down(self) -> Set[int]:
         """Return the machines that are down, for a `Room`: they take no task."""

@@ -267,10 +267,6 @@ class Saving:
                 del self.kept[machine]
         self._since = now
 
-    def amounts(self, machine: int) -> list[int]:
-        """Amounts that saving jobs keep busy on `machine`."""
-        return self._sum(self.kept.get(machine, []))
-
     def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:
         total = [0] * len(self._site.resources)
         for _, row in kept:
@@ -308,8 +304,7 @@ class State:
         self.used = [0] * (len(GROUPS) * len(site.resources))
         self.load = Load(site)  # what is on each machine, kept if the speed model asks for it
         self.saving = Saving(site)
-        self.kept: dict[int, tuple[int, ...]] = {}  # no calendar: nothing is kept, nothing closes
-        self.closing: frozenset[int] = frozenset()
+        self.closing: frozenset[int] = frozenset()  # no calendar: nothing closes
 
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange the allocation of a job."""
@@ -348,17 +343,6 @@ class State:
                 row[resource] -= taken
                 used[offset + resource] += taken
             free[machine] = tuple(row)
-
-    def busy(self, machine: int) -> tuple[int, ...]:
-        """Amounts in use on `machine`, or kept busy by saving; nothing while it is down."""
-        if machine in self.down:
-            return (0,) * len(self.site.resources)
-        capacity = self.site.machines[machine].capacity
-        amounts = self.saving.amounts(machine)
-        return tuple(
-            min(most, most - left + more)
-            for most, left, more in zip(capacity, self.free[machine], amounts, strict=True)
-        )
 
     def lose(self, machine: int) -> None:
         """Take an idle machine out of service."""

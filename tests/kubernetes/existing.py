@@ -1,10 +1,8 @@
-"""Jobs, JobSets, TrainJobs and TFJobs for tests, and stand-ins for the controllers of the others.
+"""Jobs, JobSets and TrainJobs for tests, and stand-ins for the controllers of the others.
 
 The stand-ins do what the controllers do that the adapter can see: a JobSet makes a Job for each
 replicated job, suspended as it is itself, with its name on the pods; a TrainJob makes a JobSet of
 its own name. When all Jobs are complete, so is the JobSet, and then the TrainJob.
-A TFJob makes its pods itself, each with a Service of its name and with TF_CONFIG, ends them while
-it is suspended, and succeeds when worker 0 does.
 """
 
 from __future__ import annotations
@@ -13,21 +11,20 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS, SERVICES
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    REPLICA_TYPE,
     REPLICATED_JOB,
-    TFJOB,
     TRAINJOB,
     ExistingKind,
-    is_suspended,
 )
 from tests.background import beside
 from tests.kubernetes.cluster import GPU
@@ -106,42 +103,19 @@ def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
 def definition(kind: ExistingKind) -> Object:
     """A small CRD of the same group, names and fields that matter."""
     group, _, version = kind.api_version.partition("/")
-    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    plural, singular = kind.where.plural, kind.name.lower()
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind.name, "plural": plural, "singular": singular},
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": loose, "status": loose},
-                        }
-                    },
-                }
-            ],
-        },
-    }
+    words = {"PLURAL": kind.where.plural, "SINGULAR": kind.name.lower(), "KIND": kind.name}
+    text = Path(__file__).with_name("crd.yaml").read_text(encoding="utf-8")
+    for word, value in {**words, "GROUP": group, "VERSION": version}.items():
+        text = text.replace(f"${word}", value)
+    return yaml.safe_load(text)  # type: ignore[no-any-return]
 
 
 @contextmanager
 def stand_ins(scene: Scene) -> Iterator[None]:
-    """The controllers of JobSets, TrainJobs and TFJobs, looking five times a second."""
+    """The controllers of JobSets and TrainJobs, looking five times a second."""
 
     def work(over: threading.Event) -> None:
         while not over.wait(0.2):
-            for item in scene.admin.list_if_served(TFJOB.where, scene.namespace):
-                _tfjob(scene, item)
             for item in scene.admin.list_if_served(TRAINJOB.where, scene.namespace):
                 _trainjob(scene, item)
             for item in scene.admin.list_if_served(JOBSET.where, scene.namespace):
@@ -153,16 +127,7 @@ def stand_ins(scene: Scene) -> Iterator[None]:
 
 def _trainjob(scene: Scene, item: Object) -> None:
     spec = item["spec"]
-    pods = {
-        "name": "node",
-        "template": {
-            "spec": {
-                "parallelism": spec["trainer"]["numNodes"],
-                "completions": spec["trainer"]["numNodes"],
-                "template": template("4s"),
-            }
-        },
-    }
+    pods = replicated("node", spec["trainer"]["numNodes"], "4s")
     body = {"replicatedJobs": [pods], "suspend": spec["suspend"]}
     child = _child(scene, JOBSET, item, item["metadata"]["name"], body)
     if any(c["type"] == "Completed" for c in (child.get("status") or {}).get("conditions") or ()):
@@ -183,91 +148,24 @@ def _jobset(scene: Scene, item: Object) -> None:
         _complete(scene, JOBSET, item, "Completed")
 
 
-def _tfjob(scene: Scene, item: Object) -> None:
-    meta = item["metadata"]
-    there = {
-        pod["metadata"]["name"]: pod
-        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
-        if meta["uid"] in {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
-    }
-    chief = there.get(f"{meta['name']}-worker-0")
-    over = chief is not None and chief["status"]["phase"] == "Succeeded"
-    if over or is_suspended(item):
-        for pod in there.values():
-            if pod["status"]["phase"] != "Succeeded" or not over:
-                scene.admin.delete(PODS, pod)
-        if over:
-            _complete(scene, TFJOB, item, "Succeeded")
-        return
-    for body in _replicas(item):
-        if body["metadata"]["name"] not in there:
-            scene.admin.create(PODS, body)
-            spec = {"clusterIP": "None", "selector": body["metadata"]["labels"]}
-            service = {"kind": "Service", "metadata": dict(body["metadata"]), "spec": spec}
-            scene.admin.apply(SERVICES, {"apiVersion": "v1", **service})
-
-
-def _replicas(item: Object) -> Iterator[Object]:
-    """The pods of a TFJob."""
-    meta, specs = item["metadata"], item["spec"]["tfReplicaSpecs"]
-    names_of = {
-        task.lower(): [f"{meta['name']}-{task.lower()}-{k}" for k in range(entry["replicas"])]
-        for task, entry in specs.items()
-    }
-    cluster = {
-        task: [f"{name}.{meta['namespace']}.svc:2222" for name in found]
-        for task, found in names_of.items()
-    }
-    reference = {
-        "apiVersion": TFJOB.api_version,
-        "kind": TFJOB.name,
-        "name": meta["name"],
-        "uid": meta["uid"],
+def owned_by(owner: Object) -> Object:
+    """The reference of its controller that an object has."""
+    names_of = {name: owner["metadata"][name] for name in ("name", "uid")}
+    return {
+        **names_of,
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
         "controller": True,
     }
-    for kind, entry in specs.items():
-        task, made = kind.lower(), entry["template"]
-        for index, name in enumerate(names_of[task]):
-            config = {"cluster": cluster, "task": {"type": task, "index": index}}
-            variable = {"name": "TF_CONFIG", "value": json.dumps(config)}
-            container, *others = made["spec"]["containers"]
-            container = {**container, "env": [variable, *container.get("env", ())]}
-            labels = {
-                "training.kubeflow.org/job-name": meta["name"],
-                REPLICA_TYPE: task,
-                "training.kubeflow.org/replica-index": str(index),
-            }
-            yield {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": name,
-                    "namespace": meta["namespace"],
-                    "labels": labels,
-                    "annotations": made.get("metadata", {}).get("annotations", {}),
-                    "ownerReferences": [reference],
-                },
-                "spec": {**made["spec"], "containers": [container, *others]},
-            }
 
 
 def _child(scene: Scene, kind: ExistingKind, owner: Object, name: str, spec: Object) -> Object:
     """The object that `owner` makes, suspended as it is."""
     found = scene.admin.get(kind.where, name, scene.namespace)
     if found is None:
-        reference = {
-            "apiVersion": owner["apiVersion"],
-            "kind": owner["kind"],
-            "name": owner["metadata"]["name"],
-            "uid": owner["metadata"]["uid"],
-            "controller": True,
-        }
-        meta = {"name": name, "namespace": scene.namespace, "ownerReferences": [reference]}
-        return make(
-            scene,
-            kind,
-            {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec},
-        )
+        meta = {"name": name, "namespace": scene.namespace, "ownerReferences": [owned_by(owner)]}
+        body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+        return make(scene, kind, body)
     if bool(found["spec"].get("suspend")) != bool(spec["suspend"]):
         meta = {"name": name, "namespace": scene.namespace}
         change = {"metadata": meta, "spec": {"suspend": spec["suspend"]}}

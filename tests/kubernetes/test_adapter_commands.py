@@ -8,9 +8,7 @@ from pathlib import Path
 import yaml
 
 import oasis
-from experiments.cli.commands.kubernetes.certifying import Certifier, report_command
 from experiments.evaluation.live import cluster_policy
-from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import call, wait_phases
 from tests.kubernetes.cluster import Cluster
@@ -114,12 +112,3 @@ def test_a_report_says_what_was_earned_and_what_could_have_been(
     assert earned <= found["optimum"]["upper_bound"] * (1 + 1e-6)
     assert 0 < really["certified_share_lower"] <= really["certified_share_upper"] <= 1
     assert "What the cluster earned" in page.read_text()
-    kubeconfig = ("--kubeconfig", str(scene.plane.admin.kubeconfig()))
-    metrics = Metrics()
-    Certifier(report_command([*mine[:2], *asked, *kubeconfig]), metrics).measure()
-    ends = [
-        metrics.registry.get_sample_value("oasis_certified_share", {"end": end})
-        for end in ("lower", "upper")
-    ]
-    assert None not in ends
-    assert 0 < ends[0] <= ends[1] <= 1

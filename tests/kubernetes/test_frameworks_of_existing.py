@@ -1,4 +1,4 @@
-"""Pods of other controllers that know each other, and TFJobs, on a real control plane."""
+"""Pods of other controllers that know each other, on a real control plane."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import Any
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import PODS
-from oasis.kubernetes.objects.existing import JOB, TFJOB
-from tests.kubernetes.adapter import rigid, scene_of, wait_phases
+from oasis.kubernetes.objects.existing import JOB
+from tests.kubernetes.adapter import scene_of
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.access import define
-from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import (
-    definition,
     make,
     marked,
     read,
-    stand_ins,
     status,
     template,
 )
@@ -32,47 +28,6 @@ def running(scene: Scene, prefix: str) -> dict[str, dict[str, Any]]:
         for pod in scene.admin.list_all(PODS, scene.namespace)[0]
         if pod["metadata"]["name"].startswith(prefix) and pod["status"]["phase"] == "Running"
     }
-
-
-def replicas(workers: int, ps: int, lasts: str) -> dict[str, Any]:
-    return {
-        "tfReplicaSpecs": {
-            "Worker": {"replicas": workers, "template": template(lasts)},
-            "PS": {"replicas": ps, "template": template()},
-        }
-    }
-
-
-def test_tfjobs_are_placed_paused_and_followed_to_their_end(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    start = cluster.plane.audit_position()
-    define(cluster.plane.client, [definition(TFJOB)])
-    with scene.controller(FIFO), stand_ins(scene):
-        make(scene, TFJOB, marked(scene, TFJOB, "mnist", replicas(3, 1, "6s")))
-        chiefed = replicas(1, 1, "6s")
-        chiefed["tfReplicaSpecs"]["Chief"] = {"replicas": 1, "template": template("6s")}
-        make(scene, TFJOB, marked(scene, TFJOB, "chiefed", chiefed))
-        until(lambda: len(running(scene, "mnist-")) == 4, "the TFJob runs", 60.0)
-        pods = running(scene, "mnist-")
-        assert pods.keys() == {*(f"mnist-worker-{k}" for k in range(3)), "mnist-ps-0"}
-        planned = status(scene, TFJOB, "mnist")["plan"][0]
-        for task, word in (("worker", "workers"), ("ps", "parameterServers")):
-            there = [p["spec"]["nodeName"] for name, p in pods.items() if f"-{task}-" in name]
-            assert {node: there.count(node) for node in there} == planned[word]
-        tasks = {name: pod["metadata"]["labels"][names.TASK] for name, pod in pods.items()}
-        assert tasks["mnist-ps-0"] == "ps"
-        assert tasks["mnist-worker-0"] == "worker"
-        until(lambda: status(scene, TFJOB, "mnist").get("phase") == "Completed", "it ends", 60.0)
-        until(lambda: not running(scene, "mnist-"), "its parameter server goes", 30.0)
-        invalid = status(scene, TFJOB, "chiefed")
-        assert invalid["phase"] == "Invalid"
-        assert (
-            "got chief, worker" in {c["type"]: c for c in invalid["conditions"]}["Valid"]["message"]
-        )
-        assert read(scene, TFJOB, "chiefed")["spec"]["runPolicy"]["suspend"] is True
-        scene.submit(rigid(scene, "after", workers=8, slots=1))
-        wait_phases(scene, {"after": "Completed"})
-    assert not denied(cluster.plane.requests(scene.account, start))
 
 
 def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Cluster) -> None:

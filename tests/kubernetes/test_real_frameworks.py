@@ -19,13 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.kubernetes.objects.existing import TFJOB
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.access import define
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import definition, make, stand_ins, status
 from tests.kubernetes.processes.nodes import ProcessNodes
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.training_jobs import Training, add_machines, reasons, start_controller
@@ -201,39 +198,6 @@ def test_dragon_scales_tensorflow(
     assert begun[0] == 0 < begun[1] < begun[2]
     assert scene.statuses()["tf"]["resizes"]["restarts"] == 2
     assert reasons(scene, "tf") >= {"Admitted", "Planned", "WorkDone"}
-
-
-def test_a_tfjob_is_paused_and_goes_on(
-    scene: Scene, process_nodes: ProcessNodes, training: Make, cluster: Cluster
-) -> None:
-    """Beside a stand-in for the controller of TFJobs, which writes TF_CONFIG as that one does."""
-    add_machines(scene, process_nodes, 1, 1, 1)
-    define(cluster.plane.client, [definition(TFJOB)])
-    servers = training("tensorflow", ["tensorflow_regression"], {}, env=TENSORFLOW)
-    job, steps = servers.tfjob("mnist", 3, 9)
-    controller = start_controller(scene, process_nodes, "--policy", "srtf")
-    with stand_ins(scene):
-        make(scene, TFJOB, job)
-
-        def percent() -> float:
-            return status(scene, TFJOB, "mnist").get("progress", {}).get("percent", 0.0)  # type: ignore[no-any-return]
-
-        try:
-            until(lambda: percent() >= 20, "it trains", PATIENCE)
-            scene.submit(sleeper(scene, "rival", 2, 1))
-            wait_completed(scene, "rival")
-            until(
-                lambda: status(scene, TFJOB, "mnist")["phase"] == "Completed",
-                "it goes on to its end",
-                PATIENCE,
-            )
-        finally:
-            print(controller.read_text(), process_nodes.logs())  # noqa: T201
-    servers.check_weights("mnist", steps)
-    counts, begun = gangs(process_nodes.logs("mnist-worker-0"), "workers")
-    assert counts == [2, 2], "beside the chief"
-    assert begun[0] == 0 < begun[1]
-    assert status(scene, TFJOB, "mnist")["utility"] == 10
 
 
 def test_specon_moves_a_training_whose_loss_has_converged(

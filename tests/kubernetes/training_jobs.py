@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from oasis.kubernetes.api.resources import EVENTS
-from oasis.kubernetes.names import BANDWIDTH, GATE, KIND, NODE_ROLE
-from oasis.kubernetes.objects.existing import TFJOB
+from oasis.kubernetes.names import BANDWIDTH, KIND, NODE_ROLE
 from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, report_rights
 from tests.kubernetes.controlplane.access import apply
-from tests.kubernetes.existing import marked
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.scene import SYSTEM, Scene
+from tests.kubernetes.scene import Scene
 from tests.kubernetes.trainings import regression
 
 ROOT = Path(__file__).parents[2]
@@ -54,18 +51,6 @@ class Training:
         if self.servers:
             made["spec"]["parameterServers"] = {"template": self._template(env, {BANDWIDTH: "4G"})}
         return made, steps
-
-    def tfjob(self, name: str, workers: int, slots: int) -> tuple[dict[str, Any], int]:
-        """A TFJob with one parameter server, for this many worker-slots, and its steps."""
-        steps, seconds, env = self._work(name, slots)
-        replicas = {}
-        for task, count, limits in (("Worker", workers, {GPU: "1"}), ("PS", 1, {})):
-            made = self._template(env, limits)
-            made["spec"] |= {"schedulingGates": [{"name": GATE}], "restartPolicy": "OnFailure"}
-            made["spec"]["terminationGracePeriodSeconds"] = 5
-            replicas[task] = {"replicas": count, "template": made}
-        spec = {"runPolicy": {"suspend": True}, "tfReplicaSpecs": replicas}
-        return marked(self.scene, TFJOB, name, spec, seconds), steps
 
     def _work(self, name: str, slots: int) -> tuple[int, float, list[dict[str, Any]]]:
         """Steps of so many worker-slots, in seconds of work, and what the processes are told."""
@@ -115,16 +100,8 @@ def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
 
 def start_controller(scene: Scene, nodes: ProcessNodes, *words: str) -> Path:
     """`oasis kubernetes run`, as its owner starts it; its log."""
-    clock = scene.clock
-    command = [
-        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", *words),
-        *("--slot-seconds", f"{clock.slot_seconds:g}"),
-        *("--startup-seconds", f"{clock.startup_seconds:g}"),
-        *("--system-namespace", SYSTEM, "--controller-name", scene.namespace),
-        *("--namespace", scene.namespace, "--kubeconfig", str(scene.account.kubeconfig())),
-    ]
     log = nodes.directory / "controller.log"
-    nodes.guardian.start(command, log, {**os.environ, "PYTHONPATH": str(ROOT)})
+    nodes.guardian.start(scene.command(*words), log, {**os.environ, "PYTHONPATH": str(ROOT)})
     return log
 
 

@@ -25,13 +25,7 @@ from oasis.model.errors import InputError, OasisError
 
 
 class ApiError(OasisError):
-    """An answer that is no success; its `reason` is a word of the server, such as ``Conflict``.
-
-    Examples
-    --------
-    >>> print(ApiError("GET", "/api/v1/nodes", 403, "Forbidden", "no rights"))
-    GET /api/v1/nodes: 403 Forbidden: no rights
-    """
+    """An answer that is no success; its `reason` is a word of the server, such as ``Conflict``."""
 
     def __init__(
         self,
@@ -49,13 +43,7 @@ class ApiError(OasisError):
 
 
 class LostAnswerError(OasisError):
-    """No answer came: the request may have been carried out, unless it was `never_sent`.
-
-    Examples
-    --------
-    >>> print(LostAnswerError("GET", "/api/v1/nodes", "timed out"))
-    GET /api/v1/nodes: no answer: timed out
-    """
+    """No answer came: the request may have been carried out, unless it was `never_sent`."""
 
     def __init__(self, method: str, path: str, message: str, never_sent: bool = False) -> None:
         self.cause = f"no answer: {message}{_advice(message)}"
@@ -64,13 +52,7 @@ class LostAnswerError(OasisError):
 
 
 class TooLateError(OasisError):
-    """A request that was not made, or not repeated, because its time had run out.
-
-    Examples
-    --------
-    >>> print(TooLateError("PATCH", "/api/v1/pods/p"))
-    PATCH /api/v1/pods/p: not sent: the lease, or the time for renewing it, has run out
-    """
+    """A request that was not made, or not repeated, because its time had run out."""
 
     def __init__(self, method: str, path: str) -> None:
         self.cause = "not sent: the lease, or the time for renewing it, has run out"
@@ -171,14 +153,7 @@ _BAD_FILE = (
 class Connection:
     """Requests of plain dictionaries.
 
-    Parameters
-    ----------
-    configuration : kubernetes.client.Configuration
-        Server and credentials.
-    params : RetryParams, optional
-        Settings of repeated requests.
-    on_attempt : callable, optional
-        Called with method, status and seconds of each attempt, for metrics; status 0: no answer.
+    `on_attempt` is called with method, status and seconds of each attempt; status 0: no answer.
     """
 
     def __init__(
@@ -214,13 +189,7 @@ class Connection:
         params: RetryParams | None = None,
         on_attempt: Callable[[str, int, float], None] | None = None,
     ) -> Connection:
-        """Connect as kubectl does; within a pod, as its service account.
-
-        Raises
-        ------
-        OasisError
-            If there is no configuration to connect with.
-        """
+        """Connect as kubectl does; within a pod, as its service account."""
         configuration = client.Configuration()
         try:
             try:
@@ -258,15 +227,6 @@ class Connection:
 
         With `left`, seconds by which an attempt that begins now has to be over, none begins once
         they are used up.
-
-        Raises
-        ------
-        ApiError
-            What the server answered in the end.
-        LostAnswerError
-            If no answer came: the request may have been carried out.
-        TooLateError
-            If the time had run out before an attempt.
         """
         for attempt in range(self.params.attempts):
             last = attempt == self.params.attempts - 1
@@ -299,11 +259,6 @@ class Connection:
         """Events of a watch until the server, or the network, ends it.
 
         `on_open` is called once the server has begun to answer, which may be long before an event.
-
-        Raises
-        ------
-        ApiError, LostAnswerError
-            As `request`, without attempts.
         """
         response = self._send("GET", path, None, query, "application/json", timeout)
         try:

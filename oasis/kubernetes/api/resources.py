@@ -117,11 +117,6 @@ class Objects:
 
         If the answer is lost, the object may be there: what is found under the name then is
         accepted if it has the same owner.
-
-        Raises
-        ------
-        ApiError
-            409 if another object has the name.
         """
         meta = body["metadata"]
         namespace = meta.get("namespace")

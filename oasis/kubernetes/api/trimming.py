@@ -31,28 +31,14 @@ NODE_STATUS = ("allocatable", "conditions")
 
 
 def without_fields(found: Mapping[str, Any]) -> Object:
-    """Return an object without its lists of managed fields; the managers' names stay.
-
-    Examples
-    --------
-    >>> fields = [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}]
-    >>> without_fields({"metadata": {"name": "a", "managedFields": fields}, "spec": {}})
-    {'metadata': {'name': 'a', 'managedFields': [{'manager': 'kubectl'}]}, 'spec': {}}
-    """
+    """Return an object without its lists of managed fields; the managers' names stay."""
     meta = dict(found["metadata"])
     _shorten(meta)
     return {**found, "metadata": meta}
 
 
 def trimmed_pod(found: Mapping[str, Any]) -> Object:
-    """Return the fields of a pod that are read: owner, requests, constraints and state.
-
-    Examples
-    --------
-    >>> spec = {"containers": [{"name": "train", "image": "train:1"}], "nodeName": "n"}
-    >>> trimmed_pod({"metadata": {"name": "a"}, "spec": spec, "status": {"hostIP": "10.0.0.1"}})
-    {'metadata': {'name': 'a'}, 'spec': {'nodeName': 'n', 'containers': [{}]}, 'status': {}}
-    """
+    """Return the fields of a pod that are read: owner, requests, constraints and state."""
     spec, status = found["spec"], found.get("status") or {}
     kept_spec = _parts(spec, POD_SPEC if not spec.get("schedulingGates") else GATED_SPEC)
     for name in ("containers", "initContainers"):
@@ -68,14 +54,7 @@ def trimmed_pod(found: Mapping[str, Any]) -> Object:
 
 
 def trimmed_node(found: Mapping[str, Any]) -> Object:
-    """Return the fields of a node that are read: labels, taints, conditions, allocatable.
-
-    Examples
-    --------
-    >>> status = {"allocatable": {"cpu": "8"}, "images": [{"names": ["train:1"]}]}
-    >>> trimmed_node({"metadata": {"name": "n"}, "spec": {"podCIDR": "10.0.0.0"}, "status": status})
-    {'metadata': {'name': 'n'}, 'spec': {}, 'status': {'allocatable': {'cpu': '8'}}}
-    """
+    """Return the fields of a node that are read: labels, taints, conditions, allocatable."""
     return {
         "metadata": _metadata(found),
         "spec": _parts(found.get("spec") or {}, ("unschedulable", "taints")),

@@ -23,10 +23,7 @@ SILENT_SECONDS = 3.0  # so long a question may be without answer before it is sa
 class Asker(threading.Thread):
     """A thread that queries the API server repeatedly, and records what prevents an answer.
 
-    Attributes
-    ----------
-    failure : Exception or None
-        What ended the thread, or does not go away: whoever started it raises it.
+    Its `failure` is what ended it, or does not go away: whoever started it raises that.
     """
 
     def __init__(self, name: str, stopping: threading.Event) -> None:
@@ -84,14 +81,6 @@ class ObjectStore:
 
     Only a newer version replaces one that is there, so that what an own write answered is not
     undone by a watch that lags behind.
-
-    Examples
-    --------
-    >>> store = ObjectStore()
-    >>> new = {"metadata": {"name": "a", "uid": "1", "resourceVersion": "7"}}
-    >>> old = {"metadata": {"name": "a", "uid": "1", "resourceVersion": "5"}}
-    >>> store.put(new), store.put(old), len(store.items())
-    (True, False, 1)
     """
 
     def __init__(self) -> None:
@@ -164,10 +153,7 @@ class Watcher(Asker):
     server need not know an `optional` kind; it is asked again every minute. Watchers of several
     namespaces may share a `store`.
 
-    Attributes
-    ----------
-    synced : threading.Event
-        Set when all objects were listed once.
+    `synced` is set when all objects were listed once.
     """
 
     def __init__(

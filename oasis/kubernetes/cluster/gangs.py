@@ -127,19 +127,7 @@ def annotations_of(
 ) -> Callable[[WantedPod], dict[str, str]]:
     """Map each pod of a gang to the annotations from which it learns about the others.
 
-    Parameters
-    ----------
-    spec : JobSpec
-        The job; the pods of one without a network are told nothing.
-    wanted : iterable of WantedPod
-        The pods that are to train together.
-    pods : mapping of str to mapping
-        Pods of the job that are there, by name.
-
-    Raises
-    ------
-    InstanceError
-        If pods of another controller have no names in the network.
+    The pods of a job without a network are told nothing; `pods` are those that are there, by name.
     """
     network = spec.network
     if network is None:

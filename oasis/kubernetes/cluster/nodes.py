@@ -83,11 +83,6 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
 
     Nodes without the label of a role take no part. `ps_share` is the part of each node with role
     ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
-
-    Raises
-    ------
-    NodesError
-        If a role is none, a node has no hostname, or it does not say what it has for pods.
     """
     found: list[Place] = []
     for node in nodes:
@@ -135,12 +130,6 @@ def site_of(
     """The machines, each with the capacity that `foreign`, the requests of other pods, leaves.
 
     A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
-
-    Raises
-    ------
-    NodesError
-        If no machine takes workers. Without one for parameter servers, jobs that need some find no
-        room, and all others run.
     """
     if not any(TaskGroup.WORKER in place.hosts for place in places):
         expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
@@ -170,13 +159,7 @@ def available(
 
 
 def check_groups(site: Site) -> None:
-    """Refuse machines that take workers and parameter servers alike.
-
-    Raises
-    ------
-    NodesError
-        Naming the node and its label: the two groups of OASiS's model are disjoint.
-    """
+    """Refuse machines that take workers and parameter servers alike."""
     for machine in site.machines:
         if len(machine.hosts) > 1:
             expected = "expected worker or ps, or a share for parameter servers, got both"
@@ -189,13 +172,7 @@ def check_groups(site: Site) -> None:
 def instance_of(
     specs: Iterable[tuple[JobSpec, int]], site: Site, horizon: int, metadata: Mapping[str, Any]
 ) -> Instance:
-    """Convert the cluster to an instance: machines, and jobs with their slots of arrival.
-
-    Raises
-    ------
-    InstanceError
-        If a job arrives outside the horizon.
-    """
+    """Convert the cluster to an instance: machines, and jobs with their slots of arrival."""
     jobs = tuple(replace(spec.job, arrival=arrival) for spec, arrival in specs)
     check_groups(site)
     return Instance(horizon, cluster_of(site), jobs, dict(metadata))

@@ -17,7 +17,6 @@ from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
-    TFJOB,
     TRAINJOB,
     PodSet,
     items_of,
@@ -183,14 +182,7 @@ ASKED = "asked for"  # for the time of a deletion that the watch has not told of
 
 
 def lingers(pod: Mapping[str, Any], by: float) -> bool:
-    """Return whether `pod` should have been deleted `by` a time and still exists.
-
-    Examples
-    --------
-    >>> pod = {"metadata": {"deletionTimestamp": "1970-01-01T00:01:00Z"}}
-    >>> lingers(pod, by=59.0), lingers(pod, by=60.0)
-    (False, True)
-    """
+    """Return whether `pod` should have been deleted `by` a time and still exists."""
     end = pod["metadata"].get("deletionTimestamp")  # with its grace period
     return end not in (None, ASKED) and seconds_of(end) <= by
 
@@ -291,14 +283,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name; those with a requested deletion are marked before the watch reports it.
-
-    Examples
-    --------
-    >>> pods = {"a": {"metadata": {"uid": "1"}}, "b": {"metadata": {"uid": "2"}}}
-    >>> [is_ending(pod) for pod in marked_ending(pods, {"2"}).values()]
-    [False, True]
-    """
+    """`pods` by name; those with a requested deletion are marked before the watch reports it."""
     found = {}
     for name, pod in pods.items():
         meta = pod["metadata"]
@@ -315,7 +300,7 @@ Claim = tuple[str, str, str]
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of an OasisJob, of a Job and of a TFJob are owned by it. Those of a JobSet have its
+    The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its
     name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
@@ -324,7 +309,7 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
             meta = item["metadata"]
             found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
     owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
-    owners += [(kind.name, item) for kind in (JOB, TFJOB) for item in items_of(seen, kind)]
+    owners += [(JOB.name, item) for item in items_of(seen, JOB)]
     for name, item in owners:
         meta = item["metadata"]
         found[name, meta["namespace"], meta["uid"]] = meta["uid"]
@@ -347,42 +332,19 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
     if kind == names.KIND:
         return uid if managed and uid == labels.get(names.JOB_UID) else None
-    if kind not in (JOB.name, TFJOB.name) or not (managed or is_gated(pod)):
+    if kind != JOB.name or not (managed or is_gated(pod)):
         return None
-    if kind == TFJOB.name:
-        return uid
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 
 
 def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name.
-
-    Parameters
-    ----------
-    pods : iterable of mapping
-        All pods.
-    claims : mapping
-        From `claims_of`.
-    """
+    """Our pods by uid of their job and by name; `claims` are those of `claims_of`."""
     found: dict[str, dict[str, Object]] = {}
     for pod in pods:
         uid = claimed(pod, claims)
         if uid is not None:
             found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
     return found
-
-
-def orphan(pod: Object) -> tuple[str, str] | None:
-    """Return namespace and former job of a bound pod whose job is gone; None for all other pods.
-
-    ``kubectl delete --cascade=orphan`` takes a job away, and from its pods their owner.
-    """
-    meta = pod["metadata"]
-    uid = str((meta.get("labels") or {}).get(names.JOB_UID, ""))
-    managers = [entry.get("manager") for entry in meta.get("managedFields") or ()]
-    left = uid and not meta.get("ownerReferences") and names.FIELD_MANAGER in managers
-    runs = pod["spec"].get("nodeName") and not has_ended(pod)
-    return (meta["namespace"], uid) if left and runs else None
 
 
 def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:

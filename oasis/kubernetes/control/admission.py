@@ -168,17 +168,6 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
     return replace(spec, job=replace(spec.job, forms=forms))
 
 
-def unjudged(spec: JobSpec) -> list[str]:
-    """Constraints of the pods of a job that the plan does not foresee."""
-    found = (
-        f"{name} of its {group.tasks}"
-        for form in spec.in_forms
-        for group, rules in form.rules.items()
-        for name in rules.unjudged
-    )
-    return list(dict.fromkeys(found))
-
-
 def reach_of(policy: Policy) -> int | None:
     """Slots that a policy plans ahead; None if no job is too long for it."""
     return policy.lookahead if isinstance(policy, Planner) else None

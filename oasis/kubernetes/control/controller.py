@@ -163,13 +163,7 @@ class Controller:
         }
 
     def run(self, until: Callable[[Reconciler | None], bool] | None = None) -> None:
-        """Act whenever the lease is ours, until `stop` is called or `until` says so.
-
-        Raises
-        ------
-        ApiError
-            If the rights are missing to see what has to be seen.
-        """
+        """Act whenever the lease is ours, until `stop` is called or `until` says so."""
         for watcher in self.watchers:
             watcher.start()
         self.lease.start()

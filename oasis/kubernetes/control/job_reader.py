@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.pods import orphan
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
-    BY_NAME,
     ExistingKind,
     ended,
     job_items,
@@ -222,27 +219,8 @@ def check_plannable(spec: JobSpec, policy: Policy) -> None:
         return
     if spec.fixed_ps is not None:
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        said = BY_NAME[spec.kind].servers is None
-        path = f"metadata.annotations.{names.SERVERS}" if said else "spec.tfReplicaSpecs.PS"
+        path = f"metadata.annotations.{names.SERVERS}"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
-
-
-def tell_orphans(
-    pods: Iterable[Mapping[str, Any]], told: Container[tuple[str, str]]
-) -> set[tuple[str, str]]:
-    """Log which pods outlive their jobs; those in `told` were logged before.
-
-    Returns the namespaces and uids of these jobs.
-    """
-    found = Counter(key for pod in pods if (key := orphan(pod)) is not None)
-    for (namespace, uid), count in found.items():
-        if (namespace, uid) not in told:
-            log.warning(
-                "%d pods run in %s without their OasisJob and count as pods of others; to end "
-                "them: kubectl -n %s delete pod -l %s=%s",
-                *(count, namespace, namespace, names.JOB_UID, uid),
-            )
-    return set(found)
 
 
 def begun_in(spec: JobSpec, form: int) -> JobSpec:

@@ -140,16 +140,6 @@ class StartUps:
     is all the time that a plan loses at a start: to decide, to make the pod, to wait until its gang
     is complete and its gate is open, to be bound, and to get ready. Of the `pods` that are there at
     the beginning, those that work are left out: their begin was not seen.
-
-    Examples
-    --------
-    >>> metrics = Metrics()
-    >>> starts = StartUps(SlotClock(60.0, epoch=1000.0), metrics, pods=())
-    >>> pod = {"metadata": {"uid": "p", "annotations": {names.SLOT: "2"}}}
-    >>> starts.note([pod], working={"p"}, at=1127.5)
-    >>> starts.note([pod], working={"p"}, at=1140.0)  # it works since it was seen first
-    >>> metrics.registry.get_sample_value("oasis_startup_seconds_sum")
-    7.5
     """
 
     def __init__(

@@ -16,21 +16,7 @@ JUMP = 1.0  # seconds; by less, a clock is only corrected
 
 
 class SteadyTime:
-    """A clock for slots and work that is not affected by changes of the system time.
-
-    Parameters
-    ----------
-    wall, passed : callable, optional
-        The clock on the wall, in seconds since 1970, and one that is never set.
-
-    Examples
-    --------
-    >>> moments = {"wall": 1000.0, "passed": 5.0}
-    >>> steady = SteadyTime(lambda: moments["wall"], lambda: moments["passed"])
-    >>> moments |= {"wall": 1610.0, "passed": 15.0}
-    >>> steady(), steady.drift()
-    (1010.0, 600.0)
-    """
+    """A clock for slots and work that is not affected by changes of the system time."""
 
     def __init__(
         self, wall: Callable[[], float] = time.time, passed: Callable[[], float] = steady_seconds
@@ -75,14 +61,6 @@ class WorkMeter:
     A worker is credited for the time in which its gang was complete, but never with more than a
     worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
     time for which the pods ran.
-
-    Examples
-    --------
-    >>> meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=2.0))
-    >>> meter.note("j", ["w0", "w1"], at=1.0)
-    >>> meter.note("j", ["w0"], at=5.0)
-    >>> meter.close(at=10.0)
-    {'j': 1.5}
     """
 
     def __init__(self, clock: SlotClock) -> None:

@@ -72,21 +72,11 @@ class Metrics:
         self._measure_earnings()
 
     def _measure_earnings(self) -> None:
-        """Earnings of jobs, and the gap to the optimum."""
-        registry = self.registry
-        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        """Earnings of jobs."""
+        counter = partial(Counter, registry=self.registry)
         self.utility = counter("oasis_utility", "Utility of completed jobs.")
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."
-        )
-        self.certified = gauge(
-            "oasis_certified_share",
-            "Share of the offline optimum that recent jobs earned: its lower and its upper end.",
-            ("end",),
-        )
-        self.certified_at = gauge(
-            "oasis_certified_timestamp_seconds",
-            "When that share was measured, in seconds since 1970; 0: not yet.",
         )
 
     def attempt(self, method: str, status: int, seconds: float) -> None:

@@ -38,16 +38,7 @@ class _Wait:
 
 @dataclass(slots=True)
 class Patience:
-    """Delays repeated refused writes, and names jobs whose capacity others may have.
-
-    Examples
-    --------
-    >>> patience = Patience(timeout=300.0, longest=60.0)
-    >>> for at in (0.0, 1.0):
-    ...     patience.wrote([("j", "create")], [("j", "create", "403")], at)
-    >>> [patience.may_write("j", "create", at) for at in (1.5, 2.5, 3.0)]
-    [False, False, True]
-    """
+    """Delays repeated refused writes, and names jobs whose capacity others may have."""
 
     timeout: float  # seconds for which a job may hold room in which not all of its pods are ready
     longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
@@ -217,13 +208,7 @@ class Patience:
 
 
 def longer(times: int, longest: float = LONGEST_WAIT) -> float:
-    """Seconds to wait after this number of refusals in a row.
-
-    Examples
-    --------
-    >>> [longer(times) for times in (1, 2, 3, 99)]
-    [1.0, 2.0, 4.0, 60.0]
-    """
+    """Seconds to wait after this number of refusals in a row."""
     return min(FIRST_WAIT * 2.0 ** min(times - 1, 32), longest)
 
 

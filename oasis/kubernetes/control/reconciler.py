@@ -31,9 +31,9 @@ from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, Place
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission, reach_of, too_long, unjudged
+from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
-from oasis.kubernetes.control.job_reader import JobReader, begun_in, tell_orphans
+from oasis.kubernetes.control.job_reader import JobReader, begun_in
 from oasis.kubernetes.control.learning import Learning
 from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
@@ -88,7 +88,6 @@ class Reconciler:
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
-        self._orphans: set[tuple[str, str]] = set()  # namespaces and jobs of pods without owner
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
@@ -263,7 +262,6 @@ class Reconciler:
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
-        self._orphans = tell_orphans(seen["pods"], self._orphans)
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
@@ -323,7 +321,6 @@ class Reconciler:
         reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
         for uid, spec in specs.items():
             job, why = self.statuses[uid], self.admission.refused.get(uid)
-            job.unjudged(unjudged(spec), now)
             if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue

@@ -14,7 +14,7 @@ from oasis.kubernetes.names import NAMESPACE
 from oasis.kubernetes.objects.conditions import LAST
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
 from oasis.model.errors import InputError
-from oasis.model.validation import check_unique, integer, number, text
+from oasis.model.validation import check_unique, integer, number
 
 LOG_FORMATS = ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(message)s"
@@ -22,15 +22,7 @@ FIELDS = ("slot", "job", "reason", "action", "pod", "node", "seconds", "count")
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON: time, level, message, and what `FIELDS` it was given.
-
-    Examples
-    --------
-    >>> record = logging.makeLogRecord({"msg": "a slot begins", "levelname": "INFO", "slot": 3})
-    >>> made = json.loads(JsonFormatter().format(record))
-    >>> made["message"], made["level"], made["slot"]
-    ('a slot begins', 'info', 3)
-    """
+    """A record as one line of JSON: time, level, message, and what `FIELDS` it was given."""
 
     def format(self, record: logging.LogRecord) -> str:
         found: dict[str, Any] = {
@@ -45,27 +37,22 @@ class JsonFormatter(logging.Formatter):
 
 
 def handler(form: str) -> logging.Handler:
-    """A handler that writes to standard error in one of `LOG_FORMATS`.
-
-    Examples
-    --------
-    >>> type(handler("json").formatter).__name__
-    'JsonFormatter'
-    """
+    """A handler that writes to standard error in one of `LOG_FORMATS`."""
     made = logging.StreamHandler()
     made.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
     return made
 
 
+def check_names(namespace: str, name: str) -> None:
+    """Refuse names of a controller that Kubernetes refuses, of its objects or of their labels."""
+    for field, given in (("namespace", namespace), ("name", name)):
+        if not NAMESPACE.fullmatch(given):
+            raise InputError(field, "expected a name such as team-a", given)
+
+
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """Settings that distinguish one controller from another.
-
-    Examples
-    --------
-    >>> ControllerSettings(slot_seconds=60.0).name
-    'oasis-scheduler'
-    """
+    """Settings that distinguish one controller from another."""
 
     namespace: str = "oasis-system"  # where its lease and its checkpoint are
     name: str = "oasis-scheduler"  # of both
@@ -102,9 +89,7 @@ class ControllerSettings:
         return f"{self.namespace}/{self.name}"
 
     def __post_init__(self) -> None:
-        for field, name in (("namespace", self.namespace), ("name", self.name)):
-            if not NAMESPACE.fullmatch(text(name, field)):
-                raise InputError(field, "expected a name such as team-a", name)
+        check_names(self.namespace, self.name)
         if self.first_slot_at is not None:
             number(self.first_slot_at, "first_slot_at", maximum=LAST)
         number(self.slot_seconds, "slot_seconds", above=True)

@@ -21,7 +21,6 @@ from oasis.kubernetes.objects.conditions import (
     PLACED,
     STALLED,
     UNDERESTIMATED,
-    UNJUDGED,
     VALID,
     decision_message,
     read_status,
@@ -155,14 +154,6 @@ class StatusWriter:
             self.say(STALLED, "True", "PolicyError", message, now)
         else:
             self._unsay(STALLED)
-
-    def unjudged(self, fields: Sequence[str], now: float) -> None:
-        """Record constraints of the job's pods that the plan does not foresee."""
-        if fields:
-            message = "left to the scheduler of the cluster, and not seen by the plan: "
-            self.say(UNJUDGED, "True", "LeftToScheduler", message + ", ".join(fields), now)
-        else:
-            self._unsay(UNJUDGED)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
@@ -367,12 +358,6 @@ def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
     """Read the status of an object, or our annotation in its place.
 
     Empty if there is none, or if the annotation is not one that we can have written.
-
-    Examples
-    --------
-    >>> from oasis.kubernetes.objects.existing import JOB
-    >>> status_of({"metadata": {"annotations": {names.STATUS: '{"phase": "Waiting"}'}}}, JOB)
-    {'phase': 'Waiting'}
     """
     if kind is None:
         return found.get("status") or {}

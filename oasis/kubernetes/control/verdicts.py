@@ -18,15 +18,6 @@ class Verdicts:
 
     A verdict holds for 1 slot, and each further one on the same for twice as many as the one
     before. An edit of the job ends it.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> job, verdicts = SimpleNamespace(uid="j", generation=1), Verdicts()
-    >>> for slot in (0, 2):
-    ...     verdicts.refuse(job, slot, "no room", "n0")
-    >>> [verdicts.why(job, slot, "n0") for slot in (2, 3, 4)]
-    ['no room', 'no room', None]
     """
 
     # By job and node: version of the job, how often in a row, from and until which slot, and why.

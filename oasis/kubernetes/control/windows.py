@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -62,15 +62,7 @@ class _Held:
 
 
 class Windows:
-    """The capacity windows of a cluster.
-
-    Parameters
-    ----------
-    settings : ControllerSettings
-        The length of a slot.
-    clock : SlotClock
-        Its slots are what windows are rounded to, outwards.
-    """
+    """The capacity windows of a cluster, rounded outwards to the slots of `clock`."""
 
     def __init__(self, settings: ControllerSettings, clock: SlotClock) -> None:
         self._settings, self._clock = settings, clock
@@ -127,11 +119,11 @@ class Windows:
         labels = {
             node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in seen["nodes"]
         }
-        closed = {
-            k: None
+        closed = frozenset(
+            k
             for k, place in enumerate(machines.places)
             if place.node in labels and window.concerns(place.node, labels[place.node])
-        }
+        )
         there = {machines.places[k].node for k in closed}
         missing = [name for name in window.nodes if name not in there]
         lacks = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
@@ -191,9 +183,7 @@ class Windows:
         """The next window on a machine that the job has, if it is not complete before."""
         on, ends = entry.allocation.machines, slot + slots_needed(entry)
         ahead = [
-            one
-            for one in self._held
-            if slot < one.entry.begin < ends and on & one.entry.machines.keys()
+            one for one in self._held if slot < one.entry.begin < ends and on & one.entry.machines
         ]
         if not ahead:
             return None
@@ -217,25 +207,22 @@ class Windows:
         if _placed(entry, Room(driver.site, free, driver.down)) is not None:
             return []
         free = driver.free
-        for k, kept in driver.closures.kept.items():
-            if k not in driver.away:
-                free[k] = tuple(a + b for a, b in zip(free[k], kept, strict=True))
+        for k in driver.closures.closed - driver.away:
+            free[k] = driver.site.machines[k].capacity
         used = _placed(entry, Room(driver.site, free, driver.away))
         if used is None:
             return []
-        now = [o for o in self._held if o.entry.holds(slot) and used & o.entry.machines.keys()]
+        now = [o for o in self._held if o.entry.holds(slot) and used & o.entry.machines]
         soon = used & closing
         return (
             now
-            or [
-                one
-                for one in self._held
-                if soon & one.entry.machines.keys() and one.entry.begin > slot
-            ][:1]
+            or [one for one in self._held if soon & one.entry.machines and one.entry.begin > slot][
+                :1
+            ]
         )
 
-    def _named(self, one: _Held, machines: Machines, among: Iterable[int] | None = None) -> str:
-        kept = one.entry.machines.keys() if among is None else one.entry.machines.keys() & among
+    def _named(self, one: _Held, machines: Machines, among: Set[int] | None = None) -> str:
+        kept = one.entry.machines if among is None else one.entry.machines & among
         names = list(dict.fromkeys(machines.places[k].node for k in sorted(kept)))
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         word = "node" if len(names) == 1 else "nodes"

@@ -57,13 +57,7 @@ class ClusterWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side, and return what failed, job by job.
-
-        Raises
-        ------
-        TooLateError
-            If the lease ran out meanwhile; so does `write_statuses`.
-        """
+        """Carry out `actions` side by side, and return what failed, job by job."""
         there = {pod["metadata"]["uid"] for pod in self._store.items()}
         self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]
@@ -222,7 +216,7 @@ def _is_another(error: ApiError) -> bool:
 
 def _switch_patch(action: Switch) -> dict[str, Any]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
-    spec = action.kind.switch(action.suspend)
+    spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
         spec["parallelism"] = action.workers
         if is_indexed(action.found):  # an Indexed Job can be resized if both change together

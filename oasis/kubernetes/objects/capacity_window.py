@@ -8,27 +8,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from oasis.kubernetes.names import WINDOW_KIND
+from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.schema import checked
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.validation import check_keys, check_list, number, text
 
 Object = Mapping[str, Any]
 
 WEEK = 7 * 86400.0  # seconds
-REPEATS = ("weekly",)
 AHEAD = 53  # weeks for which a window that repeats is foreseen
 ACCEPTED = "Accepted"  # the condition that says whether it is kept
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityWindow:
-    """A time in which some nodes take no job that is planned here.
-
-    Examples
-    --------
-    >>> made = CapacityWindow("firmware", begin=0.0, end=3600.0, nodes=("n1",))
-    >>> made.what, made.concerns("n1", {}), made.concerns("n2", {})
-    ('maintenance window firmware', True, False)
-    """
+    """A time in which some nodes take no job that is planned here."""
 
     name: str
     begin: float  # seconds since 1970
@@ -50,14 +44,7 @@ class CapacityWindow:
         return all(labels.get(key) == value for key, value in self.labels.items())
 
     def times(self, now: float) -> Iterator[tuple[float, float]]:
-        """Begin and end of each repetition that is not over at `now`, for at most a year ahead.
-
-        Examples
-        --------
-        >>> made = CapacityWindow("night", begin=0.0, end=3600.0, weekly=True, nodes=("n1",))
-        >>> next(made.times(now=4000.0))
-        (604800.0, 608400.0)
-        """
+        """Begin and end of each repetition that is not over at `now`, for at most a year ahead."""
         if not self.weekly:
             if self.end > now:
                 yield self.begin, self.end
@@ -68,58 +55,28 @@ class CapacityWindow:
 
 
 def parse_window(found: Object) -> CapacityWindow:
-    """Read a ``CapacityWindow``.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field, and what was expected there.
-
-    Examples
-    --------
-    >>> spec = {"begin": "2030-01-01T20:00:00Z", "end": "2030-01-01T22:00:00Z", "nodes": ["n1"]}
-    >>> parse_window({"metadata": {"name": "firmware"}, "spec": spec}).nodes
-    ('n1',)
-    """
+    """Read a ``CapacityWindow``."""
     with located_at("spec"):
-        spec = found.get("spec") or {}
-        check_keys(spec, ("begin", "end"), ("repeat", "nodes", "nodeSelector", "noticeSeconds"))
+        spec = checked(schema_of(WINDOW_KIND)["spec"], found.get("spec") or {})
         begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
         if end <= begin:
             raise InstanceError("end", "expected a time after begin", spec["end"])
-        repeat = spec.get("repeat")
-        if repeat is not None and repeat not in REPEATS:
-            raise InstanceError("repeat", f"expected {', '.join(REPEATS)} or none", repeat)
-        if repeat is not None and end - begin >= WEEK:
+        if "repeat" in spec and end - begin >= WEEK:
             expected = "expected less than a week after begin, as it repeats weekly"
             raise InstanceError("end", expected, spec["end"])
-        nodes = tuple(text(name, "nodes") for name in check_list(spec.get("nodes", []), "nodes"))
-        labels = spec.get("nodeSelector") or {}
-        if not isinstance(labels, Mapping):
-            raise InstanceError("nodeSelector", "expected labels with their values", labels)
-        for key, value in labels.items():
-            if not isinstance(value, str):  # which may be empty
-                raise InstanceError(f"nodeSelector.{key}", "expected a string", value)
+        nodes, labels = tuple(spec.get("nodes", ())), spec.get("nodeSelector", {})
         if nodes and labels:
             raise InstanceError("nodeSelector", "expected none where nodes are named", labels)
         if not (nodes or labels):
             raise InstanceError("nodes", "expected names of nodes, or nodeSelector; none is given")
-        notice = spec.get("noticeSeconds")
-        return CapacityWindow(
-            found["metadata"]["name"],
-            begin,
-            end,
-            repeat is not None,
-            nodes,
-            dict(labels),
-            None if notice is None else number(notice, "noticeSeconds"),
-        )
+        name, notice = found["metadata"]["name"], spec.get("noticeSeconds")
+        return CapacityWindow(name, begin, end, "repeat" in spec, nodes, labels, notice)
 
 
-def _time(value: Any, path: str) -> float:
+def _time(value: str, path: str) -> float:
     expected = "expected a time with its zone, as 2030-01-31T22:00:00Z"
     try:
-        made = datetime.fromisoformat(text(value, path))
+        made = datetime.fromisoformat(value)
         seconds = made.astimezone(UTC).timestamp()  # as messages tell it
     except ValueError:
         raise InstanceError(path, expected, value) from None

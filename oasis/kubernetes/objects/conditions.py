@@ -9,16 +9,15 @@ from typing import Any
 
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.schema import checked
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError, describe
-from oasis.model.validation import check_list, integer, number, text
 
 ADMITTED, PLACED, COMPLETE, LATE, VALID = "Admitted", "Placed", "Complete", "Late", "Valid"
 IN_STATE = "PolicyState"
 STALLED = "Stalled"
 UNDERESTIMATED = "Underestimated"
 OVERRUN = "Overrun"
-UNJUDGED = "Unjudged"
 BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED, OVERRUN})
 
 # (beginning of a policy's reason, word for the condition)
@@ -36,24 +35,12 @@ LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()  # that its fo
 
 
 def reason_word(reason: str) -> str:
-    """The word for a policy's reason.
-
-    Examples
-    --------
-    >>> reason_word("no room: 3 of 12 worker-slots free by slot 9"), reason_word("we are closed")
-    ('NoRoom', 'Rejected')
-    """
+    """The word for a policy's reason."""
     return next((word for begin, word in REASONS if reason.startswith(begin)), "Rejected")
 
 
 def error_text(error: BaseException) -> str:
-    """An exception in one line; the class is left out of errors that we raise on purpose.
-
-    Examples
-    --------
-    >>> error_text(KeyError("u1")), error_text(OasisError("nodes: expected one, found none"))
-    ("KeyError: 'u1'", 'nodes: expected one, found none')
-    """
+    """An exception in one line; the class is left out of errors that we raise on purpose."""
     text = " ".join(str(error).split())
     if isinstance(error, OasisError):
         return text
@@ -61,13 +48,7 @@ def error_text(error: BaseException) -> str:
 
 
 def time_text(time: float) -> str:
-    """A time as Kubernetes writes it, in UTC; one after the year 9999 as the last second of it.
-
-    Examples
-    --------
-    >>> time_text(0.0), time_text(1e30)
-    ('1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z')
-    """
+    """A time as Kubernetes writes it, in UTC; one after the year 9999 as the last second of it."""
     return datetime.fromtimestamp(min(time, LAST), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -80,14 +61,7 @@ def with_condition(
     now: float,
     generation: int,
 ) -> list[dict[str, Any]]:
-    """`conditions` with one set; its time changes only with its status.
-
-    Examples
-    --------
-    >>> made = with_condition([], "Placed", "True", "Running", "3 workers", 0.0, 1)
-    >>> made[0]["lastTransitionTime"], len(with_condition(made, "Placed", "True", "x", "y", 9.0, 1))
-    ('1970-01-01T00:00:00Z', 1)
-    """
+    """`conditions` with one set; its time changes only with its status."""
     found = {entry["type"]: dict(entry) for entry in conditions}
     before = found.get(kind)
     since = time_text(now)
@@ -106,13 +80,7 @@ def with_condition(
 
 
 def state_word(state: str) -> str:
-    """The word for a state of a policy, as conditions write their reasons.
-
-    Examples
-    --------
-    >>> state_word("starving"), state_word("scaled in")
-    ('Starving', 'ScaledIn')
-    """
+    """The word for a state of a policy, as conditions write their reasons."""
     return "".join(part.capitalize() for part in state.split())
 
 
@@ -146,52 +114,10 @@ def decision_message(decision: Decision | None, reason: str, completes: str | No
 
 
 def read_status(written: str) -> dict[str, Any]:
-    """The status that an annotation holds as JSON.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field that we cannot have written, and what was expected there.
-
-    Examples
-    --------
-    >>> read_status('{"phase": "Waiting", "arrivalSlot": 3}')
-    {'phase': 'Waiting', 'arrivalSlot': 3}
-    >>> read_status('{"arrivalSlot": "x"}')
-    Traceback (most recent call last):
-        ...
-    oasis.model.errors.InstanceError: arrivalSlot: expected an integer >= 0, got 'x'
-    """
+    """The status that an annotation holds as JSON."""
     try:
         status = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InstanceError("", f"expected JSON, got {describe(written)}: {error}") from None
-    _check(status, schema_of(KIND)["status"], "")
-    return dict(status)
-
-
-def _check(value: Any, schema: Mapping[str, Any], path: str) -> None:
-    """Raise `InstanceError` unless a value is as its schema says."""
-    kind = schema["type"]
-    if kind == "object":
-        if not isinstance(value, Mapping):
-            raise InstanceError(path, "expected an object", value)
-        known = schema.get("properties", {})
-        fields = {name: known.get(name) or schema.get("additionalProperties") for name in value}
-        fields |= {name: known[name] for name in schema.get("required", ())}
-        for name, below in fields.items():
-            if below is not None:
-                _check(value.get(name), below, f"{path}.{name}".lstrip("."))
-    elif kind == "array":
-        for k, item in enumerate(check_list(value, path)):
-            _check(item, schema["items"], f"{path}[{k}]")
-    elif kind == "integer":
-        integer(value, path)
-    elif kind == "number":
-        number(value, path)
-    elif "enum" in schema and value not in schema["enum"]:
-        raise InstanceError(path, f"expected one of {', '.join(schema['enum'])}", value)
-    elif "format" in schema:
-        text(value, path)
-    elif not isinstance(value, str):  # a message may be empty
-        raise InstanceError(path, "expected a string", value)
+    found: dict[str, Any] = checked(schema_of(KIND)["status"], status)
+    return found

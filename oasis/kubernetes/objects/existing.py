@@ -1,4 +1,4 @@
-"""From a Job, a JobSet, a TrainJob or a TFJob to the job that a policy plans with."""
+"""From a Job, a JobSet or a TrainJob to the job that a policy plans with."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from oasis.kubernetes.objects.oasis_job import (
     ON_REJECTION,
     JobSpec,
     SlotClock,
-    choice,
     job_id,
     job_spec,
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.kubernetes.objects.schema import choice
 from oasis.model.errors import InstanceError, describe
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
@@ -37,7 +37,6 @@ JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 JOB_INDEX = "jobset.sigs.k8s.io/job-index"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-REPLICA_TYPE = "training.kubeflow.org/replica-type"  # on the pods of a TFJob
 SELECTOR = f"{names.SCHEDULED}=true"
 
 
@@ -45,7 +44,7 @@ SELECTOR = f"{names.SCHEDULED}=true"
 class PodSet:
     """Pods of one template."""
 
-    name: str  # of the replicated job, or type of replicas; empty where there is only one template
+    name: str  # of the replicated job; empty where there is only one template
     count: int  # how many there are at a time
     completions: int  # how many have to succeed
     template: Object
@@ -63,20 +62,6 @@ class ExistingKind:
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
     elastic: bool = False  # whether the number of its workers can be changed while it is suspended
-    servers: str | None = None  # its parameter servers, where the kind itself says which they are
-    policy: str | None = None  # field of the spec that holds `suspend`; None: the spec itself
-    named: bool = True  # whether we may tell pods of each other, or their own controller does
-
-    def switch(self, suspend: bool) -> dict[str, Any]:
-        """The spec of a merge patch that suspends or resumes.
-
-        Examples
-        --------
-        >>> JOB.switch(True), TFJOB.switch(False)
-        ({'suspend': True}, {'runPolicy': {'suspend': False}})
-        """
-        said = {"suspend": suspend}
-        return said if self.policy is None else {self.policy: said}
 
 
 def _job_parts(found: Object) -> list[PodSet]:
@@ -107,14 +92,6 @@ def _trainjob_parts(found: Object) -> list[PodSet]:
     return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
-def _tfjob_parts(found: Object) -> list[PodSet]:
-    parts = []
-    for name, entry in (found["spec"].get("tfReplicaSpecs") or {}).items():
-        count, path = int(entry.get("replicas", 1)), f"spec.tfReplicaSpecs.{name}.template"
-        parts.append(PodSet(name.lower(), count, count, entry["template"], path))
-    return parts
-
-
 def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
     where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
     return ExistingKind(name, version, where, *rest, **more)
@@ -125,29 +102,14 @@ JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed"
 TRAINJOB = _kind(
     "TrainJob", "trainer.kubeflow.org/v1alpha1", _trainjob_parts, ("Complete", "Failed")
 )
-TFJOB = _kind(
-    "TFJob",
-    "kubeflow.org/v1",
-    _tfjob_parts,
-    ("Succeeded", "Failed"),
-    servers="ps",
-    policy="runPolicy",
-    named=False,
-)
-EXISTING = (JOB, JOBSET, TRAINJOB, TFJOB)
+EXISTING = (JOB, JOBSET, TRAINJOB)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
 
 
 def is_scheduled(found: Object) -> bool:
-    """Return whether an object has the label by which its owner asks for scheduling.
-
-    Examples
-    --------
-    >>> is_scheduled({"metadata": {"labels": {names.SCHEDULED: "true"}}})
-    True
-    """
+    """Return whether an object has the label by which its owner asks for scheduling."""
     return (found["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
 
 
@@ -155,12 +117,6 @@ def is_child(found: Object) -> bool:
     """Return whether an object belongs to a JobSet or a TrainJob, which is scheduled in its place.
 
     Such a child may carry our label because its parent's template does.
-
-    Examples
-    --------
-    >>> parent = {"kind": "JobSet", "name": "train", "uid": "1", "controller": True}
-    >>> is_child({"metadata": {"ownerReferences": [parent]}}), is_child({"metadata": {}})
-    (True, False)
     """
     return any(
         owner.get("controller") and owner.get("kind") in CHILDREN_OF
@@ -193,13 +149,7 @@ def existing_objects(
 
 
 def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
-    """Return the controller of a job as namespace/name; None if no controller has taken it.
-
-    Examples
-    --------
-    >>> controller_of({"status": {"controller": "oasis-system/a"}}, None)
-    'oasis-system/a'
-    """
+    """Return the controller of a job as namespace/name; None if no controller has taken it."""
     said: Any = found.get("status") if kind is None else None
     if kind is not None:
         try:
@@ -239,17 +189,8 @@ def version_of(found: Object, kind: ExistingKind | None) -> int:
 
 
 def is_suspended(found: Object) -> bool:
-    """Return whether an object is suspended.
-
-    Examples
-    --------
-    >>> is_suspended({"spec": {"suspend": True}}), is_suspended({"spec": {}})
-    (True, False)
-    >>> is_suspended({"spec": {"runPolicy": {"suspend": True}}})
-    True
-    """
-    spec = found["spec"]
-    return bool(spec.get("suspend") or (spec.get("runPolicy") or {}).get("suspend"))
+    """Return whether an object is suspended."""
+    return bool(found["spec"].get("suspend"))
 
 
 def is_indexed(found: Object) -> bool:
@@ -258,14 +199,7 @@ def is_indexed(found: Object) -> bool:
 
 
 def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
-    """Return whether an object has ended, and the reason if it failed.
-
-    Examples
-    --------
-    >>> over = {"type": "Failed", "status": "True", "reason": "Backoff", "message": "3 failures"}
-    >>> ended({"status": {"conditions": [over]}}, JOB)
-    (False, 'its Job failed: Backoff: 3 failures')
-    """
+    """Return whether an object has ended, and the reason if it failed."""
     complete, failed = kind.ends
     for entry in (found.get("status") or {}).get("conditions") or ():
         if entry["status"] == "True" and entry["type"] == complete:
@@ -279,33 +213,20 @@ def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
 def part_of(pod: Object) -> str | None:
     """Name of the `PodSet` that a pod belongs to; None where there is only one."""
     labels = pod["metadata"].get("labels") or {}
-    return labels.get(REPLICATED_JOB) or labels.get(REPLICA_TYPE)
+    return labels.get(REPLICATED_JOB)
 
 
 def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
-    """Return the pod templates of the workers and of the parameter servers.
-
-    Raises
-    ------
-    InstanceError
-        If that cannot be told, or a template lacks our gate.
-    """
+    """Return the pod templates of the workers and of the parameter servers."""
     parts, notes = kind.parts(found), found["metadata"].get("annotations") or {}
-    said = notes.get(names.SERVERS)
-    if said is not None and kind.servers is not None:
-        expected = f"expected none: those of a {kind.name} are its {kind.servers}"
-        raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
-    name = said or kind.servers
+    name = notes.get(names.SERVERS)
     servers = [part for part in parts if name is not None and part.name == name]
     workers = [part for part in parts if part not in servers]
-    if said is not None and not servers:
+    if name is not None and not servers:
         known = ", ".join(part.name for part in parts if part.name) or "none"
         expected = f"expected a replicated job of the object ({known}), got {describe(name)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     if len(workers) != 1:
-        there = ", ".join(sorted(part.name for part in workers)) or "none"
-        if kind.servers is not None:
-            raise InstanceError("spec", f"expected workers and {kind.servers} alone, got {there}")
         expected = f"expected one replicated job of workers beside it, got {len(workers)}"
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     for part in (*workers, *servers):
@@ -319,16 +240,7 @@ def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
 
 
 def content_version(found: Object, kind: ExistingKind) -> int:
-    """A number that changes with what the owner wants, and not with what we write.
-
-    Examples
-    --------
-    >>> pods = {"parallelism": 2, "template": {"spec": {}}}
-    >>> one = {"metadata": {}, "spec": {**pods, "suspend": True}}
-    >>> other = {"metadata": {"annotations": {names.STATUS: "{}"}}, "spec": pods}
-    >>> content_version(one, JOB) == content_version(other, JOB)
-    True
-    """
+    """A number that changes with what the owner wants, and not with what we write."""
     notes = found["metadata"].get("annotations") or {}
     said = {
         name: notes[name]
@@ -355,11 +267,6 @@ def parse_existing(
     It is a gang of as many workers as its templates say. A Job with the annotations
     `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
     anew when that changes.
-
-    Raises
-    ------
-    InstanceError
-        Naming the annotation or the field, and what was expected there.
     """
     meta = found["metadata"]
     notes = meta.get("annotations") or {}
@@ -398,8 +305,6 @@ def _network(kind: ExistingKind, found: Object) -> PodNetwork | None:
         return None
     path = f"{NOTES}.{names.FRAMEWORK}"
     framework = choice(notes[names.FRAMEWORK], FRAMEWORKS, path)
-    if not kind.named:
-        raise InstanceError(path, f"expected none: the controller of a {kind.name} tells its pods")
     if kind is JOB and not is_indexed(found):
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))

@@ -5,37 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from oasis.kubernetes.objects.node_affinity import label_name, label_value, narrowed
-from oasis.model.document import entry, list_of, mapping, object_of
+from oasis.kubernetes.objects.node_affinity import narrowed
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.forms import Speeds
-from oasis.model.validation import check_keys
 
 Object = Mapping[str, Any]
-WORK = ("workerSeconds", "chunks", "minibatches", "minibatchSeconds", "gradientMb")
-PODS = {  # of an object, and what a form may say of them
-    "workers": ("minimum", "maximum", "resources"),
-    "parameterServers": ("resources", "requires"),
-}
 
 
 def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of each form in `spec`, and the spec in that form; none if it has no forms.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field of the form.
-
-    Examples
-    --------
-    >>> own = {"work": {"workerSeconds": 60}, "workers": {"maximum": 2, "template": {"spec": {}}}}
-    >>> forms = [{"workers": {"maximum": 4}}, {"work": {"workerSeconds": 30}}]
-    >>> for path, found in specs_in_forms({**own, "forms": forms}):
-    ...     print(path, found["workers"]["maximum"], found["work"]["workerSeconds"])
-    forms[0] 4 60
-    forms[1] 2 30
-    """
+    """The place of each form in `spec`, and the spec in that form; none if it has no forms."""
     own = {name: value for name, value in spec.items() if name not in ("forms", "speeds")}
     # A policy that does not resize takes the number that its owner wrote for the job as it stands.
     own["workers"] = {name: v for name, v in own["workers"].items() if name != "initial"}
@@ -43,20 +21,13 @@ def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
     if forms is not None and speeds is not None:
         raise InstanceError("speeds", "expected either speeds or forms, not both")
     if forms is not None:
-        with located_at("forms"):
-            said = list_of(mapping)(forms)
-        if not said:
-            raise InstanceError("forms", "expected at least one form")
-        for k, form in enumerate(said):
+        for k, form in enumerate(forms):
             with located_at(f"forms[{k}]"):
                 made = _in_form(own, form)
             yield f"forms[{k}]", made
     if speeds is not None:
         with located_at("speeds"):
-            check_keys(speeds, ("label", "values"))
             found = Speeds(**speeds)
-            with located_at("label"):
-                label_name(found.label)
         for value, speed in found.values.items():
             path = f"speeds.values.{value}"
             with located_at(path):
@@ -71,28 +42,23 @@ def _faster(name: str, amount: Any, speed: float) -> Any:
 
 def _in_form(own: Object, form: Object) -> dict[str, Any]:
     """The spec of the job, with the fields of a form in place of its own."""
-    check_keys(form, (), ("requires", "work", *PODS))
     made = dict(own)
     if "work" in form:
-        with located_at("work"):
-            check_keys(form["work"], (), WORK)
         # Worker-seconds are a whole work; what makes up mini-batches may be changed one by one.
         whole = "workerSeconds" in form["work"]
         made["work"] = {**({} if whole else own["work"]), **form["work"]}
-    for name, known in PODS.items():
-        if form.get(name) is not None:
-            with located_at(name):
-                if own.get(name) is None:
-                    raise InstanceError("", "expected nothing: the job has no template for them")
-                made[name] = _pods(own[name], form[name], known)
+    for name in form.keys() & {"workers", "parameterServers"}:
+        with located_at(name):
+            if name not in own:
+                raise InstanceError("", "expected nothing: the job has no template for them")
+            made[name] = _pods(own[name], form[name])
     if "requires" in form:
         made["workers"] = _on_nodes(made["workers"], form)
     return made
 
 
-def _pods(own: Object, said: Object, known: tuple[str, ...]) -> dict[str, Any]:
+def _pods(own: Object, said: Object) -> dict[str, Any]:
     """The workers, or the parameter servers, with the fields that a form states."""
-    check_keys(said, (), known)
     made = {**own, **{name: said[name] for name in ("minimum", "maximum") if name in said}}
     if "resources" in said:
         first, *others = made["template"]["spec"]["containers"]
@@ -103,12 +69,7 @@ def _pods(own: Object, said: Object, known: tuple[str, ...]) -> dict[str, Any]:
 
 def _on_nodes(own: dict[str, Any], said: Object) -> dict[str, Any]:
     """Restrict pods to those of their nodes whose labels have the required values."""
-    asked = expressions_of(entry(said, "requires", object_of(list_of(label_value))))
-    for one in asked:
-        with located_at(f"requires.{one['key']}"):
-            label_name(one["key"])
-            if not one["values"]:
-                raise InstanceError("", "expected at least one value")
+    asked = expressions_of(said["requires"])
     if not asked:
         return own
     affinity = narrowed(own["template"]["spec"].get("affinity"), asked, "matchExpressions")
@@ -120,13 +81,7 @@ def _with_spec(template: Object, **changes: Any) -> dict[str, Any]:
 
 
 def expressions_of(requires: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Convert the labels that a job requires to node affinity expressions.
-
-    Examples
-    --------
-    >>> expressions_of({"gpu": ("a100", "h100")})
-    [{'key': 'gpu', 'operator': 'In', 'values': ['a100', 'h100']}]
-    """
+    """Convert the labels that a job requires to node affinity expressions."""
     return [
         {"key": name, "operator": "In", "values": list(values)} for name, values in requires.items()
     ]

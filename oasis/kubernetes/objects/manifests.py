@@ -20,13 +20,7 @@ SHARED = ("oasisjob", "utilityclass", "capacitywindow", "policies", "roles")
 
 
 def shared() -> list[Object]:
-    """The kinds, the admission policies and the roles, which all controllers of a cluster share.
-
-    Examples
-    --------
-    >>> [made["metadata"]["name"] for made in shared()][:2]
-    ['oasisjobs.oasis-scheduler.io', 'utilityclasses.oasis-scheduler.io']
-    """
+    """The kinds, the admission policies and the roles, which all controllers of a cluster share."""
     return [body for name in SHARED for body in _read(f"shared/{name}.yaml")]
 
 
@@ -40,25 +34,8 @@ def own(
 ) -> list[Object]:
     """The objects of one controller, in the order in which they can be made.
 
-    Parameters
-    ----------
-    namespace : str
-        Namespace of the controller.
-    image : str
-        Image of its container.
-    arguments : sequence of str
-        For ``oasis kubernetes run``.
-    name : str
-        Name of the controller, and of its objects.
-    spaces : sequence of str
-        Namespaces in which it has rights; empty: all.
-    monitored : bool
-        With a ServiceMonitor, a kind of the Prometheus operator.
-
-    Examples
-    --------
-    >>> own("ml")[0]["metadata"]["name"]
-    'ml'
+    It has rights in the namespaces `spaces` alone, if there are any; `monitored`: with a
+    ServiceMonitor, a kind of the Prometheus operator.
     """
     found = []
     names = {SYSTEM: namespace, FIELD_MANAGER: name}
@@ -82,13 +59,7 @@ def own(
 
 @cache
 def schema_of(kind: str) -> Mapping[str, Any]:
-    """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``.
-
-    Examples
-    --------
-    >>> schema_of("UtilityClass")["spec"]["required"]
-    ['maximum']
-    """
+    """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``."""
     (found,) = _read(f"shared/{kind.lower()}.yaml")
     (version,) = found["spec"]["versions"]
     fields: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]

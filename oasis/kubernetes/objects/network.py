@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
-from oasis.model.validation import check_keys, integer
 
 FRAMEWORKS = ("none", "torch", "tensorflow", "jax")
 DEFAULT_PORT = 2222
@@ -35,32 +33,6 @@ class PodNetwork:
     port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
     isolated: bool = False  # whether only pods of the same job may connect to its pods
 
-    def __post_init__(self) -> None:
-        if self.framework not in FRAMEWORKS:
-            raise InstanceError(
-                "framework", f"expected one of {', '.join(FRAMEWORKS)}", self.framework
-            )
-        integer(self.port, "port", minimum=1, maximum=LARGEST_PORT)
-        if not isinstance(self.isolated, bool):
-            raise InstanceError("isolated", "expected true or false", self.isolated)
-
-    @classmethod
-    def of(cls, data: Any) -> PodNetwork:
-        """Read ``spec.network``.
-
-        Raises
-        ------
-        InstanceError
-            Naming the field.
-
-        Examples
-        --------
-        >>> PodNetwork.of({"framework": "jax"})
-        PodNetwork(framework='jax', port=2222, isolated=False)
-        """
-        check_keys(data, (), ("framework", "port", "isolated"))
-        return cls(**data)
-
     def can_resize(self, has_ps: bool) -> bool:
         """Whether workers may join and leave while the others train.
 
@@ -71,13 +43,7 @@ class PodNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """Host names of the tasks of a job.
-
-    Examples
-    --------
-    >>> Gang("bert", {0: "bert-worker-0.bert"}, {}).hosts("worker")
-    ('bert-worker-0.bert',)
-    """
+    """Host names of the tasks of a job."""
 
     job: str
     workers: Mapping[int, str]  # host names by index
@@ -93,13 +59,7 @@ class Gang:
 
 
 def service_name(job: str) -> str:
-    """The Service of a job, which is the subdomain of its pods: a label of at most 40 characters.
-
-    Examples
-    --------
-    >>> service_name("bert"), service_name("7b.large")
-    ('bert', 'j-7b-large-ab1794')
-    """
+    """The Service of a job, the subdomain of its pods: a label of at most 40 characters."""
     if LABEL.fullmatch(job) and len(job) <= LONGEST_NAME:
         return job
     # What is changed or cut off could make two names one, so a digest tells them apart.
@@ -109,37 +69,17 @@ def service_name(job: str) -> str:
 
 
 def hostname(job: str, task: str, index: int) -> str:
-    """The host name of a pod.
-
-    Examples
-    --------
-    >>> hostname("bert", "worker", 2)
-    'bert-worker-2'
-    """
+    """The host name of a pod."""
     return f"{service_name(job)}-{task}-{index}"
 
 
 def address(job: str, task: str, index: int) -> str:
-    """The name by which other pods of the namespace find a pod.
-
-    Examples
-    --------
-    >>> address("bert", "worker", 2)
-    'bert-worker-2.bert'
-    """
+    """The name by which other pods of the namespace find a pod."""
     return f"{hostname(job, task, index)}.{service_name(job)}"
 
 
 def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, str]:
-    """Variables of one pod of a gang, by its index among those of its task.
-
-    Examples
-    --------
-    >>> gang = Gang("bert", {0: "bert-worker-0.bert", 1: "bert-worker-1.bert"}, {})
-    >>> found = environment(PodNetwork("jax"), gang, "worker", 1)
-    >>> found["JAX_COORDINATOR_ADDRESS"], found["JAX_NUM_PROCESSES"], found["JAX_PROCESS_ID"]
-    ('bert-worker-0.bert:2222', '2', '1')
-    """
+    """Variables of one pod of a gang, by its index among those of its task."""
     found = {
         "OASIS_TASK": str(task),
         "OASIS_INDEX": str(index),
@@ -208,25 +148,13 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
 
 
 def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
-    """Names of the variables of such a pod, the same for every gang.
-
-    Examples
-    --------
-    >>> variables(PodNetwork("tensorflow"), "ps", elastic=True)[-1]
-    'TF_CONFIG'
-    """
+    """Names of the variables of such a pod, the same for every gang."""
     alone = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
     return tuple(environment(network, alone, task, 0))
 
 
 def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables as annotations of a pod.
-
-    Examples
-    --------
-    >>> as_annotations({"RANK": "1"})
-    {'env.oasis-scheduler.io/RANK': '1'}
-    """
+    """Variables as annotations of a pod."""
     return {f"{names.ENV}{name}": value for name, value in variables.items()}
 
 
@@ -235,12 +163,6 @@ def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[st
 
     Its host name is another one, and `Reporter.in_pod` has to find the pod. What a container says
     of a variable itself stays.
-
-    Examples
-    --------
-    >>> made = with_variables({"containers": [{"name": "train"}]}, ["RANK"])
-    >>> made["containers"][0]["env"][1]["valueFrom"]["fieldRef"]["fieldPath"]
-    "metadata.annotations['env.oasis-scheduler.io/RANK']"
     """
     paths = {"POD_NAME": "metadata.name"}
     paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}

@@ -11,9 +11,11 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
-from oasis.kubernetes.objects.node_affinity import NodeRules, label_value
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
+from oasis.kubernetes.objects.schema import checked
 from oasis.model.document import mapping, object_of
 from oasis.model.document import text as text_of
 from oasis.model.errors import InstanceError, describe, located_at
@@ -23,7 +25,7 @@ from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, integer, number, text
+from oasis.model.validation import check_keys, number
 
 DEFAULT_GRACE = 30
 RESIZE = ("elastic", "restart")
@@ -37,17 +39,6 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 # A node name bypasses the scheduler, and a second
 # gate would hold the gang after ours has opened.
 DECIDED = ("nodeName", "schedulingGates")
-REQUIRED = ("utility", "work", "workers")  # of a spec
-OPTIONAL = (
-    "utilityClassName",
-    "parameterServers",
-    "resizePolicy",
-    "gracePeriodSeconds",
-    "onRejection",
-    "network",
-    "completion",
-    "backoffLimit",
-)
 COMPLETION = ("chief", "work")  # what ends a job: its first worker, or its work
 BACKOFF_LIMIT = 6  # as of a batch/v1 Job
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
@@ -55,33 +46,14 @@ BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what w
 
 @dataclass(slots=True)
 class SlotClock:
-    """Slots of steady time, which changes of the system time do not affect.
-
-    Parameters
-    ----------
-    slot_seconds : float
-        Length of a slot.
-    startup_seconds : float
-        Part of a slot that may pass before the pods that were started at its beginning work: a
-        worker that runs for the rest of the slot has done a worker-slot. It is never credited with
-        more than one worker-slot a slot.
-    epoch : float
-        Begin of slot 0, in seconds since 1970.
-    drift : float
-        Seconds by which the clock on the wall was set since the controller began: so much later
-        are the times that people read.
-
-    Examples
-    --------
-    >>> clock = SlotClock(slot_seconds=60.0, startup_seconds=10.0, epoch=1000.0)
-    >>> clock.slot(1119.0), clock.begin(1), clock.work_seconds
-    (1, 1060.0, 50.0)
-    """
+    """Slots of steady time, which changes of the system time do not affect."""
 
     slot_seconds: float
+    # Part of a slot that may pass before the pods that were started at its beginning work: a worker
+    # that runs for the rest has done a worker-slot. It is never credited with more than that.
     startup_seconds: float = 0.0
-    epoch: float = 0.0
-    drift: float = 0.0
+    epoch: float = 0.0  # begin of slot 0, in seconds since 1970
+    drift: float = 0.0  # so much later are the times that people read: the clock was set by it
 
     def __post_init__(self) -> None:
         number(self.slot_seconds, "slot_seconds", above=True)
@@ -178,27 +150,14 @@ class JobSpec:
 
 
 def job_id(kind: str, namespace: str, name: str) -> str:
-    """The name of a job among all kinds.
-
-    Examples
-    --------
-    >>> job_id("OasisJob", "research", "bert"), job_id("JobSet", "research", "bert")
-    ('research/bert', 'research/jobset/bert')
-    """
+    """The name of a job among all kinds."""
     return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
 
 
 def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
-    """Read an ``OasisJob``.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field, such as ``spec.work.epochs``, and what was expected there.
-    """
+    """Read an ``OasisJob``."""
     with located_at("spec"):
-        spec = found.get("spec") or {}
-        check_keys(spec, REQUIRED, (*OPTIONAL, "forms", "speeds"))
+        spec = checked(schema_of(KIND)["spec"], found.get("spec") or {})
         made = _in_one_form(found["metadata"], spec, clock, resources)
         forms = []
         for path, one in specs_in_forms(spec):
@@ -219,15 +178,10 @@ def _in_one_form(
 ) -> JobSpec:
     """The job as its spec says, whatever forms it has beside."""
     workers, minimum, initial, maximum = _workers(spec["workers"])
-    network = None
-    if spec.get("network") is not None:
-        with located_at("network"):
-            network = PodNetwork.of(spec["network"])
+    network = PodNetwork(**spec["network"]) if "network" in spec else None
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
     templates = {TaskGroup.WORKER: (workers.get("template"), "workers.template")}
-    if spec.get("parameterServers") is not None:
-        with located_at("parameterServers"):
-            check_keys(spec["parameterServers"], ("template",))
+    if "parameterServers" in spec:
         template = spec["parameterServers"]["template"]
         templates[TaskGroup.PS] = template, "parameterServers.template"
     for template, path in templates.values():
@@ -243,17 +197,13 @@ def _in_one_form(
         generation=int(meta.get("generation", 1)),
         initial_workers=initial,
         resize=_resize(spec, network, TaskGroup.PS in templates, minimum < maximum),
-        grace_seconds=integer(spec.get("gracePeriodSeconds", DEFAULT_GRACE), "gracePeriodSeconds"),
-        on_rejection=choice(spec.get("onRejection", "fail"), ON_REJECTION, "onRejection"),
-        completion=choice(spec.get("completion", COMPLETION[0]), COMPLETION, "completion"),
-        backoff_limit=integer(spec.get("backoffLimit", BACKOFF_LIMIT), "backoffLimit"),
+        grace_seconds=spec["gracePeriodSeconds"],
+        on_rejection=spec["onRejection"],
+        completion=spec["completion"],
+        backoff_limit=spec["backoffLimit"],
         network=network,
-        utility_class=_class_name(spec.get("utilityClassName")),
+        utility_class=spec.get("utilityClassName"),
     )
-
-
-def _class_name(said: Any) -> str | None:
-    return None if said is None else text(said, "utilityClassName")
 
 
 def job_spec(
@@ -274,7 +224,7 @@ def job_spec(
     """
     for found, path in templates.values():
         own = part(found, "metadata", mapping, path) or {}  # ours is put beside it
-        part(own, "labels", object_of(label_value), f"{path}.metadata")
+        part(own, "labels", object_of(text_of), f"{path}.metadata")
         part(own, "annotations", object_of(text_of), f"{path}.metadata")
     specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
@@ -312,13 +262,7 @@ def job_spec(
 
 
 def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
-    """Labels by which the pods of a job, or of one of its groups, are known.
-
-    Examples
-    --------
-    >>> sorted(identity("bert", "u1").values())
-    ['bert', 'u1']
-    """
+    """Labels by which the pods of a job, or of one of its groups, are known."""
     # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
     found = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
     return found if task is None else {**found, names.TASK: str(task)}
@@ -326,7 +270,7 @@ def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
     """Return how pods are changed when the number of workers changes."""
-    said = choice(spec.get("resizePolicy", RESIZE[0]), RESIZE, "resizePolicy")
+    said: str = spec["resizePolicy"]
     if network is None or said == "restart":
         return said
     if ranges and not network.can_resize(has_ps):
@@ -342,14 +286,6 @@ def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) 
     """Say fields of an object where those of the model are wrong that follow from them.
 
     `work` is the place of the work, at which `said` stands; `worker` that of a worker's pod spec.
-
-    Examples
-    --------
-    >>> with named_as_written("work", {"workerSeconds": 1e99}, "", ResourceMap(())):
-    ...     raise InstanceError("minibatch_time", "expected a number <= 1e+30", 2e96)
-    Traceback (most recent call last):
-        ...
-    oasis.model.errors.InstanceError: work.workerSeconds: expected a number <= 1e+30, got 1e+99
     """
     bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
     whole = isinstance(said, Mapping) and "workerSeconds" in said
@@ -383,31 +319,20 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
     """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots.
 
     `path` is its place, for messages.
-
-    Examples
-    --------
-    >>> data = {"kind": "deadline", "value": 5, "deadlineSeconds": 600}
-    >>> parse_utility(data, SlotClock(slot_seconds=60.0))
-    Deadline(value=5.0, deadline=10.0)
     """
     seconds = clock.slot_seconds
     with located_at(path):
-        kind = data.get("kind") if isinstance(data, Mapping) else None
-        kind = choice(kind, tuple(UTILITY_FIELDS), "kind")
+        data = checked(schema_of(KIND)["spec"]["properties"]["utility"], data)
+        kind = data["kind"]
         check_keys(data, ("kind", *UTILITY_FIELDS[kind]))
         if kind == "sigmoid":
-            decay = number(data["decayPerSecond"], "decayPerSecond") * seconds
-            target = number(data["targetSeconds"], "targetSeconds") / seconds
+            decay, target = data["decayPerSecond"] * seconds, data["targetSeconds"] / seconds
             return Sigmoid(data["priority"], decay, target)
         if kind == "deadline":
-            limit = number(data["deadlineSeconds"], "deadlineSeconds") / seconds
-            return Deadline(data["value"], limit)
+            return Deadline(data["value"], data["deadlineSeconds"] / seconds)
         if kind == "constant":
             return Constant(data["value"])
-        given = data["delaysSeconds"]
-        if not isinstance(given, list) or not given:
-            raise InstanceError("delaysSeconds", "expected a list of numbers", given)
-        delays = [number(d, f"delaysSeconds[{k}]") / seconds for k, d in enumerate(given)]
+        delays = [delay / seconds for delay in data["delaysSeconds"]]
         for k in range(1, len(delays)):
             if delays[k] <= delays[k - 1]:
                 raise InstanceError(f"delaysSeconds[{k}]", "expected strictly increasing delays")
@@ -416,16 +341,11 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
 
 def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
     with located_at("workers"):
-        check_keys(data, ("maximum", "template"), ("minimum", "initial"))
-        minimum = integer(data.get("minimum", 1), "minimum", minimum=1)
-        maximum = integer(data["maximum"], "maximum", minimum=1)
+        minimum, initial, maximum = data["minimum"], data.get("initial"), data["maximum"]
         if minimum > maximum:
             raise InstanceError("minimum", f"expected at most maximum ({maximum}), got {minimum}")
-        initial = data.get("initial")
-        if initial is not None:
-            initial = integer(initial, "initial", minimum=1)
-            if not minimum <= initial <= maximum:
-                raise InstanceError("initial", f"expected {minimum}..{maximum}", initial)
+        if initial is not None and not minimum <= initial <= maximum:
+            raise InstanceError("initial", f"expected {minimum}..{maximum}", initial)
         return data, minimum, initial, maximum
 
 
@@ -433,61 +353,39 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
 
     Most workers, the `maximum`, are the chunks of the model.
-
-    Examples
-    --------
-    >>> parse_work({"workerSeconds": 240}, 2, SlotClock(slot_seconds=60.0))["minibatch_time"]
-    2.0
     """
     with located_at(path):
-        if isinstance(data, Mapping) and "workerSeconds" in data:
+        data = checked(schema_of(KIND)["spec"]["properties"]["work"], data)
+        if "workerSeconds" in data:
             check_keys(data, ("workerSeconds",))
-            seconds = number(data["workerSeconds"], "workerSeconds", above=True)
             # The model has a chunk for each worker of the maximum, and each is one mini-batch of
             # this length: together they are the work that was asked for.
-            slots = seconds / clock.work_seconds / maximum
+            slots = data["workerSeconds"] / clock.work_seconds / maximum
             return {"epochs": 1, "minibatches": 1, "minibatch_time": slots, "gradient_mb": 0.0}
         check_keys(data, BY_MINIBATCH, ("gradientMb",))
         # N_i also caps the workers of the model: the chunks beyond `maximum` become minibatches
-        chunks = integer(data["chunks"], "chunks", minimum=1)
+        chunks = data["chunks"]
         if chunks < maximum:
             raise InstanceError(
                 "chunks", f"expected at least workers.maximum ({maximum}), got {chunks}"
             )
-        minibatches = integer(data["minibatches"], "minibatches", minimum=1)
-        train = number(data["minibatchSeconds"], "minibatchSeconds") / clock.work_seconds
         share = chunks / maximum
         return {
-            "epochs": integer(data["epochs"], "epochs", minimum=1),
-            "minibatches": minibatches,
-            "minibatch_time": train * share,
-            "gradient_mb": number(data.get("gradientMb", 0.0), "gradientMb") * share,
+            "epochs": data["epochs"],
+            "minibatches": data["minibatches"],
+            "minibatch_time": data["minibatchSeconds"] / clock.work_seconds * share,
+            "gradient_mb": data.get("gradientMb", 0.0) * share,
         }
 
 
 def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
     """Refuse a pod template that sets what the controller sets."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("spec"), Mapping):
+    if "spec" not in data:
         raise InstanceError(path, "expected a pod template with a spec", data)
-    if not data["spec"].get("containers"):
-        raise InstanceError(f"{path}.spec.containers", "expected at least one container")
     for name in decided:
         if data["spec"].get(name):
             who = "the plan" if name in DECIDED else "spec.network"
             raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
-
-
-def choice(value: Any, among: tuple[str, ...], path: str) -> str:
-    """One of a few words.
-
-    Examples
-    --------
-    >>> choice("retry", ON_REJECTION, "onRejection")
-    'retry'
-    """
-    if value not in among:
-        raise InstanceError(path, f"expected one of {', '.join(among)}", value)
-    return str(value)
 
 
 def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:

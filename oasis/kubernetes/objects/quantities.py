@@ -38,18 +38,7 @@ _FORM = re.compile(QUANTITY, re.ASCII)
 
 
 def quantity(value: Any, path: str) -> Fraction:
-    """An amount as Kubernetes writes it, such as ``"500m"``, ``"16Gi"``, ``"1e3"`` or 4, exactly.
-
-    Raises
-    ------
-    InstanceError
-        If it is no amount, or a negative one.
-
-    Examples
-    --------
-    >>> quantity("500m", "cpu"), quantity("2Ki", "memory"), quantity("1e-40", "cpu")
-    (Fraction(1, 2), Fraction(2048, 1), Fraction(1, 1000000000))
-    """
+    """An amount as Kubernetes writes it, such as ``"500m"``, ``"16Gi"`` or 4, exactly."""
     amount = _amount(str(value)) if not isinstance(value, bool) else None
     if amount is None:
         expected = "expected an amount such as 2, 500m or 16Gi"
@@ -76,14 +65,7 @@ def _amount(text: str) -> Fraction | None:
 
 @dataclass(frozen=True, slots=True)
 class ResourceMap:
-    """Names and units of cluster resources in the model.
-
-    Examples
-    --------
-    >>> found = DEFAULT_RESOURCES.amounts({"cpu": Fraction(1, 2), "memory": Fraction(8 * 10**9)})
-    >>> found["cpu"], found["memory_gb"], found["gpu"]
-    (0.5, 8.0, 0.0)
-    """
+    """Names and units of cluster resources in the model."""
 
     # name of the model, name of the cluster, how much of the cluster's unit is one of the model's
     entries: tuple[tuple[str, str, Fraction], ...]
@@ -102,13 +84,7 @@ class ResourceMap:
 
     @classmethod
     def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
-        """The map with stated names for GPUs, bandwidth and storage; None leaves one out.
-
-        Raises
-        ------
-        InstanceError
-            If a name is empty, or given twice.
-        """
+        """The map with stated names for GPUs, bandwidth and storage; None leaves one out."""
         for path, name in (("gpu", gpu), ("bandwidth", bandwidth), ("storage", storage)):
             if name is not None:
                 text(name, path)
@@ -135,13 +111,6 @@ def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
     """Return the requests of a pod, as kube-scheduler counts them.
 
     A limit without a request counts as the request, as the API server sets it.
-
-    Examples
-    --------
-    >>> two = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}}
-    >>> amounts = requests_of({"containers": [two, two]})
-    >>> int(amounts["cpu"]), int(amounts["nvidia.com/gpu"])
-    (2, 4)
     """
     sidecars: Amounts = {}
     peak: Amounts = {}

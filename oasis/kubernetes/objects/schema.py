@@ -1,9 +1,79 @@
-"""Phases of an ``OasisJob``."""
+"""The one reader of our kinds: an object is checked by the schema that the API server has of it."""
 
 from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from oasis.model import validation
+from oasis.model.document import flag, list_of, mapping, text
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.validation import LARGEST_AMOUNT, LARGEST_COUNT, check_keys, integer, number
+
+Schema = Mapping[str, Any]
 
 # Phases of jobs that hold room: before their gang works, and then.
 HOLDING = ("Starting", "Running")
 PHASES = ("Pending", "Waiting", *HOLDING, "Completed", "Rejected", "GivenUp", "Invalid", "Failed")
 # Invalid and Failed are no ends: an edit brings such a job back.
 TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
+
+
+def checked(schema: Schema, value: Any) -> Any:
+    """`value` as the API server takes it, with its defaults; an `InstanceError` names the field.
+
+    Rules between fields are for whoever reads the value.
+    """
+    kind = schema["type"]
+    if kind == "object":
+        return _object(schema, value)
+    if kind == "array":
+        found = list(list_of(partial(checked, schema["items"]))(value))
+        if len(found) < schema.get("minItems", 0):
+            raise InstanceError("", "expected at least one entry")
+        return found
+    if kind == "boolean":
+        return flag(value)
+    least = schema.get("minimum", 0)
+    if kind == "integer":
+        return integer(value, "", minimum=least, maximum=schema.get("maximum", LARGEST_COUNT))
+    if kind == "number":
+        most = LARGEST_AMOUNT if "x-kubernetes-validations" in schema else math.inf
+        above = schema.get("exclusiveMinimum", False)
+        return number(value, "", minimum=least, above=above, maximum=most)
+    return _string(schema, value)
+
+
+def _string(schema: Schema, value: Any) -> str:
+    if "enum" in schema:
+        return choice(value, schema["enum"])
+    if "format" in schema or "minLength" in schema:
+        return validation.text(value, "")
+    if not re.search(schema.get("pattern", ""), text(value)):
+        raise InstanceError("", f"expected what matches {schema['pattern']}", value)
+    return str(value)
+
+
+def _object(schema: Schema, value: Any) -> dict[str, Any]:
+    known, every = schema.get("properties", {}), schema.get("additionalProperties")
+    # A field that is null counts as left out, and gets its default.
+    made = {name: each for name, each in mapping(value).items() if each is not None}
+    required = schema.get("required", ())
+    is_open = every is not None or "x-kubernetes-preserve-unknown-fields" in schema
+    check_keys(made, required, [*known, *(made if is_open else ())])
+    for name, each in made.items():
+        below = known.get(name, every)
+        if below is not None:
+            with located_at(name):
+                made[name] = checked(below, each)
+    return {k: field["default"] for k, field in known.items() if "default" in field} | made
+
+
+def choice(value: Any, among: Any, path: str = "") -> str:
+    """One of a few words."""
+    if value not in tuple(among):
+        raise InstanceError(path, f"expected one of {', '.join(among)}", value)
+    return str(value)

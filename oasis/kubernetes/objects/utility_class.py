@@ -10,6 +10,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.oasis_job import (
     UTILITY_FIELDS,
     JobSpec,
@@ -17,26 +18,18 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_utility,
     parse_work,
 )
+from oasis.kubernetes.objects.schema import checked
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
-from oasis.model.validation import check_keys, check_list, number, text
 
 Object = Mapping[str, Any]
 
 OVERRUN = 2.0  # times the work that a job declared
-OPTIONAL = ("kinds", "namespaces", "default", "overrunFactor", "utility", "work")
 
 
 @dataclass(frozen=True, slots=True)
 class UtilityClass:
-    """Limits on the utility that a job of this class may claim.
-
-    Examples
-    --------
-    >>> made = UtilityClass("research", maximum=100.0, kinds=("sigmoid",))
-    >>> made.refusal("sigmoid", 250.0)
-    'claims 250, and UtilityClass research allows at most 100'
-    """
+    """Limits on the utility that a job of this class may claim."""
 
     name: str
     maximum: float  # that a job may claim
@@ -63,14 +56,7 @@ class UtilityClass:
 
 
 def claim_of(utility: Utility) -> float:
-    """The most that a utility says that its job is worth.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Deadline
-    >>> claim_of(Sigmoid(priority=5.0, decay=1.0, target=4.0)), claim_of(Deadline(3.0, 9.0))
-    (5.0, 3.0)
-    """
+    """The most that a utility says that its job is worth."""
     if isinstance(utility, Sigmoid):
         return float(utility.priority)
     if isinstance(utility, Piecewise):
@@ -79,36 +65,16 @@ def claim_of(utility: Utility) -> float:
 
 
 def parse_class(found: Object) -> UtilityClass:
-    """Read a ``UtilityClass``.
-
-    Raises
-    ------
-    InstanceError
-        Naming the field, and what was expected there.
-    """
+    """Read a ``UtilityClass``."""
     with located_at("spec"):
-        spec = found.get("spec") or {}
-        check_keys(spec, ("maximum",), OPTIONAL)
-        kinds = tuple(check_list(spec.get("kinds", list(UTILITY_FIELDS)), "kinds"))
-        if not kinds or any(kind not in list(UTILITY_FIELDS) for kind in kinds):
-            raise InstanceError("kinds", f"expected some of {', '.join(UTILITY_FIELDS)}", kinds)
-        namespaces = spec.get("namespaces")
-        if namespaces is not None:
-            namespaces = check_list(namespaces, "namespaces")
-            namespaces = tuple(text(name, "namespaces") for name in namespaces)
-        is_default = spec.get("default", False)
-        if not isinstance(is_default, bool):
-            raise InstanceError("default", "expected true or false", is_default)
-        factor = number(spec.get("overrunFactor", OVERRUN), "overrunFactor")
-        if factor < 1:
-            raise InstanceError("overrunFactor", "expected a number >= 1", factor)
+        spec = checked(schema_of(CLASS_KIND)["spec"], found.get("spec") or {})
         made = UtilityClass(
             found["metadata"]["name"],
-            number(spec["maximum"], "maximum"),
-            kinds,
-            namespaces,
-            is_default,
-            factor,
+            spec["maximum"],
+            tuple(spec.get("kinds", UTILITY_FIELDS)),
+            tuple(spec["namespaces"]) if "namespaces" in spec else None,
+            spec["default"],
+            spec["overrunFactor"],
         )
         return replace(made, defaults=_defaults(spec, made))
 
@@ -116,13 +82,13 @@ def parse_class(found: Object) -> UtilityClass:
 def _defaults(spec: Object, made: UtilityClass) -> dict[str, str]:
     """What a class says of jobs that say less, as their annotations."""
     clock, found = SlotClock(1.0), {}
-    if spec.get("utility") is not None:
+    if "utility" in spec:
         utility = parse_utility(spec["utility"], clock, "utility")
         refusal = made.refusal(spec["utility"]["kind"], claim_of(utility))
         if refusal is not None:
             raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
         found[names.UTILITY] = json.dumps(spec["utility"])
-    if spec.get("work") is not None:
+    if "work" in spec:
         parse_work(spec["work"], 1, clock)
         found[names.WORK] = json.dumps(spec["work"])
     return found
@@ -132,15 +98,6 @@ class Classes:
     """The utility classes of a cluster.
 
     Without any, every job may claim what it likes.
-
-    Examples
-    --------
-    >>> spec = {"maximum": 5, "default": True, "namespaces": ["team-a"]}
-    >>> classes = Classes([{"metadata": {"name": "small"}, "spec": spec}])
-    >>> classes.find(None, "team-a").name
-    'small'
-    >>> classes.find(None, "team-b")
-    'names no utility class, and no class is the default of namespace team-b'
     """
 
     def __init__(self, found: Iterable[Object]) -> None:
@@ -181,17 +138,7 @@ class Classes:
 
 
 def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """A snapshot in which jobs of other kinds without utility or work have those of their class.
-
-    Examples
-    --------
-    >>> spec = {"maximum": 5, "default": True, "work": {"workerSeconds": 60}}
-    >>> classes = [{"metadata": {"name": "small"}, "spec": spec}]
-    >>> job = {"metadata": {"name": "j", "namespace": "team-a"}}
-    >>> made = with_defaults({"utilityclasses": classes, "jobs": [job]})
-    >>> made["jobs"][0]["metadata"]["annotations"]
-    {'oasis-scheduler.io/work': '{"workerSeconds": 60}'}
-    """
+    """A snapshot in which jobs of other kinds without utility or work have those of their class."""
     classes = Classes(seen.get(names.CLASS_PLURAL, ()))
     kinds = {kind.where.plural for kind in EXISTING} if classes else set()
     return {

@@ -19,7 +19,6 @@ from oasis.model.rounding import TOLERANCE, FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.completions import Completions
 from oasis.online.ledger import Ledger
-from oasis.online.prices import PriceBounds
 from oasis.online.search import RemainingWork
 
 MANTISSA = 53  # bits of a float
@@ -228,13 +227,10 @@ class LiveJob:
         return work
 
 
-def crowded_by(
-    calendar: Calendar, ledger: Ledger, bounds: PriceBounds | None, jobs: Iterable[LiveJob]
-) -> list[LiveJob]:
-    """Reserve the capacity in `calendar`; return the jobs that are planned where less is left."""
-    planned = [(live, live.schedule) for live in jobs if live.schedule is not None]
-    ledger.keep(calendar, bounds, [(live.job, schedule) for live, schedule in planned])
-    return [live for live, schedule in planned if ledger.crowded(live.job, schedule)]
+def crowded_by(calendar: Calendar, ledger: Ledger, jobs: Iterable[LiveJob]) -> list[LiveJob]:
+    """Close machines as `calendar` says; return the jobs that are planned there."""
+    ledger.close(calendar)
+    return [live for live in jobs if live.schedule is not None and ledger.crowded(live.schedule)]
 
 
 def dominant_share(job: Job, cluster: Cluster) -> float:

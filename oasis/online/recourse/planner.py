@@ -213,11 +213,11 @@ class Replanner:
             servers.lose(server)
 
     def plan_around(self, calendar: Calendar) -> bool:
-        """Plan around `calendar`; those planned where less is left now leave until `replan`."""
+        """Plan around `calendar`; those planned where it is closed leave until `replan`."""
         plan = self.plan
         if calendar == plan.ledger.calendar:
             return False
-        for live in crowded_by(calendar, plan.ledger, plan.bounds, plan.planned()):
+        for live in crowded_by(calendar, plan.ledger, plan.planned()):
             self.plan.remove(live)
         return True
 

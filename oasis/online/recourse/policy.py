@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -483,34 +483,19 @@ class Recourse(rolling.LivePlanner):
 
         None if admission is a user's own rule: the caller then makes the policy with that rule.
         """
-        rule, learned, bounds = self._rule, self._learned, self._bounds
-        if not (rule["admission"] is None or isinstance(rule["admission"], str)):
+        if not isinstance(self._rule["admission"], str | None):
             return None
-        return {
-            "commitment": self.commitment,
-            "seed": self._seed,
-            "seconds": self._seconds,
-            "admission": rule["admission"],
-            "prices": None if learned is None else learned.to_dict(),
-            "samples": rule["samples"],
-            "admission_floor": rule["admission_floor"],
-            "bounds": None if bounds is None else bounds.to_dict(),
-            "params": asdict(self.params),
-            "lookahead": self.lookahead,
-            "patience": self.patience,
-            "keep_admitted": self.keep_admitted,
-        }
+        files = {"prices": self._learned, "bounds": self._bounds}
+        told = {name: None if one is None else one.to_dict() for name, one in files.items()}
+        return {**self.parameters, **told}
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
         given = dict(making)
-        given["params"] = RecourseParams(**given["params"])
-        if given["prices"] is not None:
-            given["prices"] = LearnedPrices.from_dict(given["prices"])
-        if given["bounds"] is not None:
-            given["bounds"] = PriceBounds.from_dict(given["bounds"])
-        if given["lookahead"] is not None:
-            return cls.rolling(given.pop("lookahead"), **given)
-        del given["lookahead"], given["patience"], given["keep_admitted"]
-        return cls(**given)
+        steering = {field.name: given.pop(field.name) for field in fields(RecourseParams)}
+        for name, kind in (("prices", LearnedPrices), ("bounds", PriceBounds)):
+            if given[name] is not None:
+                given[name] = kind.from_dict(given[name])
+        given["params"] = RecourseParams(**steering)
+        return cls.rolling(**given) if "lookahead" in given else cls(**given)

@@ -112,7 +112,7 @@ def _relabel(
     # have to change.
     concerned = _connected(pairs, [live.key for live in moving], len(kinds))
     concerned[sorted(group.of(plan.ledger).lost)] = False  # nothing is planned there
-    # Servers of which a calendar keeps something are equal to no other.
+    # Servers that a calendar closes are equal to no other.
     first = len(plan.cluster.worker_ids) if group is TaskGroup.PS else 0
     for window in plan.ledger.calendar.windows:
         concerned[[k - first for k in window.machines if 0 <= k - first < len(kinds)]] = False

@@ -136,8 +136,7 @@ class WorkingPlan:
         """Tasks of a job, at most `most`, that fit on each of n servers in each slot; (q, n)."""
         demand = as_array(group.of(live.job), self.cluster.resources)
         rows = slots - self.ledger.origin
-        users = self.ledger.calendar.users_of(live.job.id)
-        return group.of(self.ledger).fits_on(demand, rows, servers, most, users)
+        return group.of(self.ledger).fits_on(demand, rows, servers, most)
 
     # -- changes -----------------------------------------------------------------------------------
 

@@ -17,14 +17,9 @@ Resolver = tf.distribute.cluster_resolver.SimpleClusterResolver
 
 
 def resolver() -> Resolver:
-    """Roles of the processes. A TFJob without a chief names none: then worker 0 is the chief."""
+    """Roles of the processes."""
     told = json.loads(os.environ["TF_CONFIG"])
     cluster, (task, index) = told["cluster"], (told["task"]["type"], told["task"]["index"])
-    if "chief" not in cluster:
-        chief, *workers = cluster["worker"]
-        cluster = {**cluster, "chief": [chief], "worker": workers}
-        if task == "worker":
-            task, index = ("chief", 0) if index == 0 else (task, index - 1)
     found = tf.train.ClusterSpec(cluster)
     return Resolver(found, task_type=task, task_id=index, rpc_layer="grpc")
 

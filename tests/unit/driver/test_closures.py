@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -12,8 +11,6 @@ import pytest
 
 import oasis
 from baselines import FIFO, SRTF
-from oasis.driver.between import EarlyStarts
-from oasis.driver.closures import Closures
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.driver.service import Submission
@@ -74,14 +71,14 @@ def run(
 def test_fifo_begins_no_job_that_would_be_interrupted() -> None:
     """It counts on the fewest workers that a job may have; a job that just fits begins."""
     for workers, slots, begin in product((1, 2), (1, 3), range(1, 7)):
-        calendar = Calendar((CalendarEntry("w", begin, begin + 1, {0: None, 1: None}),))
+        calendar = Calendar((CalendarEntry("w", begin, begin + 1, frozenset({0, 1})),))
         for fewest in {1, workers}:
             given = replace(job("a", float(slots), workers), min_workers=fewest)
             seen = run(FIFO(), two(), [given], calendar, 11)
             first = 0 if slots * workers // fewest <= begin else begin + 1
             held = [{"a": list(range(workers))}] * slots
             assert seen == [*[{}] * first, *held, *[{}] * (11 - first - slots)]
-    elsewhere = Calendar((CalendarEntry("a", 0, 2, {1: None}),))
+    elsewhere = Calendar((CalendarEntry("a", 0, 2, frozenset({1})),))
     assert run(FIFO(), two(), [job("long", 4.0)], elsewhere, 5) == [*[{"long": [0]}] * 4, {}]
 
 
@@ -89,7 +86,7 @@ def test_a_job_that_runs_is_paused_by_a_late_window_and_keeps_its_work() -> None
     site, spec = two(), Submission("a", job("a", 4.0))
     driver: Driver[Any] = Driver(SRTF(), site)
     driver.boundary(0, Facts({"a": spec}))
-    both = Calendar((CalendarEntry("w", 1, 3, {0: None, 1: None}),))
+    both = Calendar((CalendarEntry("w", 1, 3, frozenset({0, 1})),))
     driver.boundary(1, Facts({"a": spec}, {"a": 1.0}, calendar=both))
     assert not driver.by_uid["a"].allocation.workers
     assert driver.down == {0, 1}
@@ -115,18 +112,14 @@ class Fixed(BasePolicy):
         return Plan({each.index: Allocation(self.places[each.id]) for each in view.arrived})
 
 
-@pytest.mark.parametrize(("users", "stays"), [((), False), (("team/",), True)])
-def test_a_closed_machine_is_left_though_the_policy_fails_which_is_told_later(
-    users: tuple[str, ...], stays: bool
-) -> None:
-    """What is kept for others may be used until the policy works again."""
+def test_a_closed_machine_is_left_though_the_policy_fails_which_is_told_later() -> None:
     policy = Fixed(a=((0, 1),), b=((1, 1),))
     driver: Driver[Any] = Driver(policy, two())
     specs = {name: Submission(name, job(name, 9.0)) for name in "ab"}
     driver.boundary(0, Facts(specs))
-    closed = Calendar((CalendarEntry("w", 1, 3, {0: None}, users),))
+    closed = Calendar((CalendarEntry("w", 1, 3, frozenset({0})),))
     assert driver.boundary(1, Facts(specs, calendar=closed)).error is not None
-    assert bool(driver.by_uid["a"].allocation.workers) == stays
+    assert not driver.by_uid["a"].allocation.workers
     assert driver.by_uid["b"].allocation.workers
     driver.boundary(2, Facts(specs, calendar=closed))
     assert policy.evicted == ["a"]
@@ -147,42 +140,11 @@ def test_a_planner_that_ignores_the_calendar_is_told_so() -> None:
     """Until the window begins it may do as it likes, also begin what will be interrupted."""
     site, spec, policy = two(), Submission("a", job("a", 4.0)), Ignoring(a=((0, 1),))
     driver: Driver[Any] = Driver(policy, site)
-    closed = Calendar((CalendarEntry("w", 1, 3, {0: None}),))
+    closed = Calendar((CalendarEntry("w", 1, 3, frozenset({0})),))
     driver.boundary(0, Facts({"a": spec}, calendar=closed))
     assert policy.free == [machine.capacity for machine in site.machines]
     with pytest.raises(PolicyError, match=r"\[job a, server n0\]: is closed"):
         driver.step(1, Facts({"a": spec}, {"a": 1.0}, calendar=closed))
-
-
-def test_a_plan_that_takes_what_is_kept_for_others_is_refused() -> None:
-    """Each plan for a small machine is tried, beside a full one of which nothing is kept."""
-    site = Site(
-        ("gpu", "cpu"),
-        (Machine("n0", (2.0, 2.0)), Machine("n1", (2.0, 2.0))),
-        unit_seconds=60.0,
-        slotted=True,
-    )
-    small = job("a", 9.0, workers=4, gpus=1.0)
-    for kept, other_kept, team, both, cpus in product(range(3), repeat=5):
-        if max(team, cpus) + both > 2:
-            continue
-        window = CalendarEntry("w", 0, 3, {0: (float(kept), float(other_kept))}, ("team/",))
-        places = {"team/a": ((0, team),), "both": ((0, both), (1, 2)), "cpus": ((0, cpus),)}
-        policy = Ignoring(**{n: tuple(t for t in tasks if t[1]) for n, tasks in places.items()})
-        specs = {n: Submission(n, replace(small, id=n)) for n in places}
-        for name, worker in (("both", {"gpu": 1.0, "cpu": 1.0}), ("cpus", {"cpu": 1.0})):
-            specs[name] = Submission(name, replace(small, id=name, worker=worker))
-        driver: Driver[Any] = Driver(policy, site)
-        facts = Facts(specs, calendar=Calendar((window,)))
-        # The team may use more than is kept for it, and then nothing else is.
-        takes_cpus = other_kept + both + cpus > 2
-        takes = (both and max(kept, team) + both > 2) or (both + cpus and takes_cpus)
-        with (
-            pytest.raises(PolicyError, match=r"server n0.*: uses what is kept for other jobs")
-            if takes
-            else nullcontext()
-        ):
-            driver.step(0, facts)
 
 
 def test_nothing_is_planned_on_a_closed_server_not_even_what_asks_for_nothing() -> None:
@@ -190,50 +152,9 @@ def test_nothing_is_planned_on_a_closed_server_not_even_what_asks_for_nothing() 
     light = replace(instance.jobs[0], worker={}, ps={}, gradient_mb=0.0, arrival=0)
     policy = oasis.OASiS.rolling(12, oasis.PriceBounds.from_instance(instance))
     driver: Driver[Any] = Driver(policy, site_of(instance.cluster))
-    every = dict.fromkeys(range(len(driver.site.machines)))
+    every = frozenset(range(len(driver.site.machines)))
     calendar = Calendar((CalendarEntry("w", 2, 5, every),))
     driver.boundary(0, Facts({"a": Submission("a", light)}, calendar=calendar))
     ((schedule, _),) = policy.planned().values()
     if schedule is not None:
         assert not np.isin(schedule.workers[:, SLOT], (2, 3, 4)).any()
-
-
-def test_what_is_left_of_machines_is_compared_with_the_slot_before() -> None:
-    machines = Machine("n0", (4.0, 2.0)), Machine("n1", (4.0, 2.0))
-    closures, site = Closures(plans_around=False), Site(("gpu", "cpu"), machines)
-    windows = (1, 3, {0: (1.0, 0.0)}), (2, 4, {1: None}), (2, 3, {0: (0.0, 0.0)})
-    calendar = Calendar(tuple(CalendarEntry(f"w{k}", *row) for k, row in enumerate(windows)))
-    found = [closures.come_to(calendar, slot, site) for slot in range(5)]
-    nothing = frozenset[int]()
-    assert found == [(nothing, set()), ({0}, set()), ({1}, set()), (nothing, {0}), (nothing, {1})]
-    assert closures.come_to(Calendar((CalendarEntry("w", 5, 6, {0: (0.0, 0.0)}),)), 5, site) == (
-        nothing,
-        set(),
-    )
-
-
-def test_what_is_late_takes_nothing_that_is_kept_for_others() -> None:
-    """The other job is promised two slots, and needs ten: what is left of it fills gaps."""
-    bounds = oasis.PriceBounds.from_jobs([job("a", 1.0), job("b", 4.0)], PAIR, 4)
-    driver: Driver[Any] = Driver(oasis.OASiS.rolling(4, bounds, keep_admitted=True), site_of(PAIR))
-    driver.boundary(0, Facts({"a": Submission("a", replace(job("a", 2.0), utility=EARLY))}))
-    assert driver.by_uid["a"].allocation.workers
-    kept = Calendar((CalendarEntry("team", 1, 9, {0: (4.0,), 1: (4.0,)}, ("team/",)),))
-    for slot in (1, 2):
-        specs = {"a": Submission("a", replace(job("a", 2.0), utility=EARLY))}
-        outcome = driver.boundary(slot, Facts(specs, {"a": 1.0}, calendar=kept))
-        assert not outcome.failed
-        assert not driver.by_uid["a"].allocation.workers
-
-
-def test_no_job_begins_between_boundaries_in_what_is_kept_for_others() -> None:
-    bounds = oasis.PriceBounds.from_jobs([job("a", 1.0), job("b", 4.0)], PAIR, 4)
-    driver: Driver[Any] = Driver(oasis.OASiS.rolling(4, bounds), site_of(PAIR))
-    kept = Calendar((CalendarEntry("team", 0, 1, {0: (4.0,), 1: (4.0,)}, ("team/",)),))
-    driver.boundary(0, Facts({}, calendar=kept))
-    early = EarlyStarts(driver)
-    specs = {name: Submission(name, job(name, 1.0)) for name in ("other/a", "team/a")}
-    rehearsal = early.rehearsal(specs)
-    assert rehearsal is not None
-    early.take(rehearsal())
-    assert early.held.keys() == {"team/a"}

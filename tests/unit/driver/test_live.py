@@ -347,7 +347,7 @@ def test_all_options_survive_saving(tmp_path: Path) -> None:
     scheduler.save(tmp_path / "saved")
     loaded = LiveScheduler.load(tmp_path / "saved")
     assert loaded.policy.making() == scheduler.policy.making()  # type: ignore[attr-defined]
-    assert loaded.policy.making()["params"]["growth"] == 0.5
+    assert loaded.policy.making()["growth"] == 0.5
     assert (loaded.policy.patience, loaded.policy.lookahead) == (5, 8)
 
 

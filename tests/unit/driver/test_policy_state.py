@@ -31,7 +31,7 @@ from oasis.model.errors import OasisError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import BasePolicy, Plan, PolicyJob, policy_job
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
-from tests.unit.kubernetes.test_driver import live_oasis
+from tests.unit.kubernetes.test_live_controllers import live_oasis
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"
 SITE = site_for(oasis.read(EXAMPLE), 10)
@@ -225,7 +225,7 @@ def test_what_a_policy_holds_is_of_the_same_kind_when_it_is_read_back(held: Any)
 
 
 def test_what_never_changes_is_not_filled_in_place_for_others_may_hold_it() -> None:
-    held = Calendar((CalendarEntry("w", 2, 5, {0: None}),))
+    held = Calendar((CalendarEntry("w", 2, 5, frozenset({0})),))
     assert read_back(held, fresh=EVER_OPEN) == held
     assert not EVER_OPEN
 

@@ -71,7 +71,7 @@ Make = Callable[..., Service]
         Revise({"a": 3}),
         LoseServer("w#0"),
         RestoreServer("w#0"),
-        ReserveWindow("firmware", 1, 3, {"w#0": None, "w#1": {"gpu": 1.0}}, ["a"]),
+        ReserveWindow("firmware", 1, 3, ["w#0", "w#1"]),
     ],
 )
 def test_an_event_comes_back_from_its_line_in_a_journal(event: Event) -> None:

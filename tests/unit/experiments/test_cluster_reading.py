@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments.cli.commands.kubernetes.cluster import Found, of_controller, sign_of_life
+from experiments.cli.commands.kubernetes.cluster import (
+    AnyController,
+    Found,
+    of_controller,
+    sign_of_life,
+)
 from experiments.cli.commands.kubernetes.reading import named_job
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.lease import micro_time
@@ -19,24 +24,24 @@ NOW = 1.8e9
 @pytest.mark.parametrize(
     ("given", "meant"),
     [
-        (("bert", None, None), ("default", "oasisjob", "bert")),
-        (("bert", "research", "job"), ("research", "job", "bert")),
-        (("research/bert", None, None), ("research", "oasisjob", "bert")),
-        (("research/bert", "research", None), ("research", "oasisjob", "bert")),
-        (("research/bert", None, "jobset"), ("research", "jobset", "bert")),
-        (("research/jobset/bert", None, None), ("research", "jobset", "bert")),
+        (("bert", None), "default/bert"),
+        (("bert", "research"), "research/bert"),
+        (("research/bert", None), "research/bert"),
+        (("research/bert", "research"), "research/bert"),
+        (("research/jobset/bert", None), "research/jobset/bert"),
     ],
 )
-def test_a_job_may_be_named_as_status_prints_it(given: Any, meant: Any) -> None:
+def test_a_job_may_be_named_as_status_prints_it(given: Any, meant: str) -> None:
     assert named_job(*given) == meant
 
 
 @pytest.mark.parametrize(
     ("given", "field"),
     [
-        (("a/b/c/d", None, None), "NAME"),
-        (("research/bert", "other", None), "--namespace"),
-        (("research/job/bert", None, "jobset"), "--kind"),
+        (("a/b/c/d", None), "NAME"),
+        (("a//d", None), "NAME"),
+        (("", None), "NAME"),
+        (("research/bert", "other"), "--namespace"),
     ],
 )
 def test_a_name_and_an_option_that_differ_are_refused(given: Any, field: str) -> None:
@@ -91,7 +96,7 @@ def test_what_keeps_the_lease_from_us_is_not_hidden() -> None:
 def test_the_jobs_of_one_controller() -> None:
     jobs: list[Found] = [(None, {"name": k, "status": {"controller": k}}) for k in ("s/a", "s/b")]
     jobs += [(None, {"name": "new"}), (None, {"name": "old", "status": {}})]
-    found, names = of_controller(jobs, "s", "a")
+    found, names = of_controller(jobs, AnyController("s", "a"))
     assert ([job["name"] for _, job in found], names) == (["s/a", "new", "old"], ["s/a"])
-    assert of_controller(jobs, "s", None) == (jobs, ["s/a", "s/b"])
-    assert of_controller([], "s", None) == ([], ["s/oasis-scheduler"])
+    assert of_controller(jobs, AnyController("s")) == (jobs, ["s/a", "s/b"])
+    assert of_controller([], AnyController("s")) == ([], ["s/oasis-scheduler"])

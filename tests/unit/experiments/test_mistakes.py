@@ -40,8 +40,8 @@ def refused(*words: str) -> str:
         ("kubernetes run --lookahead 9 --lookahead=0", "--lookahead: expected at least 1, got '0'"),
         ("ratio a --time-limit -1", "--time-limit: expected seconds >= 0, or inf, got -1"),
         (
-            "kubernetes run --certify x",
-            "--certify: expected a time >= 0, or inf (such as 90, 90s, 5m, 1h or 500ms), got 'x'",
+            "kubernetes report --since x",
+            "--since: expected a time >= 0, or inf (such as 90, 90s, 5m, 1h or 500ms), got 'x'",
         ),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from copy import deepcopy
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Delete, Open
 from tests.unit.kubernetes.played import GPU, Played, job, node
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
@@ -68,15 +66,8 @@ def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
     assert (ours(made), "foreign" in made.pods) == (5, True)
 
 
-def test_a_pod_that_is_not_bound_takes_no_room_by_its_annotation() -> None:
-    made, _ = played(foreign(None, 4, annotations=MARKS["annotations"]))
-    made.run(2)
-    assert ours(made) == 8
-
-
-def test_orphans_are_counted_told_and_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_orphans_are_counted_and_left_alone() -> None:
     """``kubectl delete --cascade=orphan`` takes the job and its pods' owner away, not the pods."""
-    caplog.set_level(logging.WARNING, "oasis.kubernetes")
     made = Played(policy("fifo"))
     made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
     made.restart()
@@ -90,22 +81,6 @@ def test_orphans_are_counted_told_and_left_alone(caplog: pytest.LogCaptureFixtur
     made.run(3)
     assert orphans <= set(made.pods)
     assert made.workers(late) == 4, "on the other node"
-    told = [r.getMessage() for r in caplog.records if "without their OasisJob" in r.getMessage()]
-    assert told == [
-        "3 pods run in ns without their OasisJob and count as pods of others; to end them: "
-        f"kubectl -n ns delete pod -l {names.JOB_UID}={uid}"
-    ]
-
-
-def test_the_pods_of_a_job_that_is_gone_are_left_to_the_garbage_collector() -> None:
-    made = Played(policy("fifo"))
-    uid = made.submit(job("old", slots=80.0, minimum=3, maximum=3))
-    made.run(1)
-    del made.jobs[uid]
-    made.slot += 1
-    made.reconciler.begin_slot_if_due(made.now(), made.seen())
-    actions = made.reconciler.steps(made.seen(), set(), made.now()).actions
-    assert not any(isinstance(action, Create | Delete | Open) for action in actions)
 
 
 # -- room that others take and give back after the policy was told ---------------------------------

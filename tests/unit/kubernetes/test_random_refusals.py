@@ -15,7 +15,6 @@ from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past
 TIMEOUT = 2 * SLOT
 GPUS = 8
 REFUSALS = 200
-FADING = {"kind": "piecewise", "delaysSeconds": [0, 200 * SLOT], "values": [20, 0]}
 
 
 class Refused(Played):
@@ -103,8 +102,6 @@ def test_no_gpu_is_idle_longer_than_the_timeout_and_a_slot(name: str) -> None:
             # Under strict FIFO a large job at the head blocks those behind it, refused or not.
             most = 1 if name == "fifo" else played.rng.choice((1, 1, 2, 4))
             made = job(f"j{k}", slots=most * played.rng.randint(2, 6), minimum=1, maximum=most)
-            # Worth less and less: what is worth the same at any time may wait as well.
-            made["spec"]["utility"] = FADING
             played.submit(made)
         played.bar()
         played.bar()

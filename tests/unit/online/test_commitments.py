@@ -17,7 +17,6 @@ from oasis.model.job import Job
 from oasis.model.utility import Constant
 from oasis.online.commitments import Commitments
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse.planner import Replanner
 from oasis.online.rolling import differs, restricted
 from tests import builders
 
@@ -120,26 +119,18 @@ def test_the_rest_of_a_job_is_placed_in_the_form_that_it_has() -> None:
     assert decision.schedule.form == held.live[7].form == 1
 
 
-def beside_a_team(*windows: CalendarEntry) -> Commitments:
-    """A server of four GPUs, of which windows keep some."""
+def on_one_server() -> Commitments:
+    """A server of four GPUs."""
     cluster = builders.cluster(gpus=4.0, servers=1)
     priced = [builders.job("cheap", 0, 8, 1.0, workers=4), builders.job("dear", 0, 1, 20.0)]
-    held = Commitments(cluster, LOOKAHEAD, PriceBounds.from_jobs(priced, cluster, LOOKAHEAD))
-    assert held.plan_around(Calendar(windows)) == []
-    return held
-
-
-def test_what_a_team_has_of_its_reservation_takes_nothing_from_others() -> None:
-    held = beside_a_team(CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",)))
-    for key, name in enumerate(("team/a", "other")):
-        assert held.submit(key, builders.job(name, 0, 8, 20.0, workers=2)).admitted
+    return Commitments(cluster, LOOKAHEAD, PriceBounds.from_jobs(priced, cluster, LOOKAHEAD))
 
 
 def test_less_work_than_was_planned_never_ends_later() -> None:
     """At the prices of the moment it could, where others came since: the schedule then stays."""
     stayed = []
     for slots, rest, left in product((2, 3), (1, 4), range(1, 6)):
-        held = beside_a_team()
+        held = on_one_server()
         patient = replace(builders.job("a", 0, slots, workers=2), utility=Constant(20.0))
         held.submit(0, patient)
         held.submit(1, builders.job("b", 0, rest, 20.0, rest - 1, workers=2))
@@ -168,15 +159,15 @@ def test_only_what_a_window_displaces_is_planned_anew() -> None:
         replace(builders.job("a", 0, 2, workers=2), utility=Constant(20.0)),
         builders.job("b", 0, 2, 20.0, 1),
     )
-    places = ((2, {2, 3}), (1, {0, 1}))  # GPUs and slots
-    for kept, begin, slots in product((1, 2, 3, 4), (0, 1, 2), (1, 2, 8)):
-        held, closed = beside_a_team(), set(range(begin, begin + slots))
+    places = ({2, 3}, {0, 1})  # slots
+    for begin, slots in product((0, 1, 2), (1, 2, 8)):
+        held, closed = on_one_server(), set(range(begin, begin + slots))
         held.submit(9, builders.job("first", 0, 2, 20.0, 1, workers=3))
         expected = [held.submit(k, each).schedule for k, each in enumerate(jobs)]
         held.leave(9)
         anew = deepcopy(held)
-        calendar = Calendar((CalendarEntry("w", begin, begin + slots, {0: (float(kept),)}),))
-        hit = [k for k in range(2) if kept + places[k][0] > 4 and closed & places[k][1]]
+        calendar = Calendar((CalendarEntry("w", begin, begin + slots, frozenset({0})),))
+        hit = [k for k in range(2) if closed & places[k]]
         for k in hit:
             anew.leave(k)
         assert anew.plan_around(calendar) == []
@@ -187,31 +178,3 @@ def test_only_what_a_window_displaces_is_planned_anew() -> None:
         for k, live in held.live.items():
             assert np.array_equal(live.schedule.workers, expected[k].workers)  # type: ignore[union-attr]
         assert np.array_equal(held.ledger.worker_used, anew.ledger.worker_used)
-
-
-def test_a_job_whose_reservation_ends_is_counted_with_the_next_one() -> None:
-    first = CalendarEntry("first", 0, 4, {0: (2.0,)}, ("team/",))
-    second = CalendarEntry("second", 0, LOOKAHEAD, {0: (2.0,)}, ("team/", "guests/"))
-    held = beside_a_team(first, second)
-    assert held.submit(0, builders.job("team/a", 0, 8, 20.0, workers=2)).admitted
-    held.advance(4)
-    held.plan_around(Calendar((second,)))
-    (share,) = held.ledger.worker.shares.values()
-    assert share.used[0, :4, 0].tolist() == [2.0] * 4
-    held.leave(0)
-    assert not share.used.any()
-
-
-def test_a_reservation_that_comes_late_does_not_displace_those_that_it_is_for() -> None:
-    """The team has one GPU of two that are kept for it; the other job has three."""
-    planner = Replanner(builders.cluster(gpus=4.0, servers=1), LOOKAHEAD, patience=2 * LOOKAHEAD)
-    team, other = (builders.job(*row) for row in (("team/a", 0, 4, 20.0), ("other", 0, 4, 20.0)))
-    planner.replan({0: team, 1: replace(other, chunks=3, epochs=4)})
-    late = CalendarEntry("team", 0, LOOKAHEAD, {0: (2.0,)}, ("team/",))
-    for windows, stays in (
-        ((late,), True),
-        ((late, CalendarEntry("rest", 0, 4, {0: (3.0,)})), False),
-    ):
-        assert planner.plan_around(Calendar(windows))
-        assert (planner.plan.live[0].schedule is not None) == stays
-        assert planner.plan.live[1].schedule is None

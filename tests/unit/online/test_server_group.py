@@ -278,12 +278,11 @@ def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits() -> None:
     assert 0.0 not in group.fits(nothing, at(0), 5)
 
 
-def test_a_share_keeps_what_is_used_where_another_server_is_opened() -> None:
+def test_a_closed_server_stays_closed_where_another_one_is_opened() -> None:
     group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 9),))
-    amounts = np.full((len(group.capacity), group.used.shape[1]), 1.0)
-    group.keep({}, {}, {("a/",): {0: amounts}}, None)
-    group.commit(at(0), at(0), amounts[:, :1].T, None, ("a/",))
-    group.keep({}, {}, {("a/",): {0: amounts, 7: amounts}}, None)
-    left = group.shares["a/",].left
-    assert left.shape == group.used.shape
-    assert not left[:, 0, 0].any()
+    closed = np.zeros(group.used.shape[1], dtype=bool)
+    closed[0] = True
+    group.close({2: closed})
+    group.commit(at(0), at(7), np.ones((1, 2)), None)
+    room = group.fits_on(np.ones(2), at(0, 1), np.arange(9), 9)
+    assert room.tolist() == [[4, 4, 0, 4, 4, 4, 4, 3, 4], [4] * 9]

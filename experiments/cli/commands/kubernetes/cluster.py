@@ -19,6 +19,7 @@ from experiments.cli.options import naming_flags
 from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
+from oasis.kubernetes.control.settings import check_names
 from oasis.kubernetes.names import BANDWIDTH, FIELD_MANAGER, KIND, NAMESPACE
 from oasis.kubernetes.objects.existing import (
     EXISTING,
@@ -36,12 +37,6 @@ Found = tuple[ExistingKind | None, Mapping[str, Any]]  # a job with its kind; No
 
 JobNamespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: all]")
-]
-NameOrAll = Annotated[
-    str | None,
-    typer.Option(
-        "--controller-name", help="Name of its lease and of its checkpoint. [default: of each]"
-    ),
 ]
 System = Annotated[str, typer.Option("--system-namespace", help="Namespace of the controller.")]
 Namespaced = Annotated[
@@ -85,6 +80,30 @@ class ControllerOptions:
     name: Annotated[
         str, typer.Option("--controller-name", help="Name of its lease and of its checkpoint.")
     ] = FIELD_MANAGER
+
+    def __post_init__(self) -> None:
+        _check_names(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyController:
+    """Options that name a controller, or all of them."""
+
+    namespace: System = SYSTEM
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--controller-name", help="Name of its lease and of its checkpoint. [default: of each]"
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        _check_names(self.namespace, FIELD_MANAGER if self.name is None else self.name)
+
+
+def _check_names(namespace: str, name: str) -> None:
+    with naming_flags((), namespace="--system-namespace", name="--controller-name"):
+        check_names(namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,15 +238,15 @@ def id_of(job: Found) -> str:
 
 
 def of_controller(
-    found: Iterable[Found], system: str, name: str | None
+    found: Iterable[Found], of: AnyController | ControllerOptions
 ) -> tuple[list[Found], list[str]]:
     """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
     said = [(job, controller_of(job[1], job[0])) for job in found]
-    if name is not None:
-        wanted = f"{system}/{name}"
+    if of.name is not None:
+        wanted = f"{of.namespace}/{of.name}"
         return [job for job, its in said if its in (None, wanted)], [wanted]
     names = {its for _, its in said if its is not None}
-    return [job for job, _ in said], sorted(names) or [f"{system}/{FIELD_MANAGER}"]
+    return [job for job, _ in said], sorted(names) or [f"{of.namespace}/{FIELD_MANAGER}"]
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:

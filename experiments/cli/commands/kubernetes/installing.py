@@ -6,16 +6,11 @@ import re
 from typing import Annotated
 
 import typer
-from typer.exceptions import TyperException
-from typer.main import get_command
 
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.commands.kubernetes.running import chosen_policy, policy_maker, run
-from experiments.cli.usage import usage_error
 from oasis.kubernetes.objects import manifests
-from oasis.model.errors import located_at
 
 # What a Deployment says itself, because its probes and its rights stand on it.
 TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespaced")
@@ -52,7 +47,7 @@ def install(
     """Print the kinds, the rights and the Deployment of a controller, as YAML for kubectl.
 
     The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
-    deletes pods, makes Services, suspends and resumes Jobs, JobSets, TrainJobs and TFJobs, and
+    deletes pods, makes Services, suspends and resumes Jobs, JobSets and TrainJobs, and
     writes the status of OasisJobs and CapacityWindows, events, its lease and its checkpoint.
 
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
@@ -72,22 +67,8 @@ def install(
 
 
 def _check_arguments(arguments: list[str]) -> None:
-    """Refuse what `oasis kubernetes run` would refuse, except files, which its container has."""
     for argument in arguments:
-        name = argument.partition("=")[0]
-        if re.search(r"^--.*\s", name):
+        if re.match(r"--\S+\s", argument):
             raise oasis.InputError("--argument", "expected --name=value", argument)
-        if name in TAKEN:
+        if argument.partition("=")[0] in TAKEN:
             raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
-    app = typer.Typer(add_completion=False)
-    app.command()(run)
-    with located_at(source="--argument"):
-        try:
-            given = get_command(app).make_context("oasis kubernetes run", list(arguments)).params
-        except TyperException as error:
-            raise usage_error(error, arguments) from None
-        policy, options = given["policy"], given["assignments"]
-        if given["bounds"] is None:
-            policy_maker(policy, options, None, given["lookahead"], given["horizon"])
-        else:
-            chosen_policy(policy, options, has_bounds=True)

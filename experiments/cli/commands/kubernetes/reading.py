@@ -16,7 +16,7 @@ import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.files import READ
-from experiments.cli.options import AsJson, known
+from experiments.cli.options import AsJson
 from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
 from oasis.kubernetes.api.resources import NODES, Objects
@@ -27,7 +27,7 @@ from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.existing import controller_of
 from oasis.kubernetes.objects.manifests import SYSTEM
-from oasis.kubernetes.objects.oasis_job import SlotClock, job_id, parse_job
+from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import kind_of, read_content, refuse_other
 from oasis.scheduling.capabilities import Planner
@@ -51,8 +51,7 @@ STATUS_COLUMNS = (
 def status(
     *,
     jobs: cluster.JobNamespace = None,
-    namespace: cluster.System = SYSTEM,
-    name: cluster.NameOrAll = None,
+    of: cluster.AnyController,
     place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +63,7 @@ def status(
     Example: oasis kubernetes status -n research
     """
     objects = place.connect()
-    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), namespace, name)
+    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), of)
     lives = [cluster.sign_of_life(objects, each) for each in controllers]
     document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
@@ -119,20 +118,12 @@ def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
 def explain(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME", help="Of a job: name, namespace/name or namespace/kind/name."
-        ),
+        typer.Argument(metavar="NAME", help="As `status` prints it, or the name alone."),
     ],
     *,
     namespace: Annotated[
         str | None,
         typer.Option("--namespace", "-n", help="Namespace of the jobs. [default: default]"),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            help="Its kind: oasisjob, job, jobset, trainjob or tfjob. [default: oasisjob]"
-        ),
     ] = None,
     place: cluster.ClusterOptions,
     as_json: AsJson = False,
@@ -141,9 +132,8 @@ def explain(
 
     Example: oasis kubernetes explain research/training
     """
-    objects = place.connect()
-    namespace, kind, name = named_job(name, namespace, kind)
-    found = _found(name, namespace, kind, objects)
+    wanted = named_job(name, namespace)
+    found = _found(wanted, place.connect())
     said, about = explained(found), summary(found)
     if as_json:
         console.print_json(about | {"explanation": said})
@@ -151,36 +141,29 @@ def explain(
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
+        life = cluster.sign_of_life(
+            place.connect(), about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}"
+        )
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
-    console.print_facts(f"{namespace}/{name} is {about['phase']}", facts)
+    console.print_facts(f"{wanted} is {about['phase']}", facts)
 
 
-def named_job(name: str, namespace: str | None, kind: str | None) -> tuple[str, str, str]:
-    """Namespace, kind and name of a job, which may all be in its name, as `status` prints it."""
-    *said, own = name.split("/")
-    if len(said) > 2:
+def named_job(name: str, namespace: str | None) -> str:
+    """The name of a job as `status` prints it."""
+    where, *rest = name.split("/") if "/" in name else (namespace or "default", name)
+    if len(rest) > 2 or not all((where, *rest)):
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
-    for flag, given, k in (("--namespace", namespace, 0), ("--kind", kind, 1)):
-        if given is not None and len(said) > k and said[k] != given:
-            expected = f"expected {said[k]}, as NAME says, or none"
-            raise oasis.InputError(flag, expected, given)
-    namespace = said[0] if said else namespace
-    kind = said[1] if len(said) > 1 else kind
-    return namespace or "default", kind or KINDS[0], own
+    if namespace is not None and where != namespace:
+        raise oasis.InputError("--namespace", f"expected {where}, as NAME says, or none", namespace)
+    return "/".join((where, *rest))
 
 
-KINDS = ("oasisjob", "job", "jobset", "trainjob", "tfjob")
-
-
-def _found(name: str, namespace: str, kind: str, objects: Objects) -> cluster.Found:
-    """The job of that kind and name."""
-    of_kind = KIND if known(kind, KINDS, "--kind") == KINDS[0] else kind
-    for job in cluster.jobs_of(objects, namespace):
-        if cluster.id_of(job) == job_id(of_kind, namespace, name):
+def _found(wanted: str, objects: Objects) -> cluster.Found:
+    """The job of that name."""
+    for job in cluster.jobs_of(objects, wanted.partition("/")[0]):
+        if cluster.id_of(job) == wanted:
             return job
-    expected = f"expected a job of kind {kind} in namespace {namespace}"
-    raise oasis.InputError("NAME", expected, name)
+    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", wanted)
 
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
@@ -204,8 +187,7 @@ def explained(job: cluster.Found) -> list[dict[str, Any]]:
 def plan(
     *,
     jobs: cluster.JobNamespace = None,
-    namespace: cluster.System = SYSTEM,
-    name: cluster.NameOrAll = None,
+    of: cluster.AnyController,
     place: cluster.ClusterOptions,
     delivery: Delivery,
 ) -> None:
@@ -216,7 +198,7 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), namespace, name)
+    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), of)
     document = {"jobs": [entry for job in found if (entry := planned(job))["plan"]]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
@@ -312,7 +294,7 @@ def planner_of(memory: dict[str, Any]) -> Planner:
     """Restore the policy of the controller's checkpoint, for queries."""
     making = memory["making"]
     silent = f"policy {memory['policy']} gives no quotes"
-    if making is None or making["lookahead"] is None:
+    if making is None or making.get("lookahead") is None:
         expected = "oasis and recourse without --horizon do, unless their rule is of one's own"
         raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
     if memory["state"] is None:  # it failed before it decided on anything

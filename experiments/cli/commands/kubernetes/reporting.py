@@ -152,7 +152,7 @@ def report(
     reach = Reach(clock, called.named(), machines, within or (jobs,), within or (None,))
     now = time.time()
     seen = _seen(objects, reach)
-    mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.name)
+    mine, _ = cluster.of_controller(job_items(seen), of)
     recent = [job for job in mine if _is_recent(job, now - since)]
     summaries = [summary(job) for job in recent]
     last = clock.slot(now)

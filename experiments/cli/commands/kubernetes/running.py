@@ -6,29 +6,18 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from dataclasses import fields
-from functools import partial
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.commands.kubernetes.certifying import (
-    EVERY_SECONDS,
-    PROCESSOR_SECONDS,
-    Certifier,
-    report_command,
-)
 from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
-from experiments.cli.results import given_words
-from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
@@ -38,7 +27,6 @@ from oasis.simulator import Policy
 
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
-    from oasis.kubernetes.control.metrics import Metrics
     from oasis.kubernetes.control.reconciler import Reconciler
 
 
@@ -54,7 +42,6 @@ def reporter() -> None:
 @cluster.spread
 def run(
     *,
-    given: typer.Context,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -119,18 +106,6 @@ def run(
             "0: do not."
         ),
     ] = 0,
-    certify: Annotated[
-        float | None,
-        typer.Option(
-            parser=partial(read_seconds, what="a time"),
-            metavar="TIME",
-            help="Also export which share of the optimum the jobs of this period earned, such as "
-            "7d: "
-            f"measured every {EVERY_SECONDS / 60:.0f} minutes, by a process that gets "
-            f"{PROCESSOR_SECONDS} s of processor time. [default: not]",
-            show_default=False,
-        ),
-    ] = None,
     log_format: Annotated[
         str, typer.Option(help="Of the log: text, or json, an object a line.")
     ] = "text",
@@ -157,8 +132,6 @@ def run(
     make = policy_maker(policy, assignments, bounds, lookahead, horizon)
     with naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
-        namespace="--system-namespace",
-        name="--controller-name",
         watched="--namespace",
         node_selector="--nodes",
     ):
@@ -196,9 +169,7 @@ def run(
         return
     if metrics_port:
         _serve(controller, metrics_port)
-    certifier = None if certify is None else _certifier(given, certify, metrics)
-    with certifier or nullcontext():
-        _run(controller, stop_after, certifier)
+    _run(controller, stop_after)
 
 
 def policy_maker(
@@ -209,27 +180,19 @@ def policy_maker(
     horizon: int | None,
 ) -> Callable[[], Policy]:
     """Return the function that builds the requested policy."""
-    policy, options = chosen_policy(policy, assignments, has_bounds=bounds is not None)
+    if policy is None:
+        policy = OASIS if bounds is not None else RECOURSE
+    policy = known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    if bounds is not None and policy != OASIS:
+        expected = f"expected none with policy {policy}: only {OASIS} has prices"
+        raise oasis.InputError("--bounds", expected)
     of = None
     if bounds is not None:
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
     with naming_flags(("lookahead", "horizon")):
         return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
-
-
-def chosen_policy(
-    policy: str | None, assignments: list[str] | None, *, has_bounds: bool
-) -> tuple[str, Mapping[str, Any]]:
-    """Return the requested policy and its options, as far as no file is read."""
-    if policy is None:
-        policy = OASIS if has_bounds else RECOURSE
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
-    if has_bounds and policy != OASIS:
-        expected = f"expected none with policy {policy}: only {OASIS} has prices"
-        raise oasis.InputError("--bounds", expected)
-    return policy, options
 
 
 def _serve(controller: Controller, port: int) -> None:
@@ -240,31 +203,13 @@ def _serve(controller: Controller, port: int) -> None:
         raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
 
 
-# Options that the report has, too.
-OF_REPORT = (
-    cluster.ClusterOptions,
-    cluster.ControllerOptions,
-    cluster.ResourceOptions,
-    cluster.NodeOptions,
-)
-
-
-def _certifier(given: typer.Context, since: float, metrics: Metrics) -> Certifier:
-    """The measurement of the share of the optimum, with those options that the report has too."""
-    import offline  # noqa: F401, PLC0415 (the error that names its extra comes at the start)
-
-    shared = {each.name for group in OF_REPORT for each in fields(group)}
-    words = given_words(given, given.params.keys() - shared - {"jobs", "spaces"})
-    return Certifier(report_command(["--since", str(since), *words]), metrics)
-
-
 def log_as(log_format: str) -> None:
     """Log on standard error in one of the formats, under ``--verbose`` too."""
     logging.basicConfig(level=logging.INFO, handlers=[handler(log_format)])
     logging.getLogger("oasis").handlers.clear()  # of --verbose: each line would come twice
 
 
-def _run(controller: Controller, stop_after: int | None, certifier: Certifier | None) -> None:
+def _run(controller: Controller, stop_after: int | None) -> None:
     """Run until the given slot, a signal, or a permanent error."""
     asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
@@ -274,8 +219,6 @@ def _run(controller: Controller, stop_after: int | None, certifier: Certifier | 
 
     def over(reconciler: Reconciler | None) -> bool:
         slot = None if reconciler is None else reconciler.slot
-        if certifier is not None:
-            certifier.is_leading = slot is not None
         return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:
