@@ -37,11 +37,10 @@ class WorkingPlan:
         bounds: PriceBounds | None = None,
         rolling: bool = False,
     ) -> None:
-        self.cluster, self.horizon, self.params = cluster, horizon, params
+        self.cluster, self.params = cluster, params
         self.rolling = rolling
         self.now = 0
         self.live: dict[int, LiveJob] = {}
-        self.insertions = 0
         self.bounds = bounds
         nothing = np.zeros(len(cluster.resources))
         # Prices are set below: the ledger is made with none.
@@ -257,7 +256,6 @@ class WorkingPlan:
                 continue
             search = Search(form.job, self.ledger, remaining=remaining, form=form.form)
             split = search.best() if self.bounds is not None else self._earliest(search, last)
-            self.insertions += 1
             if split is None:
                 continue
             if self.bounds is None:
