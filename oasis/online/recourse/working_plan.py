@@ -41,6 +41,7 @@ class WorkingPlan:
         self.rolling = rolling
         self.now = 0
         self.live: dict[int, LiveJob] = {}
+        self.insertions = 0
         self.bounds = bounds
         nothing = np.zeros(len(cluster.resources))
         # Prices are set below: the ledger is made with none.
@@ -256,6 +257,7 @@ class WorkingPlan:
                 continue
             search = Search(form.job, self.ledger, remaining=remaining, form=form.form)
             split = search.best() if self.bounds is not None else self._earliest(search, last)
+            self.insertions += 1
             if split is None:
                 continue
             if self.bounds is None:
