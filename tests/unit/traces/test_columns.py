@@ -141,7 +141,7 @@ def test_an_index_of_pandas_is_columns_of_the_table(
     columns = {"job_id": ids, "user": ["a", "b", "c"], "submitted": [0, 1, 2]}
     frame = pandas.DataFrame({**columns, "duration": 60, "gpus": 1, "script": "one\r\ntwo"})
     path = tmp_path / "jobs.parquet"
-    frame.set_index(index).to_parquet(path)
+    frame.astype({"script": "category"}).set_index(index).to_parquet(path)
     trace = read_plain(path)
     assert [(job.id, job.owner) for job in trace.jobs] == [
         (str(name), user) for name, user in zip(ids, "abc", strict=True)
