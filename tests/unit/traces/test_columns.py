@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
+from oasis.model.utility import Constant
 from oasis.traces import PlainOptions, read_instance, read_plain
 from oasis.traces.columns import columns_of, delimiter_of, parse_map
 from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
@@ -87,6 +88,12 @@ def test_a_cell_that_cannot_be_read_is_told_by_row_and_column(tmp_path: Path) ->
     assert "user: expected one of" in str(caught.value)
     trace = read_plain(path, options={"map": MAP})
     assert trace.malformed["bad Cards"] == {"count": 1, "first_row": 2}
+
+
+def test_worth_follows_the_signs_of_its_column(tmp_path: Path) -> None:
+    text = "id;submitted;duration;gpus;worth\na;0;60;1;1.234,5\nb;1;60;1;2.000\n"
+    jobs = read_plain(written(tmp_path, text)).jobs
+    assert [job.utility for job in jobs] == [Constant(1234.5), Constant(2000.0)]
 
 
 def test_maps_and_delimiters() -> None:
