@@ -294,14 +294,12 @@ class Rows:
                 self.fault[k] = found[k]
         return [None if isinstance(value, MalformedError) else value for value in found]
 
-    def number(
-        self, column: str, minimum: float = 0.0, *, whole: bool = False, name: str = ""
-    ) -> Any:
-        """Numbers >= `minimum` in a column, which errors may call `name`; NaN: there is none."""
+    def number(self, column: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
+        """Numbers >= `minimum` in a column; NaN where there is none."""
         values = numbers(self.texts(column))
         bad = ~((values >= minimum) & (values <= LARGEST)) | (whole & (values % 1 != 0))
         what = f"a{' whole' if whole else ''} number >= {minimum:g}"
-        self.reject(bad, MalformedError(f"bad {name or column}", expected=what))
+        self.reject(bad, MalformedError(f"bad {column}", expected=what))
         return np.where(bad, nan, values)
 
     def unique(self, key: str) -> None:
