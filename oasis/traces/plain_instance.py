@@ -26,7 +26,7 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
+from oasis.traces.job_table import JobTrace, PlainTrace, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import TraceOptions, option
 from oasis.traces.plain_job import FACTS, ended_as, goes_on
@@ -150,10 +150,12 @@ class _Reader:
         self.rows, self.columns, self._form, self._options = rows, columns, form, options
         self._units = {} if form.columns else units_of(columns)
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        self.durations, self._waited = (
-            Durations("" if form.in_seconds else options.duration_unit or self._units.get(name, ""))
+        self.durations = {
+            name: Durations(
+                "" if form.in_seconds else options.duration_unit or self._units.get(name, "")
+            )
             for name in ("duration", "waiting")
-        )
+        }
         self._later = self._differing = 0
 
     def jobs(self) -> dict[str, Any]:
@@ -168,9 +170,9 @@ class _Reader:
         if not form.joins:
             rows.reject(goes, NOT_ENDED)
         begun = goes & ~self._missing("started")
-        submitted = self._times("submitted", np.full(len(words), True))
-        eligible, started, ended = map(self._times, ("eligible", "started", "ended"))
-        waited = self._some(self._waited.column, "waiting")
+        submitted = self._seconds("submitted", np.full(len(words), True))
+        eligible, started, ended = map(self._seconds, ("eligible", "started", "ended"))
+        waited = self._seconds("waiting")
         started = np.where(np.isnan(started), submitted + waited, started)
         started = self._in_order("started", submitted, started)
         ended = self._in_order("ended", started, ended)
@@ -230,26 +232,26 @@ class _Reader:
     def _missing(self, name: str) -> Mask:
         return self.rows.missing(self.columns.get(name), zero=self._form.is_dated)
 
-    def _some(self, read: Any, name: str, where: Mask | None = None, *more: str) -> FloatArray:
-        """Values of a column of times or durations, NaN in rows that say none or not `where`."""
+    def _seconds(self, name: str, where: Mask | None = None) -> FloatArray:
+        """Seconds of a column of times or durations, NaN where it says none, or not `where`."""
         rows, values = self.rows, np.full(len(self.rows.lines), nan)
-        if name in self.columns:
-            wanted = ~self._missing(name) if where is None else where
-            place, texts = np.flatnonzero(wanted & rows.is_good), self._texts(name)
-            some = [texts[k] for k in place.tolist()]
-            values[place], rows.fault[place] = read(some, self.columns[name], *more)
+        column, texts = self.columns.get(name), self._texts(name)
+        if column is None:
+            return values
+        read: Callable[..., float] = partial(self.clock.seconds, unit=self._units.get(name, ""))
+        read = self.durations[name].seconds if name in self.durations else read
+        wanted = ~self._missing(name) if where is None else where
+        for k in np.flatnonzero(wanted & rows.is_good).tolist():
+            try:
+                values[k] = read(texts[k], column)
+            except MalformedError as fault:
+                rows.fault[k] = fault
         return values
-
-    def _times(self, name: str, where: Mask | None = None) -> FloatArray:
-        """Seconds of a column of times; NaN where it says none."""
-        return self._some(self.clock.column, name, where, self._units.get(name, ""))
 
     def _in_order(self, name: str, before: FloatArray, after: FloatArray) -> FloatArray:
         """Times after others in their row: the second reading, of an hour that came twice."""
-        late = np.flatnonzero(after < before)
-        if late.size and name in self.columns:
-            texts = self._texts(name)
-            after[late] = self.clock.second([texts[k] for k in late.tolist()], after[late])
+        for k in np.flatnonzero(after < before).tolist() if name in self.columns else ():
+            after[k] = self.clock.second(self._texts(name)[k])
         return after
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
@@ -262,7 +264,7 @@ class _Reader:
         if "duration" in columns:
             can_miss = has_run | (joins and "started" in columns)
             told = ~(can_miss & self._missing("duration")) & ~goes
-            duration = self._some(self.durations.column, "duration", told)
+            duration = self._seconds("duration", told)
             differ = told & has_run & rows.is_good & (np.abs(took - duration) > ROUNDED)
             self._differing += int(np.sum(differ)) if not joins else 0
             took = np.where(told, duration, took)
@@ -297,7 +299,7 @@ class _Reader:
             return None
         worth = self.rows.number(columns["worth"]) if "worth" in columns else np.ones(size)
         found = np.empty(size, dtype=object)
-        due = self._times("deadline")
+        due = self._seconds("deadline")
         for k, (value, end, begin) in enumerate(zip(worth, due, submitted, strict=True)):
             if end >= begin:
                 found[k] = Deadline(float(value), float(end - begin))
@@ -327,7 +329,7 @@ class _Reader:
             said.append(f"jobs that wait from {self.columns['eligible']} on: {self._later}")
 
 
-def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTable:
+def read_table(form: TableFormat, source: TraceSource, options: Any) -> PlainTrace:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     if form.read is not None:
         rows = form.read(source, options)
@@ -350,7 +352,7 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
     rows.check_usable(ended or len(jobs), allow_malformed=options.allow_malformed or not ended)
-    notes = [] if form.in_seconds else reader.durations.notes()
+    notes = [] if form.in_seconds else reader.durations["duration"].notes()
     reader.tell()
     running = every[~every["has_ended"]]
     if form.joins:
@@ -363,7 +365,7 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
         free = "they are left out, so that these count as free"
         held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; {free}"
         rows.notes.append(f"jobs that had begun and not ended: {held}")
-    return TraceTable(jobs, rows.malformed, [*notes, *rows.notes], reader.clock)
+    return PlainTrace(jobs, rows.malformed, [*notes, *rows.notes], reader.clock)
 
 
 def _with_header(
@@ -474,7 +476,7 @@ def table_trace(
     facts, form = FACTS[name], form_of(name, **how)
     licence = {"licence": facts["licence"]} if "licence" in facts else {}
 
-    def read(source: TraceSource, given: Any) -> TraceTable:
+    def read(source: TraceSource, given: Any) -> PlainTrace:
         is_log = log is not None and source.header.lstrip().startswith("[")
         return read_table(log if log is not None and is_log else form, source, given)
 

@@ -48,8 +48,7 @@ class GavelOptions(MachineOptions):
 def _read_gavel(source: TraceSource, options: GavelOptions) -> Rows:
     """The lines, with durations by the throughput of their kind where they have none."""
     columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
-    rows = rows_of(source, columns, source.first, lambda text: text.split("\t"), columns)
-    rows.cells = rows.cells.apply(lambda column: column.str.strip())
+    rows = rows_of(source, columns, source.first, columns, "\t")
     if "duration" not in columns:
         rates = _rates(options)
 

@@ -94,7 +94,7 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
         spans = [found.span() for found in re.finditer(r"-+", rule)]
         fault = f"cells do not stand below the names of their columns; {PARSABLE}"
         names = _fixed(header, spans)
-        return _of_lines(source, names, below + 1, lambda text: _fixed(text, spans), fault)
+        return _of_lines(source, names, below + 1, fault, split=lambda text: _fixed(text, spans))
     elif not KNOWN & set(re.findall(r"\w+", header)) and ROW.fullmatch(header.strip()):
         expected = "expected the names of the columns, got a row of values"
         how = "print it without --noheader, or name the columns with --columns"
@@ -104,24 +104,16 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
     # Quotes are written by other programs than sacct.
     has_quotes = len(delimiter) == 1 and (delimiter == "," or '"' in header) and not columns
 
-    def split(text: str) -> list[str]:
-        cells = csv_cells(text, delimiter) if has_quotes else text.split(delimiter)
-        return [cell.strip() for cell in cells]
-
     if not columns:
-        names = split(header)
+        names = csv_cells(header, delimiter) if has_quotes else header.split(delimiter)
+        names = [name.strip() for name in names]
         names = names if names[-1] else names[:-1]  # --parsable ends each line with the delimiter
-
-    def without_end(text: str) -> list[str]:
-        cells = split(text)
-        return cells[:-1] if len(cells) == len(names) + 1 and not cells[-1] else cells
-
     fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
-    return _of_lines(source, names, below, without_end, fault)
+    return _of_lines(source, names, below, fault, delimiter=delimiter, quotes=has_quotes)
 
 
 def _of_lines(
-    source: TraceSource, names: Sequence[str], below: int, split: Any, fault: str
+    source: TraceSource, names: Sequence[str], below: int, fault: str, **how: Any
 ) -> Rows:
     """The rows of these columns, of which some are needed."""
     there = f"in {source.name}, which has: {', '.join(names)[:200] or 'none'}"
@@ -134,7 +126,7 @@ def _of_lines(
             expected = " or ".join(("expected this column", *wanted[1:]))
             raise InstanceError(f"{COLUMN}{wanted[0]}", f"{expected} {there}")
     known = [name for name in names if name in KNOWN]
-    return rows_of(source, names, below, split, known, faults=(WRONG_NUMBER, fault))
+    return rows_of(source, names, below, known, faults=(WRONG_NUMBER, fault), **how)
 
 
 def _delimiter(header: str) -> str:

@@ -50,7 +50,7 @@ class SwfOptions(MachineOptions):
 def _read(source: TraceSource, options: SwfOptions) -> Rows:
     """The lines of the log that are jobs, or those of their parts that are read."""
     faults = (f"expected {len(FIELDS)} numbers",) * 2
-    rows = rows_of(source, FIELDS, 0, str.split, FIELDS, faults=faults, comment=COMMENT)
+    rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
     frame = rows.cells
     status = rows.number("status", -1, whole=True)
     rows.reject(status > CANCELLED, "bad status")

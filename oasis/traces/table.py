@@ -380,17 +380,18 @@ def rows_of(
     source: TraceSource,
     header: Sequence[str],
     first: int,
-    split: Callable[[str], list[str]],
     wanted: Iterable[str],
+    delimiter: str | None = None,
     *,
-    delimiter: str = "",
+    quotes: bool = False,
+    split: Callable[[str], list[str]] | None = None,
     faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),
     comment: str = "\n",
 ) -> Rows:
-    """The `wanted` columns of the lines from `first` on, each of which `split` makes cells of.
+    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks.
 
-    With a `delimiter`, cells may have quotes, and a record goes on until they are closed. `faults`
-    are those of a line with too few cells, and with too many; one with a `comment` is no row.
+    With `quotes`, a record goes on over lines until they are closed. `faults` are those of a line
+    with too few cells, and with too many; one with a `comment` is no row.
     """
     header, names = list(header), list(dict.fromkeys(wanted))
     for name in names:
@@ -405,23 +406,25 @@ def rows_of(
     rows, lines, found = [], [], []
     size, end, total = len(header), first, len(source.lines)
     while end < total:
-        text, line = source.lines[end], end + 1
-        end += 1
-        if delimiter and '"' in text:
-            cells, count = _record(source.lines, line - 1, delimiter, size)
-            end += count - 1
+        text, line, count = source.lines[end], end + 1, 1
+        if quotes and '"' in text:
+            cells, count = _record(source.lines, end, delimiter or "", size)
         else:
-            cells = split(text)
-        if len(cells) == size and any(cells) and cells != header and "\0" not in text:
-            rows.append([cells[place] for place in places])
+            cells = split(text) if split else text.split(delimiter)
+        end += count
+        if len(cells) == size + 1 and not cells[-1].strip():  # sacct --parsable ends so
+            cells.pop()
+        kept = [cells[place].strip() for place in places] if len(cells) == size else names
+        if kept != names and "\0" not in text and any(map(str.strip, cells)):
+            rows.append(kept)
             lines.append(line)
         elif not text.lstrip().startswith(comment):
             # Philly's file has its header a second time, in the middle.
-            fault = "repeated header" if cells == header else faults[len(cells) > size]
-            fault = "NUL byte" if "\0" in text else fault if any(cells) else "blank row"
-            found.append((line, MalformedError(fault)))
-    cells = pd.DataFrame(rows, index=lines, columns=names, dtype=object)
-    return Rows(cells, source.name, ROW, found)
+            fault = "repeated header" if len(cells) == size else faults[len(cells) > size]
+            fault = fault if any(map(str.strip, cells)) else "blank row"
+            found.append((line, MalformedError("NUL byte" if "\0" in text else fault)))
+    frame = pd.DataFrame(rows, index=lines, columns=names, dtype=object)
+    return Rows(frame, source.name, ROW, found)
 
 
 def csv_rows(
@@ -432,13 +435,9 @@ def csv_rows(
 ) -> Rows:
     """The rows of a table with this sign between columns, whose `header` may stand above them."""
     there = csv_cells(source.header, delimiter)
-    header, first = list(header) or there, source.first
-    first += header[:1] == there[:1]
-
-    def split(text: str) -> list[str]:
-        return [cell.strip() for cell in text.split(delimiter)]
-
-    return rows_of(source, header, first, split, wanted, delimiter=delimiter)
+    header = list(header) or there
+    first = source.first + (header[:1] == there[:1])
+    return rows_of(source, header, first, wanted, delimiter, quotes=True)
 
 
 def csv_cells(text: str, delimiter: str = ",") -> list[str]:

@@ -14,10 +14,14 @@ from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Durations, TraceTi
 
 
 def duration(text: str, unit: str) -> float:
-    (seconds,), (fault,) = Durations(unit).column([text], "Elapsed")
-    if fault is not None:
-        raise fault
-    return float(seconds)
+    return Durations(unit).seconds(text, "Elapsed")
+
+
+def timed(unit: str, texts: list[str]) -> Durations:
+    made = Durations(unit)
+    for text in texts:
+        made.seconds(text, "duration")
+    return made
 
 
 NOON = 1507532400.0  # 2017-10-09 07:00:00 UTC
@@ -30,10 +34,7 @@ def clock(*texts: str, is_dated: bool = True, **options: Any) -> TraceTimes:
 
 
 def at(made: TraceTimes, text: str, name: str = "Submit") -> float:
-    (seconds,), (fault,) = made.column([text], name)
-    if fault is not None:
-        raise fault
-    return float(seconds)
+    return made.seconds(text, name)
 
 
 def read(text: str, **options: Any) -> float:
@@ -327,17 +328,13 @@ def test_units_of_durations(unit: str, expected: float) -> None:
     ],
 )
 def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
-    durations = Durations("")
-    durations.column(texts, "duration")
+    durations = timed("", texts)
     with pytest.raises(InstanceError, match=message):
         durations.notes()
     for unit in ("s", "h"):
-        sure = Durations(unit)
-        sure.column(texts, "duration")
-        assert sure.notes()
+        assert timed(unit, texts).notes()
 
 
 def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
-    durations = Durations("")
-    durations.column(["0", "0", "00:00:00.5", "60"], "duration")
+    durations = timed("", ["0", "0", "00:00:00.5", "60"])
     assert durations.notes() == ["durations read as seconds; median 60 s (--duration-unit)"]
