@@ -171,14 +171,10 @@ def command(
         jobs = frames.jobs_frame(trace.jobs)
     with options.naming_flags(("utilities", "machines", "fewer")):
         jobs, worth = frames.valued(jobs, asked.utilities, seed)
-        sizes, how = (
-            frames.smallest_machines(jobs, SIZE, placement)
-            if machines is None
-            else (replay.read_machines(machines), "")
-        )
-        many = len(jobs) * len(chosen) > MANY_RUNS
+        smallest = partial(frames.smallest_machines, jobs, SIZE, placement)
+        sizes, how = smallest() if machines is None else (replay.read_machines(machines), "")
         first = frames.Scenario.of(jobs, sizes, placement)
-        at = loads or (() if many else LOADS)
+        at = loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
         scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
     left_out = left_out_note(names) if policies == ALL else ""
