@@ -110,7 +110,8 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
 def command(scene: Scene, identity: str, policy: str = "fifo", *more: str) -> list[str]:
     clock = scene.clock
     return [
-        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", policy, *more),
+        *("env", f"POD_NAME={identity}", sys.executable, "-m", "experiments.cli"),
+        *("kubernetes", "run", "--policy", policy, *more),
         *("--slot-seconds", str(clock.slot_seconds)),
         *("--startup-seconds", str(clock.startup_seconds)),
         *(
@@ -121,7 +122,7 @@ def command(scene: Scene, identity: str, policy: str = "fifo", *more: str) -> li
             "--namespace",
             scene.namespace,
         ),
-        *("--lease-seconds", "2", "--identity", identity),
+        *("--lease-seconds", "2"),
         *("--kubeconfig", str(scene.account.kubeconfig())),
     ]
 

@@ -67,7 +67,7 @@ def import_cluster(
     startup_seconds: cluster.StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
     machines: cluster.NodeOptions,
-    called: cluster.ResourceOptions,
+    gpu: cluster.Gpu = cluster.GPU,
     jobs: cluster.JobNamespace = None,
     place: cluster.ClusterOptions,
 ) -> None:
@@ -82,7 +82,7 @@ def import_cluster(
     """
     with options.naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    reach = Reach(clock, called.named(), machines, (jobs,))
+    reach = Reach(clock, cluster.resources_of(gpu), machines, (jobs,))
     objects = place.connect()
     seen = _seen(objects, reach)
     there = list(_jobs_there(job_items(seen), reach))
@@ -119,7 +119,7 @@ def report(
     no_improvement: options.NoImprovement = None,
     solver_seed: options.SolverSeed = 0,
     machines: cluster.NodeOptions,
-    called: cluster.ResourceOptions,
+    gpu: cluster.Gpu = cluster.GPU,
     jobs: cluster.JobNamespace = None,
     spaces: cluster.Namespaced = None,
     of: cluster.ControllerOptions,
@@ -149,7 +149,7 @@ def report(
     objects = place.connect()
     clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.name))
     within = cluster.namespaces_of(spaces)
-    reach = Reach(clock, called.named(), machines, within or (jobs,), within or (None,))
+    reach = Reach(clock, cluster.resources_of(gpu), machines, within or (jobs,), within or (None,))
     now = time.time()
     seen = _seen(objects, reach)
     mine, _ = cluster.of_controller(job_items(seen), of)
