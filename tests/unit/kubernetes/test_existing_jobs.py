@@ -455,6 +455,6 @@ def test_its_template_says_which_nodes_its_pods_may_go_to() -> None:
     assert list(rules) == ["worker"]
     other = {"metadata": {"name": "n", "labels": {"gpu": "t4"}}, "spec": {}}
     assert rules[TaskGroup.WORKER].refusal(other) == "label gpu is not h100"
-    found["spec"]["template"]["spec"] |= {"tolerations": [{"operator": "Never", "key": "a"}]}
-    with pytest.raises(InstanceError, match=r"spec\.template\.spec\.tolerations\[0\]\.oper"):
+    found["spec"]["template"]["spec"] |= {"tolerations": [{"operator": "Exists", "key": 3}]}
+    with pytest.raises(InstanceError, match=r"spec\.template\.spec\.tolerations\[0\]\.key"):
         read(found)
