@@ -170,9 +170,8 @@ def specs_of_the_page(page: str) -> dict[str, JobSpec]:
 def test_the_page_on_training_has_objects_that_make_sense_and_what_their_pods_find() -> None:
     page = (DEPLOY.parent / "docs/training.md").read_text(encoding="utf-8")
     specs = specs_of_the_page(page)
-    assert specs.keys() == {"bert", "gemma", "clicks", "llama", "mnist"}
+    assert specs.keys() == {"bert", "gemma", "clicks", "llama"}
     assert specs["llama"].network == PodNetwork("jax", 1234)
-    assert (specs["mnist"].fixed_ps, specs["mnist"].network) == (1, None)
     shown = blocks(page, "text")
     for name, has_ps in (("bert", False), ("gemma", False), ("clicks", True)):
         spec = specs[name]

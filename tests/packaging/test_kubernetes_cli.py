@@ -43,8 +43,6 @@ def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
             "--startup-seconds: expected less than a slot, 60, got 60",
         ),
         (("run", "--policy", "fifo", "--ps-share", "2"), "--ps-share: expected a number between"),
-        (("run", "--first-slot-at", "nan"), "--first-slot-at: expected a finite number"),
-        (("run", "--first-slot-at", "1e30"), "--first-slot-at: expected a number <= 2.534"),
         (("run", "--gpu-resource", ""), "--gpu-resource: expected a non-empty string"),
         (("run", "--gpu-resource", "cpu"), "--gpu-resource: expected another resource than"),
         (("run", "--system-namespace", "../x"), "--system-namespace: expected a name such as"),

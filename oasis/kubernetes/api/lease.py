@@ -150,7 +150,7 @@ class Lease(Asker):
         holder = found["spec"].get("holderIdentity")
         ours = holder == self._identity and (not known or shown in known)
         if holder and not ours and not self._expired(found):
-            twin = ", another process of the same --identity," if holder == self._identity else ""
+            twin = ", another process of the same name," if holder == self._identity else ""
             self._renewed, self.other = -math.inf, f"{holder}{twin}"
             self._times = known or ("",)
             return

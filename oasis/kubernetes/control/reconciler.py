@@ -41,11 +41,11 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
 from oasis.kubernetes.control.planning import Came, Planning, Rehearsals, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import CLAIM_REFUSED, StatusWriter
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
-from oasis.kubernetes.objects.conditions import ADMITTED, PLACED, error_text, time_text
+from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
@@ -325,7 +325,7 @@ class Reconciler:
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
             if why is not None:
-                job.lacks_node(why, now)
+                job.waits(NO_NODE, why, now)
                 self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
                 continue
             if (
@@ -730,7 +730,8 @@ class Reconciler:
             self.metrics.broken.inc()
             if uid in entries:  # else it was given up, which its status says
                 with self.handling(uid, "telling of", now):
-                    self.statuses[uid].late("its promised completion cannot be kept", now)
+                    said = "its promised completion cannot be kept"
+                    self.statuses[uid].say(LATE, "True", "PromiseBroken", said, now)
 
     def _decisions(self) -> dict[str, Decision]:
         """Decisions of the policy on the latest arrivals, by id."""

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.names import NAMESPACE
-from oasis.kubernetes.objects.conditions import LAST
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
 from oasis.model.errors import InputError
 from oasis.model.validation import check_unique, integer, number
@@ -90,8 +89,6 @@ class ControllerSettings:
 
     def __post_init__(self) -> None:
         check_names(self.namespace, self.name)
-        if self.first_slot_at is not None:
-            number(self.first_slot_at, "first_slot_at", maximum=LAST)
         number(self.slot_seconds, "slot_seconds", above=True)
         number(self.lease_seconds, "lease_seconds", above=True)
         number(self.pods_ready_timeout, "pods_ready_timeout", above=True)

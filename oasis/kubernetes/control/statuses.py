@@ -86,6 +86,13 @@ class StatusWriter:
         """The condition of that kind; None if there is none."""
         return condition({"status": self.status}, kind)
 
+    def _tell(self, kind: str, reason: str, message: str | None, now: float) -> None:
+        """Set a condition that is there only while it holds; None: it does not."""
+        if message is not None:
+            self.say(kind, "True", reason, message, now)
+        else:
+            self._unsay(kind)
+
     def _unsay(self, kind: str) -> None:
         if self.said(kind) is not None:
             self.status["conditions"] = [c for c in self.status["conditions"] if c["type"] != kind]
@@ -150,10 +157,7 @@ class StatusWriter:
 
     def stalled(self, message: str | None, now: float) -> None:
         """Record that the policy fails, so that the last plan is kept; None: it works (again)."""
-        if message is not None:
-            self.say(STALLED, "True", "PolicyError", message, now)
-        else:
-            self._unsay(STALLED)
+        self._tell(STALLED, "PolicyError", message, now)
 
     def admitted(
         self, entry: Entry[JobSpec], decision: Decision | None, promised: int | None, now: float
@@ -176,10 +180,6 @@ class StatusWriter:
     def is_without_node(self) -> bool:
         """Whether no node, or the API server, takes its pods, also under a former controller."""
         return self._placed in (NO_NODE, PODS_REFUSED)
-
-    def lacks_node(self, message: str, now: float) -> None:
-        """Record that no node admits the job; it waits for one."""
-        self.waits(NO_NODE, message, now)
 
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
@@ -227,10 +227,7 @@ class StatusWriter:
         """Record that the job keeps to its class; `overrun` says why it counts as worth nothing."""
         if self.is_held_back:
             self._unsay(PLACED)
-        if overrun is not None:
-            self.say(OVERRUN, "True", OVERRUN, overrun, now)
-        else:
-            self._unsay(OVERRUN)
+        self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
@@ -262,11 +259,8 @@ class StatusWriter:
         self.say(COMPLETE, "True", "WorkDone", message, now)
         promised = self.status.get("promisedSlot")
         if promised is not None and slot > promised:
-            self.late(f"completed in slot {slot}, promised for slot {promised}", now)
-
-    def late(self, message: str, now: float) -> None:
-        """Record that a promised completion cannot be kept."""
-        self.say(LATE, "True", "PromiseBroken", message, now)
+            message = f"completed in slot {slot}, promised for slot {promised}"
+            self.say(LATE, "True", "PromiseBroken", message, now)
 
     def in_state(self, state: str | None, now: float) -> None:
         """Record the policy's own word for the state of the job; None if it has none.
@@ -274,10 +268,8 @@ class StatusWriter:
         It is a condition as long as the policy says it, unless the phase says the same.
         """
         word = None if state is None else state_word(state)
-        if word is not None and word not in PHASES:
-            self.say(IN_STATE, "True", word, f"the policy says that it is {state}", now)
-        else:
-            self._unsay(IN_STATE)
+        said = None if word in (None, *PHASES) else f"the policy says that it is {state}"
+        self._tell(IN_STATE, word or "", said, now)
 
     def ended(self, now: float) -> None:
         """Record that the job holds nothing and that nothing is planned for it any more."""
@@ -304,12 +296,12 @@ class StatusWriter:
         *,
         is_working: bool,
         is_whole: bool,
-        cause: tuple[str, str] | None = None,
+        cause: str | None = None,
     ) -> None:
         """Record the allocation of the job in this slot and in the next ones.
 
         `is_working` says whether its gang works, `is_whole` whether with all that was planned;
-        `cause` is the reason and the sentence if a capacity window keeps it waiting or on the move.
+        `cause` is the sentence if a capacity window keeps it waiting or on the move.
         """
         workers = entry.allocation.worker_count
         before = self.phase
@@ -328,10 +320,10 @@ class StatusWriter:
             return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
-            message += f"; {cause[1]}" if cause else ""
+            message += f"; {cause}" if cause else ""
             self.say(PLACED, "True", "Planned", message, now)
         elif cause is not None:
-            self.say(PLACED, "False", *cause, now)
+            self.say(PLACED, "False", WINDOWED, cause, now)
         elif before in HOLDING:
             self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
         elif self._placed is None or self._placed == WINDOWED:

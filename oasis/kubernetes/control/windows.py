@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 from oasis.driver.closures import slots_needed
@@ -32,7 +33,6 @@ Seen = Mapping[str, list[Any]]
 SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
 NOTHING = "; nothing of it is done"
-MAINTENANCE = "Maintenance"  # the reason of conditions
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
 
 
@@ -41,13 +41,6 @@ class Said(NamedTuple):
 
     is_kept: bool
     reason: str  # in one word
-    message: str
-
-
-class Cause(NamedTuple):
-    """Reason why a job waits, or leaves its node."""
-
-    reason: str
     message: str
 
 
@@ -131,21 +124,15 @@ class Windows:
             lacks = lacks or "no node with a role has its labels"
             return [], Said(False, "NoNode", f"{lacks}{NOTHING}")
         found = [
-            _Held(window, begin, end, CalendarEntry(window.name, *self._slots(window, *at), closed))
+            _Held(window, *at, CalendarEntry(window.name, *self._slots(window, *at), closed))
             for at in times
-            for begin, end in (at,)
         ]
         if lacks:
             return found, Said(True, "Partly", lacks)
-        return found, Said(True, ACCEPTED, "".join(self._keeps(found, machines)))
-
-    def _keeps(self, found: Sequence[_Held], machines: Machines) -> Iterator[str]:
-        """Which nodes are closed, and when."""
-        one = found[0]
-        when = f"from {time_text(one.begin)} until {time_text(one.end)}"
-        yield f"keeps {self._named(one, machines)} {when}"
-        if one.window.weekly:
-            yield ", and every week from then on"
+        when = f"from {time_text(found[0].begin)} until {time_text(found[0].end)}"
+        again = ", and every week from then on" if window.weekly else ""
+        named = self._named(found[0], machines)
+        return found, Said(True, ACCEPTED, f"keeps {named} {when}{again}")
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""
@@ -159,54 +146,46 @@ class Windows:
 
     def cause(
         self, entry: Entry[JobSpec], driver: Driver[JobSpec], machines: Machines
-    ) -> Cause | None:
+    ) -> str | None:
         """The window for which a job waits, or before which it leaves a node; None if none."""
         if not self._held:
             return None
         slot = int(driver.now)
         if entry.allocation.workers:
             return self._leaving(entry, slot, machines)
-        found = self._in_the_way(entry, driver, slot)
-        if not found:
-            return None
-        return Cause(
-            MAINTENANCE,
-            " and ".join(f"waits for {self._keeping(one, slot, machines)}" for one in found),
-        )
+        said = [
+            f"waits for {self._keeping(one, slot, machines)}"
+            for one in self._in_the_way(entry, driver, slot)
+        ]
+        return " and ".join(said) or None
 
     def _keeping(self, one: _Held, slot: int, machines: Machines) -> str:
         begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
         nodes = self._named(one, machines)
         return f"{one.window.what}, which keeps {nodes}{begins} until {time_text(one.end)}"
 
-    def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> Cause | None:
+    def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
         """The next window on a machine that the job has, if it is not complete before."""
         on, ends = entry.allocation.machines, slot + slots_needed(entry)
         ahead = [
             one for one in self._held if slot < one.entry.begin < ends and on & one.entry.machines
         ]
-        if not ahead:
-            return None
         first = [one for one in ahead if one.entry.begin == ahead[0].entry.begin]
         # The plan may have placed the rest of the job elsewhere, or later.
         said = (
-            f"leaves {self._named(one, machines, on)} by {self._begin_of(one)}, as "
+            f"leaves {self._named(one, machines, on)} by "
+            f"{time_text(self._clock.wall(self._clock.begin(one.entry.begin)))}, as "
             f"{one.window.what} begins at {time_text(one.begin)}"
             for one in first
         )
-        return Cause(MAINTENANCE, " and ".join(said))
-
-    def _begin_of(self, one: _Held) -> str:
-        return time_text(self._clock.wall(self._clock.begin(one.entry.begin)))
+        return " and ".join(said) or None
 
     def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
         """Windows without which the waiting job could start now."""
         free, closing = driver.free, driver.closing
-        for k in closing:
-            free[k] = (0,) * len(free[k])
-        if _placed(entry, Room(driver.site, free, driver.down)) is not None:
+        left = [(0,) * len(row) if k in closing else row for k, row in enumerate(free)]
+        if _placed(entry, Room(driver.site, left, driver.down)) is not None:
             return []
-        free = driver.free
         for k in driver.closures.closed - driver.away:
             free[k] = driver.site.machines[k].capacity
         used = _placed(entry, Room(driver.site, free, driver.away))
@@ -214,12 +193,8 @@ class Windows:
             return []
         now = [o for o in self._held if o.entry.holds(slot) and used & o.entry.machines]
         soon = used & closing
-        return (
-            now
-            or [one for one in self._held if soon & one.entry.machines and one.entry.begin > slot][
-                :1
-            ]
-        )
+        later = (o for o in self._held if o.entry.begin > slot and soon & o.entry.machines)
+        return now or list(islice(later, 1))
 
     def _named(self, one: _Held, machines: Machines, among: Set[int] | None = None) -> str:
         kept = one.entry.machines if among is None else one.entry.machines & among

@@ -83,28 +83,22 @@ class ResourceMap:
         }
 
     @classmethod
-    def of(cls, gpu: str, bandwidth: str | None, storage: str | None) -> ResourceMap:
-        """The map with stated names for GPUs, bandwidth and storage; None leaves one out."""
-        for path, name in (("gpu", gpu), ("bandwidth", bandwidth), ("storage", storage)):
-            if name is not None:
-                text(name, path)
-                if name in ("cpu", "memory") or [gpu, bandwidth, storage].count(name) > 1:
-                    raise InstanceError(path, "expected another resource than the others", name)
+    def of(cls, gpu: str) -> ResourceMap:
+        """The map where the cluster calls GPUs so."""
         # Gigabytes of the file format are decimal; a Gi is 7 % more.
         giga = Fraction(10**9)
-        entries = [
-            ("gpu", gpu, Fraction(1)),
+        others = (
             ("cpu", "cpu", Fraction(1)),
             ("memory_gb", "memory", giga),
-        ]
-        if storage is not None:
-            entries.append(("storage_gb", storage, giga))
-        if bandwidth is not None:
-            entries.append(("bandwidth_gbps", bandwidth, giga))
-        return cls(tuple(entries))
+            ("storage_gb", "ephemeral-storage", giga),
+            ("bandwidth_gbps", BANDWIDTH, giga),
+        )
+        if text(gpu, "gpu") in [name for _, name, _ in others]:
+            raise InstanceError("gpu", "expected another resource than the others", gpu)
+        return cls((("gpu", gpu, Fraction(1)), *others))
 
 
-DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu", BANDWIDTH, "ephemeral-storage")
+DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu")
 
 
 def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:

@@ -18,8 +18,10 @@ from experiments.evaluation.on_cluster import (
     namespace_rows,
     with_actual,
 )
+from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_table
 from experiments.plotting import comparison_page
+from experiments.report import report_page, section_of
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import PHASES
 from offline import solve
@@ -104,3 +106,5 @@ def test_the_document_can_be_read_again_and_drawn() -> None:
     document = json.loads(json.dumps(found.to_dict()))
     assert Comparison.from_dict(document).to_dict() == document
     assert comparison_page(Comparison.from_dict(document)).axes
+    document |= {"cluster": {"namespaces": {}}, "instance": instance_reference(instance, None)}
+    assert ACTUAL in report_page([section_of("day.json", document, None)])

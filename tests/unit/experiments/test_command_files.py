@@ -162,8 +162,6 @@ def test_other_names_of_a_file_are_the_same_file(tmp_path: Path, capsys: Capture
         ("run x.json --bounds i.json -o i.json", "-o: expected another file than --bounds i.json"),
         ("run x.json --set oasis.bounds=i.json -o i.json", "than --set i.json"),
         ("run x.json --policy i.json:Mine -o i.json", "than --policy i.json"),
-        ("kubernetes report -o A.out --page a.out", "-o: expected another file than --page"),
-        ("kubernetes report -o - --page -", "-o: expected another file than --page"),
         ("sweep i.parquet", "-o: expected another file than CONFIG i.parquet"),
         ("sweep i.toml -o i.csv", "-o: expected .parquet, as a table is written"),
         ("example jobs -o jobs.json", "-o: expected .csv, as an example is written"),

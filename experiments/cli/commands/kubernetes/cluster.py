@@ -20,7 +20,7 @@ from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.settings import check_names
-from oasis.kubernetes.names import BANDWIDTH, FIELD_MANAGER, KIND, NAMESPACE
+from oasis.kubernetes.names import FIELD_MANAGER, KIND, NAMESPACE
 from oasis.kubernetes.objects.existing import (
     EXISTING,
     SELECTOR,
@@ -33,6 +33,7 @@ from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.validation import check_unique
 
+GPU = "nvidia.com/gpu"
 Found = tuple[ExistingKind | None, Mapping[str, Any]]  # a job with its kind; None: an OasisJob
 
 JobNamespace = Annotated[
@@ -46,6 +47,7 @@ Namespaced = Annotated[
         help="Rights in these namespaces alone, such as team-a,team-b. [default: in all]",
     ),
 ]
+Gpu = Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")]
 StartupSeconds = Annotated[
     float, typer.Option(help="Part of a slot that pods may take to start without being late.")
 ]
@@ -107,36 +109,6 @@ def _check_names(namespace: str, name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceOptions:
-    """Options that say what the cluster calls its resources."""
-
-    gpu: Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")] = (
-        "nvidia.com/gpu"
-    )
-    bandwidth: Annotated[
-        str,
-        typer.Option(
-            "--bandwidth-resource",
-            help="Extended resource for bandwidth, in bits a second; none: bandwidth is not "
-            "planned.",
-        ),
-    ] = BANDWIDTH
-    storage: Annotated[
-        str,
-        typer.Option("--storage-resource", help="What the cluster calls disk; none: not planned."),
-    ] = "ephemeral-storage"
-
-    def named(self) -> ResourceMap:
-        """The resources by these names; ``none`` leaves one out."""
-        flags = {name: f"--{name}-resource" for name in ("gpu", "bandwidth", "storage")}
-        bandwidth, storage = (
-            None if each == "none" else each for each in (self.bandwidth, self.storage)
-        )
-        with naming_flags((), **flags):
-            return ResourceMap.of(self.gpu, bandwidth, storage)
-
-
-@dataclass(frozen=True, slots=True)
 class NodeOptions:
     """Options that say which nodes are planned with, and how."""
 
@@ -193,6 +165,12 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__doc__ = command.__doc__
     return wrapper
+
+
+def resources_of(gpu: str) -> ResourceMap:
+    """The resources, with GPUs by this name."""
+    with naming_flags((), gpu="--gpu-resource"):
+        return ResourceMap.of(gpu)
 
 
 def namespaces_of(text: str | None) -> tuple[str, ...]:

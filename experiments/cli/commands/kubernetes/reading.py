@@ -237,7 +237,7 @@ def quote(
         Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
     ],
     *,
-    called: cluster.ResourceOptions,
+    gpu: cluster.Gpu = cluster.GPU,
     of: cluster.ControllerOptions,
     place: cluster.ClusterOptions,
     as_json: AsJson = False,
@@ -254,7 +254,7 @@ def quote(
     memory = cluster.memory_of(objects, of.namespace, of.name)
     clock = cluster.clock_of(memory)
     with located_at(source=file):
-        spec = parse_job(found, clock, called.named())
+        spec = parse_job(found, clock, cluster.resources_of(gpu))
     nodes, _ = objects.list_all(NODES)
     spec = Admission(places_of(nodes, None), nodes).required(spec, ())
     policy = planner_of(memory)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,8 +19,7 @@ from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
-from experiments.cli.files import HTML
-from experiments.cli.results import deliver, write_instance, write_page
+from experiments.cli.results import deliver, write_instance
 from experiments.evaluation.comparison import Comparison, with_optimum
 from experiments.evaluation.limits import Duration, read_seconds
 from experiments.evaluation.on_cluster import (
@@ -67,7 +65,7 @@ def import_cluster(
     startup_seconds: cluster.StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
     machines: cluster.NodeOptions,
-    called: cluster.ResourceOptions,
+    gpu: cluster.Gpu = cluster.GPU,
     jobs: cluster.JobNamespace = None,
     place: cluster.ClusterOptions,
 ) -> None:
@@ -82,7 +80,7 @@ def import_cluster(
     """
     with options.naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    reach = Reach(clock, called.named(), machines, (jobs,))
+    reach = Reach(clock, cluster.resources_of(gpu), machines, (jobs,))
     objects = place.connect()
     seen = _seen(objects, reach)
     there = list(_jobs_there(job_items(seen), reach))
@@ -119,16 +117,11 @@ def report(
     no_improvement: options.NoImprovement = None,
     solver_seed: options.SolverSeed = 0,
     machines: cluster.NodeOptions,
-    called: cluster.ResourceOptions,
+    gpu: cluster.Gpu = cluster.GPU,
     jobs: cluster.JobNamespace = None,
     spaces: cluster.Namespaced = None,
     of: cluster.ControllerOptions,
     place: cluster.ClusterOptions,
-    page: Annotated[
-        Path | None,
-        typer.Option(help="Also write a page of HTML with pictures."),
-        HTML,
-    ] = None,
     output: options.ResultFile = None,
     as_json: options.AsJson = False,
 ) -> int:
@@ -142,14 +135,14 @@ def report(
 
     Without a proof by the limits, the share of the optimum is an interval, and the exit code is 3.
 
-    Example: oasis kubernetes report --since 24h --page report.html
+    Example: oasis kubernetes report --since 24h -o day.json && oasis report day.json -o day.html
     """
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
     limits = options.limits_of(time_limit, work_limit, gap, no_improvement)
     objects = place.connect()
     clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.name))
     within = cluster.namespaces_of(spaces)
-    reach = Reach(clock, called.named(), machines, within or (jobs,), within or (None,))
+    reach = Reach(clock, cluster.resources_of(gpu), machines, within or (jobs,), within or (None,))
     now = time.time()
     seen = _seen(objects, reach)
     mine, _ = cluster.of_controller(job_items(seen), of)
@@ -184,9 +177,6 @@ def report(
         console.print_notes([*notes, *comparison_notes(comparison)])
 
     deliver(document, show, as_json=as_json, output=output)
-    if page is not None:
-        write_page(_page(document, instance, notes), page)
-        note(f"wrote {page}")
     code = console.note_missing(comparison.missing)
     return code if comparison.about.get("optimum", {"proven": False})["proven"] else LIMIT
 
@@ -222,25 +212,6 @@ def measured(
     # What was really earned is a schedule too, perhaps better than the best that was found.
     known = max(offline.objective, min(earned, offline.upper_bound))
     return with_optimum(comparison, replace(offline, objective=known)), []
-
-
-def _page(document: dict[str, Any], instance: oasis.Instance, notes: list[str]) -> str:
-    """The report as a page of HTML."""
-    from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
-    from experiments.report.section import table  # noqa: PLC0415
-
-    said = document["cluster"]
-    made = section_of("cluster", document, instance)
-    earned = table("By namespace", NAMESPACES, namespace_rows(said["namespaces"]))
-    command = "oasis kubernetes report --since TIME --page FILE"
-    section = replace(
-        made,
-        title=f"What the cluster earned from {said['since']} to {said['until']}",
-        tables=(earned, *made.tables),
-        notes=(*notes, *made.notes),
-        again=(command,),
-    )
-    return report_page([section], "OASiS: what the cluster earned")
 
 
 def _instance(

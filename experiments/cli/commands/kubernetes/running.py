@@ -70,10 +70,6 @@ def run(
             min=1,
         ),
     ] = None,
-    first_slot_at: Annotated[
-        float | None,
-        typer.Option(help="When slot 0 begins, seconds since 1970. [default: at the first start]"),
-    ] = None,
     pods_ready_timeout: Annotated[
         float,
         typer.Option(
@@ -88,7 +84,7 @@ def run(
         ),
     ] = 0.0,
     machines: cluster.NodeOptions,
-    called: cluster.ResourceOptions,
+    gpu: cluster.Gpu = cluster.GPU,
     jobs: cluster.JobNamespace = None,
     spaces: cluster.Namespaced = None,
     of: cluster.ControllerOptions,
@@ -96,9 +92,6 @@ def run(
         float,
         typer.Option(help="Another controller takes over after this time without a sign of life."),
     ] = 15.0,
-    identity: Annotated[
-        str | None, typer.Option(help="Name among the controllers. [default: pod or host name]")
-    ] = None,
     metrics_port: Annotated[
         int,
         typer.Option(
@@ -140,10 +133,9 @@ def run(
             name=of.name,
             slot_seconds=slot_seconds,
             startup_seconds=startup_seconds,
-            resources=called.named(),
+            resources=cluster.resources_of(gpu),
             ps_share=machines.share,
             horizon=horizon,
-            first_slot_at=first_slot_at,
             watched=jobs,
             namespaced=cluster.namespaces_of(spaces),
             node_selector=machines.nodes,
@@ -162,7 +154,7 @@ def run(
     metrics = Metrics()
     objects.connection.on_attempt = metrics.attempt
     # With the process id: two controllers of one name would both hold the lease.
-    who = identity or os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
+    who = os.environ.get("POD_NAME") or f"{socket.gethostname()}-{os.getpid()}"
     controller = Controller(objects, make, settings, who, metrics)
     if dry_run:
         _show(controller, as_json)
