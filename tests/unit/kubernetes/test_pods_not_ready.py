@@ -18,13 +18,14 @@ from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.names import TASK
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.node_affinity import REQUIRED, left_to_scheduler
+from oasis.kubernetes.objects.node_affinity import left_to_scheduler
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import SLOT, Played, job, job_of, node, pods
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy, with_ps
+from tests.unit.kubernetes.test_node_affinity import ROWS
 
 TIMEOUT = 3 * SLOT
 
@@ -265,33 +266,14 @@ def test_no_job_waits_for_ever_while_a_node_that_takes_its_pods_has_room(
         raise AssertionError({uid: made.said(uid, "Placed") for uid in takes})
 
 
-LEFT: dict[str, dict[str, Any]] = {
-    "priorityClassName": {"priorityClassName": "high"},
-    "schedulerName": {"schedulerName": "mine"},
-    "affinity.podAffinity": {"affinity": {"podAffinity": {REQUIRED: [{}]}}},
-    "affinity.podAntiAffinity": {"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}},
-    "topologySpreadConstraints": {"topologySpreadConstraints": [{"topologyKey": "a"}]},
-    "volumes[1].ephemeral": {"volumes": [{"name": "a", "emptyDir": {}}, {"ephemeral": {"x": 1}}]},
-    "volumes[0].persistentVolumeClaim": {"volumes": [{"persistentVolumeClaim": {"x": 1}}]},
-    "containers[0].ports": {"containers": [{"ports": [{"hostPort": 80}]}]},
-}
-QUIET: tuple[dict[str, Any], ...] = (
-    {"schedulerName": "default-scheduler"},
-    {"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
-    {"topologySpreadConstraints": [{"topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway"}]},
-    {"volumes": [{"name": "a", "emptyDir": {}}], "hostNetwork": False, "priorityClassName": ""},
-    {"containers": [{"ports": [{"containerPort": 80}]}]},
-)
-
-
 def test_what_is_left_to_the_scheduler_is_named_and_nothing_else() -> None:
-    for name, spec in LEFT.items():
+    for name, spec in ROWS["left_to_scheduler"].items():
         assert left_to_scheduler(spec) == (name,)
-    for spec in QUIET:
+    for spec in ROWS["not_left_to_scheduler"]:
         assert left_to_scheduler(spec) == ()
     made = played("fifo")
     body = rigid("j", 2, 2)
-    body["spec"]["workers"]["template"]["spec"] |= LEFT["affinity.podAffinity"]
+    body["spec"]["workers"]["template"]["spec"] |= ROWS["left_to_scheduler"]["affinity.podAffinity"]
     uid = made.submit(body)
     made.run(1)
     message = "left to the scheduler of the cluster, and not seen by the plan: affinity.podAffinity"
