@@ -67,9 +67,9 @@ def main(arguments: list[str] | None = None) -> None:
                 print_version()  # without the time that it takes to load the commands
                 sys.stdout.flush()
                 _leave(DONE)
-            from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
+            from experiments.cli.app import oasis_command, run_app  # noqa: PLC0415 (an extra)
 
-            app = app_for(words)
+            app = oasis_command(*words[:1])
             # From here on Ctrl-C may have results to keep,
             # so that it no longer ends the process at once.
             starting.work_begins()

@@ -15,6 +15,7 @@ from baselines.registry import CONTROLLERS
 from experiments.cli import console
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
+    POLICY_LIST,
     Gap,
     InstanceFile,
     Method,
@@ -31,7 +32,7 @@ from experiments.cli.options import (
     refuse_given,
 )
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import Delivery, deliver_comparison, read_workload, with_delivery
+from experiments.cli.results import Delivery, deliver_comparison, read_workload
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
     Comparison,
@@ -109,15 +110,16 @@ def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> i
     return deliver_comparison(comparison, document, title, delivery)
 
 
-@with_delivery
 def command(
+    *,
     context: typer.Context,
     file: InstanceFile,
     policies: Annotated[
         str | None,
         typer.Option(
+            autocompletion=POLICY_LIST,
             help=f"Separated by commas, of: {', '.join(POLICIES)}. "
-            f"[default: {','.join(RIVALS)}; on elastic jobs the controllers too]"
+            f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
         ),
     ] = None,
     policy_seed: PolicySeed = None,
@@ -126,6 +128,7 @@ def command(
         typer.Option(
             help="Run policies that draw at random with this number of seeds, from --policy-seed "
             "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
+            metavar="N",
             min=1,
             max=10_000,
         ),
@@ -150,11 +153,12 @@ def command(
         typer.Option(
             help="Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
             f"bound. [default: {SLOT_SECONDS:g}]",
+            metavar="SECONDS",
             min=1.0,
             show_default=False,
         ),
     ] = None,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> int:
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from experiments.cli import console
 from experiments.cli.options import InstanceFile
-from experiments.cli.results import read_instance, with_delivery
+from experiments.cli.results import Delivery, read_instance
 from experiments.evaluation.description import Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
 from oasis.model.groups import GROUPS, TaskGroup
@@ -27,10 +27,10 @@ LOADS = (
 )
 
 
-@with_delivery
 def command(
+    *,
     file: InstanceFile,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> None:
     """Describe an instance: its jobs, its servers, and how scarce each resource is.
 

@@ -14,11 +14,13 @@ from experiments.cli.commands.sweep import sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT, InterruptedWorkError
 from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
+    POLICY_LIST,
     SET,
     AsJson,
     NoImprovement,
     Set,
     Style,
+    among,
     choose_options,
     comma_counts,
     is_given,
@@ -32,6 +34,7 @@ from experiments.cli.results import refuse
 from experiments.cli.sweep_report import interrupted
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from oasis.workloads import PRESETS
 
 if TYPE_CHECKING:
     from experiments.figures import (
@@ -55,6 +58,12 @@ FLAGS = {  # of settings whose names mean something else on the command line
 BOTH_FLOORS = f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side"
 
 
+def _names() -> list[str]:
+    from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
+
+    return [*FIGURES, *EXPERIMENTS]
+
+
 def _files(directory: Path, given: Mapping[str, Any]) -> list[Path]:
     """The files of a figure, whichever of them it has."""
     endings = (".parquet", "-runs.csv", ".csv", f".{given['form']}")
@@ -68,6 +77,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
+            autocompletion=among(_names),
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, "
             "deadlines, floor, commitment. Left out, all are listed.",
@@ -96,9 +106,16 @@ def command(
     servers_per_group: Annotated[
         int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="Of the jobs. [default: the figure's]")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(autocompletion=among(PRESETS), help="Of the jobs. [default: the figure's]"),
+    ] = None,
     policies: Annotated[
-        str | None, typer.Option(help="Policies to compare, separated by commas. [default: all]")
+        str | None,
+        typer.Option(
+            autocompletion=POLICY_LIST,
+            help="Policies to compare, separated by commas. [default: all]",
+        ),
     ] = None,
     trace: Annotated[
         Path | None,
@@ -112,7 +129,14 @@ def command(
     assignments: Set = None,
     time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None,
     no_improvement: NoImprovement = None,
-    form: Annotated[str, typer.Option("--picture-format", help="svg, png or pdf.")] = "svg",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--picture-format",
+            autocompletion=among(("svg", "png", "pdf")),
+            help="svg, png or pdf.",
+        ),
+    ] = "svg",
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:

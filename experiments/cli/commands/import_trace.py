@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 import oasis
+from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.files import READ, is_stdout
-from experiments.cli.options import Output, flag, naming_flags, with_options
+from experiments.cli.options import Output, flag, naming_flags, trace_panel, with_options
 from experiments.cli.results import write_document, write_instance
-from experiments.cli.verbose import CommandGroup
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
@@ -70,16 +70,15 @@ OF_JOBS = {
     Its columns are id,submitted,duration,gpus, or have other names: common ones are guessed, and
     printed; --map names others.
 
-    Example: oasis import plain jobs.csv --map submitted=sent,gpus=cards -o mine.json
+    Example: oasis import plain jobs.csv --map submitted=sent,gpus=cards -o i.json
     """,
     "slurm": """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
 
     Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed, or Start and End) and AllocTRES
     (or AllocGRES, ReqTRES, ReqGRES); State, NNodes, User, Partition and QOS are used where they are
-    there.
+    there: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES.
 
-    Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
-    -o mine.json
+    Example: sacct ... | oasis import slurm - -o mine.json
     """,
     "swf": """Turn a log in the Standard Workload Format into an instance.
 
@@ -117,7 +116,7 @@ OF_JOBS = {
 
     It has steps of training and no time: --throughputs names Gavel's file of steps per second.
 
-    Example: oasis import gavel msr.trace --throughputs simulation_throughputs.json -o gavel.json
+    Example: oasis import gavel msr.trace --throughputs steps.json -o gavel.json
     """,
     "batsim": (
         """Turn a workload of the simulator Batsim, JSON with delay profiles, into an instance.
@@ -143,7 +142,7 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
 
     command.__doc__ = text  # before the decorator, which takes it over
-    return with_options(trace.options, only_given=True)(command)
+    return with_options(trace.options, only_given=True, panel=trace_panel)(command)
 
 
 for _name, _text in OF_JOBS.items():
@@ -151,7 +150,7 @@ for _name, _text in OF_JOBS.items():
 
 
 @app.command("openb")
-@with_options(OpenbOptions, only_given=True)
+@with_options(OpenbOptions, only_given=True, panel=trace_panel)
 def openb(
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv"), READ],

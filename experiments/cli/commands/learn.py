@@ -33,6 +33,7 @@ def command(
         int | None,
         typer.Option(
             "--slots-per-day",
+            metavar="N",
             min=1,
             help="Slots after which prices repeat; each file begins a day. [default: the longest "
             "horizon]",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments.cli import console
+from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE
 from experiments.cli.files import DIRECTORY, READ, written
@@ -22,7 +23,6 @@ from experiments.cli.options import (
     limits_of,
 )
 from experiments.cli.results import read_document, write_instance
-from experiments.cli.verbose import CommandGroup
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from experiments.library.store import TABLE
@@ -78,7 +78,7 @@ def list_all(
 ) -> None:
     """List the instances: best known value, bound and gap, and who has found them.
 
-    Example: oasis library list testbed '*-t300-*'
+    Example: `oasis library list testbed '*-t300-*'`
     """
     known = _library(directory).records()
     records = [known[p.name] for p in problems_like(patterns or ()) if p.name in known]

@@ -9,7 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import AsJson, ResultFile, known_policy
+from experiments.cli.options import A_POLICY, AsJson, ResultFile, known_policy
 from experiments.cli.results import deliver
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import POLICIES, PolicyEntry, entry_of
@@ -20,7 +20,11 @@ WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Only this policy, with all its options."),
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=A_POLICY,
+            help="Only this policy, with all its options.",
+        ),
     ] = None,
     output: ResultFile = None,
     as_json: AsJson = False,

@@ -11,8 +11,15 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.files import READ
-from experiments.cli.options import InstanceFile, Set, choose_options, known_policy, with_options
-from experiments.cli.results import read_instance, read_job, with_delivery
+from experiments.cli.options import (
+    InstanceFile,
+    Set,
+    among,
+    choose_options,
+    known_policy,
+    with_options,
+)
+from experiments.cli.results import Delivery, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
-@with_delivery
 def command(
+    *,
     file: InstanceFile,
     job_file: Annotated[
         Path,
@@ -36,10 +43,12 @@ def command(
         ),
         READ,
     ],
-    policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
+    policy: Annotated[
+        str, typer.Option(autocompletion=among((OASIS, RECOURSE)), help=f"{OASIS} or {RECOURSE}.")
+    ] = OASIS,
     oasis_options: Any = None,
     assignments: Set = None,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> None:
     """Say what would happen to one more job, submitted after the jobs of FILE that arrive no later.
 

@@ -11,6 +11,7 @@ from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
+    A_POLICY,
     Gap,
     InstanceFile,
     Method,
@@ -28,7 +29,7 @@ from experiments.cli.options import (
     with_options,
 )
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import read_instance, with_delivery
+from experiments.cli.results import Delivery, read_instance
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
 from experiments.evaluation.provenance import instance_reference
@@ -79,10 +80,12 @@ def _row(row: JobComparison) -> tuple[str, ...]:
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
-@with_delivery
 def command(
+    *,
     file: InstanceFile,
-    policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = OASIS,
+    policy: Annotated[
+        str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
+    ] = OASIS,
     time_limit: TimeLimit = None,
     work_limit: WorkLimit = None,
     gap: Gap = None,
@@ -104,7 +107,7 @@ def command(
             help="List each job's completion and utility, online and in the best schedule.",
         ),
     ] = False,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> int:
     """Divide the offline optimum by what OASiS, or another policy, earned online.
 

@@ -11,12 +11,19 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.files import READ
-from experiments.cli.options import PolicySeed, Set, choose_options, known_policy, with_options
+from experiments.cli.options import (
+    A_POLICY,
+    PolicySeed,
+    Set,
+    choose_options,
+    known_policy,
+    with_options,
+)
 from experiments.cli.results import (
+    Delivery,
     read_document,
     read_instance,
     read_recipe,
-    with_delivery,
 )
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
@@ -30,8 +37,8 @@ MOST_ROWS = 20
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
-@with_delivery
 def command(
+    *,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -42,7 +49,10 @@ def command(
         READ,
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]")
+        str | None,
+        typer.Option(
+            autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
+        ),
     ] = None,
     oasis_options: Any = None,
     policy_seed: PolicySeed = None,
@@ -62,7 +72,7 @@ def command(
         bool,
         typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
     ] = False,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> None:
     """Run a policy: which jobs are admitted, when they finish, how full the cluster is.
 

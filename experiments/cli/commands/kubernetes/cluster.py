@@ -99,7 +99,8 @@ class ResourceOptions:
         typer.Option(
             "--bandwidth-resource",
             help="Extended resource for bandwidth, in bits a second; none: bandwidth is not "
-            "planned.",
+            f"planned. [default: {BANDWIDTH}]",
+            show_default=False,
         ),
     ] = BANDWIDTH
     storage: Annotated[
