@@ -35,18 +35,8 @@ def seldom_collected() -> Iterator[None]:
     """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
 
     Instances and runs are made of many objects that stay, and each search goes over many of them.
-    What is in no cycle, nearly everything, is freed at once in any case. The searches when the
-    process ends are spared altogether: its memory is given back anyway.
-
-    Examples
-    --------
-    >>> import gc
-    >>> with seldom_collected():
-    ...     print(gc.get_threshold()[0])
-    200000
-    >>> gc.get_threshold()[0] < SELDOM
-    True
     """
+    # Nor is there a search when the process ends: its memory is given back anyway.
     atexit.register(gc.freeze)
     former = gc.get_threshold()
     gc.set_threshold(SELDOM, *former[1:])

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -303,9 +303,7 @@ def check_style(name: str | None) -> str | None:
     return name
 
 
-InstanceFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False), READ
-]
+InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON)."), READ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
 WorkLimit = Annotated[
@@ -342,6 +340,30 @@ Method = Annotated[
         "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends an offline solve."""
+
+    time_limit: TimeLimit = None
+    work_limit: WorkLimit = None
+    gap: Gap = None
+    no_improvement: NoImprovement = None
+
+    def given(self) -> dict[str, Any]:
+        """As `offline.solve` takes them; a minute if the user gave no limit."""
+        return limits_of(self.time_limit, self.work_limit, self.gap, self.no_improvement)
+
+
+@dataclass(frozen=True, slots=True)
+class Solving(Limits):
+    """How an instance is solved offline."""
+
+    solver_seed: SolverSeed = 0
+    method: Method = "auto"
+
+
 Processes = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"),
@@ -358,12 +380,7 @@ DaskScheduler = Annotated[
 ]
 Output = Annotated[
     Path,
-    typer.Option(
-        "-o",
-        "--output",
-        help="File to write; -: standard output.",
-        show_default=False,
-    ),
+    typer.Option("-o", "--output", help="File to write; -: standard output."),
     JSON,
 ]
 ResultFile = Annotated[
@@ -402,7 +419,6 @@ SetMethod = Annotated[
         SET,
         metavar="METHOD.NAME=X",
         help="Set a parameter of the method, such as benders.window=3; repeatable.",
-        show_default=False,
     ),
 ]
 Set = Annotated[
@@ -412,7 +428,6 @@ Set = Annotated[
         metavar="P.OPTION=X",
         help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
         "option is refused with a list of all.",
-        show_default=False,
     ),
     READ,
 ]

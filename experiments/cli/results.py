@@ -78,11 +78,9 @@ def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = 
 def _draw(
     failures: list[OSError], draw: Callable[[], Figure], output: Path, style: str | None
 ) -> None:
-    from experiments.plotting import drawing_style, save  # noqa: PLC0415 (needs an extra)
-
-    with drawing_style(style):
+    with pages().drawing_style(style):
         picture = draw()
-        _attempt(failures, lambda: save(picture, output))
+        _attempt(failures, lambda: pages().save(picture, output))
 
 
 def write_document(document: dict[str, Any], output: Path) -> None:
@@ -175,6 +173,13 @@ def deliver(
     Delivery(output, as_json=as_json)(document, show)
 
 
+def pages() -> Any:
+    """What draws the pages of results; loaded when a picture is wanted."""
+    from experiments import plotting  # noqa: PLC0415 (needs an extra)
+
+    return plotting
+
+
 def deliver_comparison(
     comparison: Comparison,
     document: dict[str, Any],
@@ -192,12 +197,7 @@ def deliver_comparison(
         console.print_rows(columns, rows, title=title)
         console.print_notes(comparison_notes(comparison))
 
-    def draw() -> Figure:
-        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
-
-        return comparison_page(comparison)
-
-    delivery(document, show, draw)
+    delivery(document, show, lambda: pages().comparison_page(comparison))
     code = console.note_missing(comparison.missing)
     return LIMIT if not comparison.about.get("optimum", {"proven": True})["proven"] else code
 

@@ -25,14 +25,7 @@ def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
 
 
 def counted(progress: SweepProgress) -> str:
-    """How many cells are done, failed, and shared ones, such as offline solves, that they wait for.
-
-    Examples
-    --------
-    >>> from experiments.sweep import SweepProgress
-    >>> counted(SweepProgress(total=24, done=6, failed=1))
-    '6 of 24 cells, 1 failed'
-    """
+    """How many cells are done, failed, and shared ones, such as offline solves, they wait for."""
     shared = ""
     if progress.shared_done < progress.shared_total:
         shared = f"{progress.shared_done} of {progress.shared_total} shared solves, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,19 +16,13 @@ from experiments.cli import console
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
     POLICY_LIST,
-    Gap,
     InstanceFile,
-    Method,
-    NoImprovement,
     PolicySeed,
     Set,
-    SolverSeed,
-    TimeLimit,
-    WorkLimit,
+    Solving,
     choose_options,
     known_method,
     known_policies,
-    limits_of,
     refuse_given,
 )
 from experiments.cli.progress import solver_progress
@@ -58,7 +52,7 @@ from oasis.simulator.result import Run
 if TYPE_CHECKING:
     from offline import OfflineResult
 
-SOLVING = ("time_limit", "work_limit", "gap", "no_improvement", "solver_seed", "method")
+SOLVING = tuple(field.name for field in fields(Solving))
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
@@ -142,12 +136,7 @@ def command(
             "policy earned: a number where the optimum is proven, otherwise an interval.",
         ),
     ] = False,
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    gap: Gap = None,
-    no_improvement: NoImprovement = None,
-    solver_seed: SolverSeed = 0,
-    method: Method = "auto",
+    how: Solving,
     slot_seconds: Annotated[
         float | None,
         typer.Option(
@@ -155,7 +144,6 @@ def command(
             f"bound. [default: {SLOT_SECONDS:g}]",
             metavar="SECONDS",
             min=1.0,
-            show_default=False,
         ),
     ] = None,
     delivery: Delivery,
@@ -182,7 +170,7 @@ def command(
 
     Example: oasis compare instance.json --policies oasis,fifo,drf --ratio
     """
-    limits = limits_of(time_limit, work_limit, gap, no_improvement)
+    limits = how.given()
     instance = read_workload(file)
     if isinstance(instance, ElasticWorkload):
         refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
@@ -202,7 +190,7 @@ def command(
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     if not ratio:
         refuse_given(context, SOLVING, "expected --ratio beside it")
-    method = known_method(method) if ratio else method
+    method = known_method(how.method) if ratio else ""
     names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
@@ -213,7 +201,7 @@ def command(
     comparison = run_policies(instance, chosen, drawn, best)
     if ratio and not comparison.missing:
         comparison = with_optimum(
-            comparison, solve_from(instance, best.run, method, solver_seed, limits)
+            comparison, solve_from(instance, best.run, method, how.solver_seed, limits)
         )
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""

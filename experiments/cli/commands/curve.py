@@ -22,7 +22,6 @@ def command(
         typer.Argument(
             metavar="LOG.csv",
             help="Log with a header: a column of steps or times, and one of values.",
-            show_default=False,
         ),
         READ,
     ],

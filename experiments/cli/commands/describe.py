@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from experiments.cli import console
 from experiments.cli.options import InstanceFile
-from experiments.cli.results import Delivery, read_instance
+from experiments.cli.results import Delivery, pages, read_instance
 from experiments.evaluation.description import Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.traces.table import notes_of
 from oasis.traces.window import kept_line
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LOADS = (
     ("resource", False),
@@ -49,15 +45,8 @@ def command(
         "notes": notes_of(instance),
     }
 
-    def draw() -> Figure:
-        from experiments.plotting.servers import load_page  # noqa: PLC0415 (needs an extra)
-
-        return load_page(description)
-
     delivery(
-        document,
-        lambda: _show(description, file),
-        draw,
+        document, lambda: _show(description, file), lambda: pages().servers.load_page(description)
     )
 
 

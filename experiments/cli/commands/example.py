@@ -29,16 +29,12 @@ def command(
             metavar="[NAME]",
             autocompletion=among(EXAMPLES),
             help="Name of the example. Without it, all are listed.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            help="File to write; -: standard output. [default: standard output]",
-            show_default=False,
+            "-o", "--output", help="File to write; -: standard output. [default: standard output]"
         ),
         Written("an example", _endings),
     ] = None,

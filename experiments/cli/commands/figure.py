@@ -120,8 +120,7 @@ def command(
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
-            show_default=False,
+            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]"
         ),
         READ,
     ] = None,

@@ -58,7 +58,6 @@ Machines = Annotated[
         "--machines",
         metavar=MACHINES,
         help=f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
-        show_default=False,
     ),
 ]
 

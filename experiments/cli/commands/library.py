@@ -48,14 +48,14 @@ _OPTION = typer.Option(
 )
 Directory = Annotated[Path | None, _OPTION, READ]
 Improved = Annotated[Path | None, _OPTION, written(DIRECTORY, _files)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.")]
 Patterns = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="Instances or families, with * and ?. [default: all]"),
 ]
 Result = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="JSON document with schedules.", show_default=False),
+    typer.Argument(metavar="FILE", help="JSON document with schedules."),
     READ,
 ]
 Instance = Annotated[

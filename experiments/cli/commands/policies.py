@@ -94,13 +94,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
 
 
 def kind_of(option: Option) -> str:
-    """Describe the values that an option accepts.
-
-    Examples
-    --------
-    >>> kind_of(POLICIES["recourse"].options["commitment"])
-    'arrival, start, none'
-    """
+    """The values that an option accepts, in words such as ``arrival, start, none``."""
     kind = without_none(option.kind)
     if get_origin(kind) is Literal:
         text = ", ".join(map(str, get_args(kind)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,7 +19,7 @@ from experiments.cli.options import (
     known_policy,
     with_options,
 )
-from experiments.cli.results import Delivery, read_instance, read_job
+from experiments.cli.results import Delivery, pages, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
@@ -27,9 +27,6 @@ from experiments.evaluation.tables import quote_facts
 from oasis.model.errors import located_at
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
@@ -86,16 +83,8 @@ def command(
         facts = quote_facts(decision, job.arrival) + ([] if change is None else _others(change))
         console.print_facts(f"job {job.id} {verdict}", facts)
 
-    def draw() -> Figure:
-        from experiments.plotting import quote_page  # noqa: PLC0415 (needs an extra)
-
-        return quote_page(decision)
-
-    delivery(
-        {"kind": "quote"} | decision.to_dict() | provenance,
-        show,
-        draw,
-    )
+    document = {"kind": "quote"} | decision.to_dict() | provenance
+    delivery(document, show, lambda: pages().quote_page(decision))
 
 
 def _quote(

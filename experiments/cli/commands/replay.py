@@ -88,7 +88,7 @@ READING = reading_flags()
 # Flags that `oasis whatif` has too.
 TraceFile = Annotated[
     Path,
-    typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
+    typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
     READ,
 ]
 TraceFormat = Annotated[
@@ -148,7 +148,7 @@ def command(
     format: TraceFormat = None,
     machines: Annotated[
         str | None,
-        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"), show_default=False),
+        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8")),
     ] = None,
     servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[

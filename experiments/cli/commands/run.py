@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from experiments.cli.options import (
 )
 from experiments.cli.results import (
     Delivery,
+    pages,
     read_document,
     read_instance,
     read_recipe,
@@ -29,9 +30,6 @@ from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions,
 from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
 from experiments.evaluation.tables import DECISIONS, Utilisation, decision_row, run_facts
 from oasis.model.errors import located_at
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 20
 
@@ -44,7 +42,6 @@ def command(
         typer.Argument(
             metavar="FILE",
             help="Instance file (JSON). With --from: by default the file that it names.",
-            show_default=False,
         ),
         READ,
     ] = None,
@@ -64,7 +61,6 @@ def command(
             metavar="RESULT.json",
             help="Repeat this result of oasis run: the same policy and options on the same "
             "instance.",
-            show_default=False,
         ),
         READ,
     ] = None,
@@ -114,7 +110,7 @@ def command(
     delivery(
         document,
         lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
-        lambda: _draw(instance, run),
+        lambda: pages().run_page(instance, run),
     )
 
 
@@ -156,12 +152,6 @@ def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
     if recipe.version != oasis.__version__:
         versions = f"version {recipe.version}, this is {oasis.__version__}"
         console.note(f"the result is of {versions}: it may differ")
-
-
-def _draw(instance: oasis.Instance, run: oasis.Run) -> Figure:
-    from experiments.plotting import run_page  # noqa: PLC0415 (needs an extra)
-
-    return run_page(instance, run)
 
 
 def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:

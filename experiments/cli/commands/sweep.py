@@ -53,14 +53,7 @@ def sweep_progress() -> Iterator[Show]:
 
 
 def describe(progress: SweepProgress, elapsed: float) -> str:
-    """One line: elapsed time, cells done, failed, and shared ones such as offline solves.
-
-    Examples
-    --------
-    >>> from experiments.sweep import SweepProgress
-    >>> describe(SweepProgress(total=24, done=6, failed=1), 12.34)
-    '   12.3 s  6 of 24 cells, 1 failed'
-    """
+    """One line: elapsed time, cells done, failed, and shared ones such as offline solves."""
     return f"{elapsed:7.1f} s  {counted(progress)}"
 
 
@@ -102,9 +95,7 @@ def _log() -> Show:
 
 
 def command(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False), READ
-    ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML)."), READ],
     output: Annotated[
         Path | None,
         typer.Option(
