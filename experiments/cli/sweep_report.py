@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,16 @@ def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
     if reached is not None:
         kept = f"{counted(replace(reached, failed=0))} are recorded"
     return InterruptedWorkError(f"interrupted; {kept}, the same command goes on from there")
+
+
+@contextmanager
+def saying_what_is_kept() -> Iterator[list[SweepProgress]]:
+    """Inside, Ctrl-C becomes the error of `interrupted`, by the last of the progress given."""
+    reached: list[SweepProgress] = []
+    try:
+        yield reached
+    except KeyboardInterrupt:
+        raise interrupted(reached[-1] if reached else None) from None
 
 
 def counted(progress: SweepProgress) -> str:
