@@ -13,47 +13,37 @@ from typer.main import get_command
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
 from experiments.cli.version import print_version
 
-PANELS = {  # groups of the help; each command with the first sentence of its own
+PANELS = {  # groups of the help, in which each command has one line
     "Try": {
-        "example": "List the examples that come with the package, or write one of them.",
-        "generate": "Write a random instance with the settings of the paper's section V.",
-        "describe": "Describe an instance: its jobs, its servers, and how scarce each resource is.",
-        "run": "Run a policy: which jobs are admitted, when they finish, how full the cluster is.",
-        "quote": "Say what would happen to one more job, submitted after the jobs of FILE that "
-        "arrive no later.",
-        "policies": "List the policies, or the options of one of them.",
-        "show-versions": "Print the versions of Python, of this package and of what it uses.",
+        "example": "List the examples of the package, or write one.",
+        "generate": "Draw a random instance from a preset.",
+        "describe": "Say what an instance asks for, and how scarce that is.",
+        "run": "Run a policy on an instance.",
+        "quote": "Say what would happen to one more job.",
+        "policies": "List the policies, or the options of one.",
+        "show-versions": "Print what is installed, for a report of a bug.",
         "help": "Show the help of a command.",
     },
     "Measure": {
-        "compare": "Run several policies on one instance, or on elastic jobs, and put their "
-        "figures side by side.",
-        "solve": "Solve the instance knowing all its jobs: the optimum, or an interval that "
-        "contains it.",
-        "ratio": "Divide the offline optimum by what OASiS, or another policy, earned online.",
-        "sweep": "Run every instance of a grid with every policy and every seed.",
-        "verify": "Verify a result: its schedules against every constraint, its figures against "
-        "its schedules.",
+        "compare": "Run several policies side by side.",
+        "solve": "Find the offline optimum, or an interval that contains it.",
+        "ratio": "Divide the offline optimum by what a policy earned.",
+        "sweep": "Run a grid of instances, policies and seeds.",
+        "verify": "Check a result against every constraint.",
         "plot": "Draw a result that a command wrote.",
-        "report": "Put results on one page: what was run, tables, pictures, proofs, and how to "
-        "reproduce them.",
-        "library": "200 instances, each with its best known schedules and bound.",
-        "figure": "Reproduce a figure of a paper: the runs, a table and a picture.",
+        "report": "Put results on one page.",
+        "library": "200 instances, with the best schedules that are known.",
+        "figure": "Reproduce a figure of a paper.",
     },
     "Your jobs": {
-        "whatif": "Say which scheduler would serve the jobs of a trace best, and how much any "
-        "could gain.",
-        "replay": "Replay a trace: each job holds its GPUs for its duration, or waits.",
-        "import": "Turn a trace into an instance, or into a workload of elastic jobs.",
-        "learn": "Learn prices from past days: the dual values of their configuration LPs, by slot "
-        "of the day.",
-        "curve": "Make the training curve of a job from a log, for policies such as SpeCon.",
-        "schema": "Print the JSON Schema of an instance file, or of a workload of elastic jobs.",
+        "whatif": "Say which scheduler would serve your jobs best.",
+        "replay": "Replay a trace: each job holds its GPUs for its duration.",
+        "import": "Turn a trace into an instance or a workload.",
+        "learn": "Learn prices from past days.",
+        "curve": "Make the training curve of a job from a log.",
+        "schema": "Print the JSON Schema of an instance or a workload.",
     },
-    "Cluster": {
-        "kubernetes": "Schedule training jobs on a Kubernetes cluster: OasisJobs are admitted and "
-        "placed by any policy of the registry, as `oasis run` does in simulation.",
-    },
+    "Cluster": {"kubernetes": "Schedule training jobs on a Kubernetes cluster."},
 }
 COMMANDS = [name for panel in PANELS.values() for name in panel]
 

@@ -54,7 +54,7 @@ def as_command(command: Command) -> Command:
     records = {
         one.name: (one.annotation, inspect.signature(one.annotation, eval_str=True).parameters)
         for one in own
-        if is_dataclass(one.annotation)
+        if isinstance(one.annotation, type) and is_dataclass(one.annotation)
     }
     parameters = {
         each.name: each.replace(kind=inspect.Parameter.KEYWORD_ONLY)

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 from rich.cells import cell_len
+from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -43,7 +44,7 @@ def lay_out(
     widths = _spread(least[:kept], most[:kept], width)
     made = Table(box=None, pad_edge=False, show_header=any(names))
     for heading, is_number, cell in zip(headings, numeric, widths, strict=False):
-        justify = "right" if is_number and heading else "left"
+        justify: JustifyMethod = "right" if is_number and heading else "left"
         made.add_column(Text(heading), justify=justify, width=cell, overflow="fold")
     for row in table:
         made.add_row(*map(Text, row[:kept]))

@@ -30,7 +30,8 @@ from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at
 from oasis.model.validation import LARGEST_SEED, integer
 from oasis.workloads import PRESETS
-from oasis.workloads.generator import ARRIVALS, MACHINES
+from oasis.workloads.generator import ARRIVALS
+from oasis.workloads.presets import MACHINES
 
 Command = Callable[..., Any]
 

@@ -85,12 +85,7 @@ def _draw(
 
 def write_document(document: dict[str, Any], output: Path) -> None:
     """Write one JSON document to the requested file, which may be standard output."""
-    if is_stdout(output):
-        console.print_json(document)
-        return
-    failures: list[OSError] = []
-    _attempt(failures, lambda: write_text(output, console.json_text(document)))
-    refuse(failures)
+    write_page(console.json_text(document), output)
 
 
 def write_page(page: str, output: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from typer.core import TyperGroup
 
 import oasis
-from experiments.cli.app import COMMANDS, PANELS, oasis_command, run_app
+from experiments.cli.app import COMMANDS, oasis_command, run_app
 from experiments.cli.main import main
 from experiments.cli.usage import usage_message
 
@@ -205,15 +205,6 @@ def test_every_command_has_an_example_that_is_one_line(
         command.get_help(context)
         assert found, context.command_path
         assert found[0].replace("`", "") in capsys.readouterr().out
-
-
-def test_the_list_of_commands_says_what_each_says_first() -> None:
-    loaded = oasis_command(*COMMANDS).commands
-    for panel in PANELS.values():
-        for name, line in panel.items():
-            text = " ".join((loaded[name].help or "").split())
-            assert f"{text} ".startswith(f"{line} "), name
-            assert line.endswith("."), name
 
 
 def test_help_of_a_command_is_its_help(
