@@ -17,10 +17,10 @@ from oasis.model import starting
 starting.guard_command()  # before numpy is loaded
 
 # The function `certify` has the name of its room: imported later, the room would take its place.
-import oasis.certify  # noqa: E402
-from oasis.version import __version__  # noqa: E402
-
+importlib.import_module("oasis.certify")
 del certify  # noqa: F821 (the room, as an attribute)
+
+from oasis.version import __version__  # noqa: E402
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where a name is
     from experiments.evaluation.comparison import compare as compare
