@@ -79,7 +79,7 @@ class PlainOptions(MachineOptions):
 
     map: str = option(
         "",
-        "names of columns, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
+        "names of columns, such as submitted=sent,gpus=cards; also duration, id, "
         "started, ended, waiting, eligible, instances (gpus are of each), model, owner, "
         "virtual_cluster, worth, deadline, state; others are "
         "guessed by name, started= says that there is none",

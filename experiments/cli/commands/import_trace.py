@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 import oasis
+from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.files import READ, is_stdout
-from experiments.cli.options import Output, flag, naming_flags, with_options
+from experiments.cli.options import Output, flag, naming_flags, trace_panel, with_options
 from experiments.cli.results import write_document, write_instance
-from experiments.cli.verbose import CommandGroup
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
@@ -57,7 +57,6 @@ Machines = Annotated[
         "--machines",
         metavar=MACHINES,
         help=f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
-        show_default=False,
     ),
 ]
 
@@ -77,7 +76,7 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
 
     command.__doc__ = text  # before the decorator, which takes it over
-    return with_options(trace.options, only_given=True)(command)
+    return with_options(trace.options, only_given=True, panel=trace_panel)(command)
 
 
 for _name, _facts in FACTS.items():  # traces whose rows are jobs
@@ -86,7 +85,7 @@ for _name, _facts in FACTS.items():  # traces whose rows are jobs
 
 
 @app.command("openb")
-@with_options(OpenbOptions, only_given=True)
+@with_options(OpenbOptions, only_given=True, panel=trace_panel)
 def openb(
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv"), READ],
