@@ -241,7 +241,7 @@ def read_jobs(
     given: dict[str, Any],
     *,
     expected: str = WANTED,
-    **limits: int | None,
+    **limits: Any,
 ) -> PlainTrace:
     """The plain jobs of a trace; errors name the file and the flags."""
     with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
@@ -286,7 +286,7 @@ def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
     # sacct --json begins with a brace too, and is a trace.
     if (kind is not None and kind.name in FORMATS) or is_table_of_records(source):
         return None
-    if not source.text.lstrip().startswith("{"):
+    if not source.header.lstrip().startswith("{"):
         return None
     return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
 
