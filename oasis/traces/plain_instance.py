@@ -477,8 +477,8 @@ def table_trace(
     licence = {"licence": facts["licence"]} if "licence" in facts else {}
 
     def read(source: TraceSource, given: Any) -> TraceTable:
-        is_log = log is not None and source.header.lstrip().startswith("[")
-        return read_table(log if log is not None and is_log else form, source, given)
+        is_list = source.header.lstrip().startswith("[")
+        return read_table(log if log and is_list else form, source, given)
 
     return JobTrace(
         name,
