@@ -183,9 +183,9 @@ class _Reader:
             rows.reject(started < submitted, self.late)
         first = started + duration
         keeps = ended >= first if form.joins else ~np.isnan(ended)
-        told = rows.each(self._texts("gpus"), self._gpus_of, ~goes)
-        held = np.array([each[0] if each else nan for each in told], dtype=float)
-        held *= self._instances()
+        read = rows.each(self._texts("gpus"), self._gpus_of, ~goes)
+        told = [each or (nan, False) for each in read]
+        held = np.array([each[0] for each in told], dtype=float) * self._instances()
         rows.reject(~goes & (held > LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
@@ -196,8 +196,7 @@ class _Reader:
         found = {
             "id": rows.cells[columns["id"]] if "id" in columns else names,
             **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
-            "is_share": [bool(each and each[1]) for each in told],
-            "told": [each[2:] if each else () for each in told],
+            **{"is_share": [each[1] for each in told], "told": told},
             "ended": np.where(keeps, ended, first),
             # A million rows have few owners: each name is kept once.
             "owner": [intern(name) for name in owners],
@@ -478,8 +477,8 @@ def table_trace(
     licence = {"licence": facts["licence"]} if "licence" in facts else {}
 
     def read(source: TraceSource, given: Any) -> PlainTrace:
-        is_log = log is not None and source.header.lstrip().startswith("[")
-        return read_table(log if log is not None and is_log else form, source, given)
+        is_list = source.header.lstrip().startswith("[")
+        return read_table(log if log and is_list else form, source, given)
 
     return JobTrace(
         name,

@@ -273,7 +273,7 @@ def _check(rows: Rows, found: dict[str, Any], options: SlurmOptions) -> None:
     """Say what was read as GPUs and what not; a file without any GPUs is refused."""
     ended = found["has_ended"] & rows.is_good
     told = [found["told"][k] for k in np.flatnonzero(ended).tolist()]
-    others, one_node = (Counter(name for each in told for name in each[k]) for k in (0, 1))
+    others, one_node = (Counter(name for each in told for name in each[k]) for k in (2, 3))
     ran = ended & (found["duration"] > 0)
     held = found["gpus"] > 0
     if options.min_gpus and ran.any() and not (held & ran).any():

@@ -274,8 +274,10 @@ class Rows:
 
     def reject(self, bad: Any, fault: str | MalformedError) -> None:
         """Give the `bad` rows this fault, but for those that have one."""
-        found = MalformedError(fault) if isinstance(fault, str) else fault
-        self.fault[np.asarray(bad, dtype=bool) & self.is_good] = found
+        places = np.asarray(bad, dtype=bool)
+        if places.any():
+            found = MalformedError(fault) if isinstance(fault, str) else fault
+            self.fault[places & self.is_good] = found
 
     def each(self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True) -> list[Any]:
         """What `read` makes of each key, which is read once; None where it is malformed.

@@ -26,6 +26,7 @@ EPOCH = {  # form -> ticks in a second
 # Within these years no number can be both epoch seconds and milliseconds.
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
+BEGIN = datetime(1970, 1, 1)
 LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
 OTHERS = "--time-format reads others"
@@ -160,9 +161,9 @@ class TraceTimes:
 
     def _parse(self, text: str, pattern: str) -> Moment:
         """Read a time by a pattern, or without one."""
-        if not pattern and NUMBER.fullmatch(text):
-            return self._number(text)
         match = None if pattern else ISO.fullmatch(text)
+        if not match and not pattern and NUMBER.fullmatch(text):
+            return self._number(text)
         try:
             if match:
                 zone = (match[4] or "").upper().replace("UTC", "Z")
@@ -180,10 +181,12 @@ class TraceTimes:
     def _date(self, moment: datetime) -> Moment:
         """A moment by a date; where clocks change, a time of a zone may be none, or two."""
         zone = moment.tzinfo or self._zone
-        first = moment.replace(tzinfo=zone or UTC)
-        seconds = second = first.timestamp()
+        if zone is None:
+            seconds = second = (moment - BEGIN).total_seconds()
+        else:
+            seconds = second = moment.replace(tzinfo=zone).timestamp()
         if moment.tzinfo is None and zone is not None:
-            second = first.replace(fold=1).timestamp()
+            second = moment.replace(tzinfo=zone, fold=1).timestamp()
             if datetime.fromtimestamp(seconds, zone).replace(tzinfo=None) != moment:
                 return "", nan, nan, f"a time of day that the clocks of {zone} left out"
         if not (self._any_year or FIRST_SECOND <= seconds < LAST_SECOND):
@@ -196,6 +199,8 @@ class TraceTimes:
         value = float(text)
         if isinf(value):
             return "", nan, nan, f"too large a number, {self._wanted}"
+        if self._counts:
+            return RELATIVE, value, value, ""
         if self._digits and text.isdecimal():  # a mistyped one is no number of seconds
             hint = f"--time-format {DATES_OF_DIGITS[self._digits]} reads it"
             told = f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
@@ -204,7 +209,7 @@ class TraceTimes:
         for name, ticks in EPOCH.items() if value >= FIRST_SECOND else ():
             if FIRST_SECOND <= value / ticks < LAST_SECOND:
                 form = name
-        if self._counts or (abs(value) < FIRST_SECOND and not self._is_dated):
+        if abs(value) < FIRST_SECOND and not self._is_dated:
             form = RELATIVE
         elif self._any_year:
             form = form or (SECONDS if self._is_dated else RELATIVE)
@@ -259,8 +264,8 @@ class Durations:
 
     def seconds(self, text: str, name: str) -> float:
         """Seconds of a duration in the column `name`."""
-        if NUMBER.fullmatch(text) and 0 <= float(text) < inf:
-            value = float(text)
+        value = float(text) if NUMBER.fullmatch(text) else -1.0
+        if 0 <= value < inf:
             if value > 0:  # a job that never ran says nothing about the unit
                 self._numbers.append(value)
                 self._column = name
