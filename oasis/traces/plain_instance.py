@@ -250,8 +250,9 @@ class _Reader:
 
     def _in_order(self, name: str, before: FloatArray, after: FloatArray) -> FloatArray:
         """Times after others in their row: the second reading, of an hour that came twice."""
+        texts = self._texts(name)
         for k in np.flatnonzero(after < before).tolist() if name in self.columns else ():
-            after[k] = self.clock.second(self._texts(name)[k])
+            after[k] = self.clock.second(texts[k])
         return after
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
@@ -370,7 +371,7 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> PlainTra
 
 def _with_header(
     form: TableFormat, source: TraceSource, options: Any
-) -> tuple[Rows, Mapping[str, str]]:
+) -> tuple[Rows, dict[str, str]]:
     """The rows of a table with a header, or of JSON, and its columns."""
     records = source.records()
     delimiter: str = getattr(options, "delimiter", "") or delimiter_of(source.header)
