@@ -52,8 +52,8 @@ kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stam
 	$(BIN)/python -m pytest --kubernetes -v tests/kubernetes/test_training.py \
 	  $(if $(NIGHTLY),--nightly tests/kubernetes/test_training_ends.py tests/kubernetes/test_real_frameworks.py)
 
-kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS= SLOT=
-	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SLOT),--slot-seconds $(SLOT))
+kubernetes-figures: kubernetes-build $(VENV)/test.stamp ## the paper's experiment on a real control plane: Figs. 8 and 9; SEEDS=
+	$(BIN)/python -m tests.kubernetes.paper $(if $(SEEDS),--seeds $(SEEDS))
 
 image: ## build the controller's image and push it, with podman, docker or buildah; IMAGE=
 	@test -n "$(IMAGE)" || { echo "make: expected IMAGE=registry/name:tag" >&2; exit 1; }

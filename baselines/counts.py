@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from oasis.model.validation import integer
 from oasis.scheduling import (
     Allocation,
+    BasePolicy,
     EmptyCluster,
+    JobBook,
     Placement,
     PolicyJob,
     Room,
@@ -24,35 +24,16 @@ LEAST, MOST = 1, 30  # of workers and of parameter servers: section V-A of the O
 
 
 class FixedCounts:
-    """Fixed counts of workers and parameter servers for each job, settled at its arrival.
+    """Fixed counts of workers and parameter servers for each job, settled at its arrival."""
 
-    The paper fixes: counts drawn from 1-30 (section V-A). Chosen: uniform; n workers become
-    min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
-    and (7) hold, and a job that needs none has none; counts that the empty cluster cannot hold
-    shrink, workers first, until it can, because a request that can never be met would block the
-    queue. The draws follow the order of arrival: the same seed gives a job the same counts
-    under every policy.
-
-    Three kinds of job draw nothing. Jobs that say with how many workers they are to run (rigid
-    jobs, and elastic ones with `initial_workers`) run with these. Jobs that can have no parameter
-    server, and all other jobs where there is no seed, run with the most workers that they may have
-    and the empty cluster can hold, and with the fewest parameter servers that go with them.
-
-    Parameters
-    ----------
-    seed : int or None
-        Seed of the draws; None: nothing is drawn.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> counts = FixedCounts(seed=None)
-    >>> counts.reset(EmptyCluster(Site(("gpu",), (Machine("n0", (4.0,)),))))
-    >>> counts.draw(PolicyJob("a", 0.0, 60.0, ((0, 1),), max_workers=3))
-    (3, 0)
-    >>> counts.draw(PolicyJob("b", 0.0, 60.0, ((0, 1),), max_workers=9))
-    (4, 0)
-    """
+    # The OASiS paper fixes: counts drawn from 1-30 (section V-A). Chosen: uniform; n workers become
+    # min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
+    # and (7) hold; counts that the empty cluster cannot hold shrink, workers first, until it can,
+    # because a request that can never be met would block the queue. The draws follow the order of
+    # arrival: the same seed gives a job the same counts under every policy. Nothing is drawn for
+    # jobs that say with how many workers they are to run, for jobs that can have no parameter
+    # server, and without a seed: the last two run with the most workers that the empty cluster can
+    # hold, and the fewest parameter servers for them.
 
     def __init__(self, seed: int | None) -> None:
         self._seed = seed if seed is None else integer(seed, "seed")
@@ -90,22 +71,10 @@ class FixedCounts:
 
 
 class Placing:
-    """The choice of a placement rule, an option of every policy.
-
-    Parameters
-    ----------
-    name : str or None
-        A key of `oasis.scheduling.PLACEMENTS`. None: round-robin on slotted instances, as the
-        OASiS paper's rivals place, and best fit on other workloads.
-    """
+    """The choice of a placement rule, an option of every policy."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = check_placement(name)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The name, None where the workload decides."""
-        return {"placement": self.name}
 
     def on(self, site: Site) -> Placement:
         """A new rule for `site`."""
@@ -116,23 +85,21 @@ class Placing:
         return EmptyCluster(site, partial(self.on, site))
 
 
+class FixedCountPolicy(BasePolicy):
+    """Base of policies of jobs with fixed counts, which a placement rule places."""
+
+    def __init__(self, seed: int | None = 0, *, placement: str | None = None) -> None:
+        self._counts, self._placing = FixedCounts(seed), Placing(placement)
+
+    def reset(self, site: Site) -> None:
+        self._site = site
+        self._placement = self._placing.on(site)
+        self._counts.reset(self._placing.empty(site))
+        self._book = JobBook(self._counts.draw)
+
+
 class Gpus:
-    """Number of GPUs of a job with this many workers; its workers if it needs no GPU.
-
-    Parameters
-    ----------
-    site : Site
-        The machines; they may have no GPUs at all.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine
-    >>> gpus = Gpus(Site(("gpu", "cpu"), (Machine("n0", (4.0, 8.0)),)))
-    >>> gpus.of(PolicyJob("a", 0.0, 1.0, ((0, 2),), max_workers=3), 3)
-    6.0
-    >>> gpus.of(PolicyJob("b", 0.0, 1.0, ((1, 2),), max_workers=3), 3)
-    3.0
-    """
+    """Number of GPUs of a job with this many workers; its workers if it needs no GPU."""
 
     def __init__(self, site: Site) -> None:
         self._resource = site.resources.index("gpu") if "gpu" in site.resources else None
@@ -147,20 +114,9 @@ class Gpus:
 
 
 def on_node(room: Room, job: PolicyJob, workers: int, ps: int, machine: int) -> Allocation | None:
-    """Place all tasks on `machine`; None, with `room` unchanged, if they do not fit there.
-
-    Where it may host no parameter servers, as on an instance of the model, these go on the first
-    machine that has room for all of them.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> room = Room(site, [(1,), (2,)])
-    >>> on_node(room, job, 2, 0, 0), on_node(room, job, 2, 0, 1)
-    (None, Allocation(workers=((1, 2),), ps=()))
-    """
+    """Place all tasks on `machine`; None, with `room` unchanged, if they do not fit there."""
+    # Where it may host no parameter servers, as on an instance of the model, these go on the first
+    # machine that has room for all of them.
     servers = room.site.machines_for("ps")
     hosts = (machine,) if machine in servers or not ps else servers
     for host in hosts:

@@ -3,59 +3,122 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
-from typing import Any
 
-from baselines.dragon_placing import FewestNodes, FullestStart, Ladder
-from baselines.dragon_scaling import (
-    give_by_count,
-    give_until,
-    grow_anywhere,
-    grow_beside_servers,
-    grow_where_they_run,
-    home_of,
-    make_room,
-    smallest_urgent,
-    surplus,
-    take_back,
-    victims_by_surplus,
-)
 from baselines.fair_shares import Shares
-from baselines.gangs import Changes, GangController, Size, by_arrival, shrink
+from baselines.gangs import (
+    Changes,
+    GangController,
+    Held,
+    Size,
+    TaskCounts,
+    add_worker,
+    allocation_of,
+    by_arrival,
+    drop_worker,
+)
 from oasis.model.errors import InputError
-from oasis.scheduling import Placement, Plan, PolicyJob, Site
+from oasis.scheduling import Allocation, OneNode, Placement, Plan, PolicyJob, Room, Site
 from oasis.scheduling.policy import View
 
 
+class FewestNodes:
+    """The packing of section 3.3: "pack the tasks onto the least number of compute nodes"."""
+
+    # One machine if all tasks fit there, the fullest of those. Else the machines that hold most
+    # workers are filled one after the other, which takes the fewest machines for the workers, and
+    # each parameter server goes beside as many of them as it can. Where that needs a machine for
+    # parameter servers alone, each machine is tried that has room for all of them, filled up with
+    # workers; it is taken if there are fewer machines in all then.
+    name = "fewest-nodes"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Place all tasks; None, with `room` unchanged, if they do not fit."""
+        found = OneNode().place(room, job, workers, ps)
+        if found is not None:
+            return found
+        most = {
+            machine: room.count(machine, job.worker, workers)
+            for machine in room.fitting(room.site.machines_for("worker"), job.worker)
+        }
+        if sum(most.values()) < workers:
+            return None
+        # Filling the roomiest first takes the fewest machines, as all workers are alike.
+        order = sorted(most, key=lambda machine: (-most[machine], machine))
+        placed = filled(order, most, workers)
+        before = room.free.copy()
+        servers = beside(room, job, placed, ps)
+        if servers is not None:
+            found = allocation_of(placed, servers)
+        # The workers alone need `placed`: as few machines in all cannot be undercut.
+        if ps and (found is None or len(found.machines) > len(placed)):
+            room.free = before
+            found = self._around_servers(room, job, (workers, ps), (order, most), found)
+        return found
+
+    def _around_servers(
+        self,
+        room: Room,
+        job: PolicyJob,
+        counts: tuple[int, int],
+        hosts: tuple[Sequence[int], Mapping[int, int]],
+        found: Allocation | None,
+    ) -> Allocation | None:
+        """All parameter servers on one machine, and workers from there on, if that takes fewer."""
+        (workers, ps), (order, most) = counts, hosts
+        before, tries = room.free.copy(), []
+        for home in room.site.machines_for("ps"):
+            if room.count(home, job.ps, ps) < ps:
+                continue
+            room.take(home, job.ps, ps)
+            here = room.count(home, job.worker, workers) if home in most else 0
+            room.free = before.copy()
+            around = {**most, home: here}
+            if sum(around.values()) >= workers:
+                placed = filled([home, *(m for m in order if m != home)], around, workers)
+                # Of equals the one with most workers beside the servers, then the first machine.
+                tries.append((len(placed.keys() | {home}), -here, home, placed))
+        best = min(tries, default=None)
+        if best is not None and (found is None or best[0] < len(found.machines)):
+            found = allocation_of(best[-1], {best[-2]: ps})
+        if found is not None:
+            room.hold(job, found)
+        return found
+
+
+def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskCounts:
+    """Distribute `workers` over machines in this order, on each as many as it takes."""
+    placed: TaskCounts = {}
+    for machine in order:
+        here = min(most[machine], workers)
+        if here:
+            placed[machine] = here
+            workers -= here
+    return placed
+
+
+def beside(room: Room, job: PolicyJob, placed: TaskCounts, ps: int) -> TaskCounts | None:
+    """Place these workers, and servers beside most of them; None, and `room` as it was: no room."""
+    before = room.free.copy()
+    for machine, count in placed.items():
+        room.take(machine, job.worker, count)
+    servers: TaskCounts = {}
+    for machine in sorted(room.site.machines_for("ps"), key=lambda m: (-placed.get(m, 0), m)):
+        here = room.count(machine, job.ps, ps)
+        if here:
+            room.take(machine, job.ps, here)
+            servers[machine] = here
+            ps -= here
+    if ps:
+        room.free = before
+        return None
+    return servers
+
+
 class IdleClock:
-    """Time since which each amount of one resource has been free on each machine.
-
-    What was idle last is taken into use first, so that the rest keeps its age; `use` takes what has
-    been idle for longest.
-
-    Parameters
-    ----------
-    machines : int
-        Number of machines.
-
-    Examples
-    --------
-    Two GPUs are free from time 0 on, two more from time 50; then one of these is taken:
-
-    >>> clock = IdleClock(1)
-    >>> for now, free in ((0.0, 2), (50.0, 4)):
-    ...     clock.note(0, free, now)
-    >>> clock.idle(0, 60.0, now=60.0), clock.idle(0, 10.0, now=60.0)
-    (2, 4)
-    >>> clock.note(0, 3, 70.0)
-    >>> clock.idle(0, 60.0, now=70.0)
-    2
-    >>> clock.use(0, 2)  # two are left: one of the first and one of the others
-    >>> clock.idle(0, 60.0, now=70.0), clock.idle(0, 20.0, now=70.0)
-    (1, 2)
-    """
+    """Time since which each amount of one resource has been free on each of `machines`."""
 
     def __init__(self, machines: int) -> None:
         # by machine, amounts with the time since when so much has been free; both increase
@@ -91,33 +154,16 @@ class IdleClock:
         )
 
 
-TEXT, CODE, RELEASE = "text", "code", "release"
-RULES: Mapping[str, Callable[[], Placement]] = {
-    TEXT: FewestNodes,
-    CODE: Ladder,
-    RELEASE: FullestStart,
-}
-THETA = {TEXT: 120.0, CODE: 120.0, RELEASE: 30.0}  # seconds
-NO_REQUEST = 100  # what the public code takes for the fewest workers if no job is urgent
-
-
 class LocalityAware(GangController):
     """Whole gangs start on the fewest machines; a job that fits may pass (DRAGON without scaling).
 
     The rival of the DRAGON paper (section 4.1).
 
-    A job is launched with all its tasks at once, or waits (gang scheduling, section 3.1). The queue
-    is served by `launch_first_that_fits`.
+    A job is launched with all its tasks at once, or waits (gang scheduling, section 3.1), on the
+    fewest machines that hold it. The queue is served by `launch_first_that_fits`.
 
     What a job asks for, the "Num. Workers" of the paper's Table 1, and what was chosen is as in
     `GangController`; the queue is in order of arrival.
-
-    Parameters
-    ----------
-    reading : {"text", "code", "release"}
-        Whether jobs are placed as the paper says (`FewestNodes`), as the public code does
-        (`Ladder`), or as its later release (`FullestStart`). The last two may launch a job with
-        fewer workers than it asks for.
 
     Examples
     --------
@@ -135,16 +181,10 @@ class LocalityAware(GangController):
     """
 
     name = "locality-aware"
+    rule: Callable[[], Placement] = FewestNodes
 
-    def __init__(self, *, reading: str = TEXT) -> None:
-        if reading not in RULES:
-            raise InputError("reading", f"expected {TEXT}, {CODE} or {RELEASE}", reading)
-        super().__init__(RULES[reading])
-        self.reading = reading
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"reading": self.reading}
+    def __init__(self) -> None:
+        super().__init__(self.rule)
 
     def reset(self, site: Site) -> None:
         super().reset(site)
@@ -156,14 +196,12 @@ class LocalityAware(GangController):
         return self._plan
 
     def launch_first_that_fits(self) -> None:
-        """Step (3) of Fig. 5, AFCFS (section 3.3): launch the first waiting job that fits.
-
-        "It simply selects the first arrival job in the queue whose required resource capacity is
-        less than the residual capacity"; then the next, until none fits. Read: less or equal, as a
-        whole cluster could else never be used; and a job fits if its tasks can be placed, not if
-        their sum is free somewhere.
-        """
-        self._queue.launch_all(lambda job: (job.index,), self._launch, self._hopeless)
+        """Step (3) of Fig. 5, AFCFS (section 3.3): launch the first waiting job that fits."""
+        # "It simply selects the first arrival job in the queue whose required resource capacity is
+        # less than the residual capacity"; then the next, until none fits. Read: less or equal, as
+        # a whole cluster could else never be used; and a job fits if its tasks can be placed, not
+        # if their sum is free somewhere.
+        self._queue.launch_all(by_arrival, self._launch, self._hopeless)
 
     def _begin(self, view: View) -> None:
         """Enter the events (OnAdd and OnDelete of Fig. 5) and the residual capacity."""
@@ -177,57 +215,26 @@ class Dragon(LocalityAware):
     DRAGON (Lin, Yeh and Chou, CLOSER 2019), Fig. 5 and section 3.3 of the paper.
 
     In this order: `scale_down_for_urgent`, `launch_first_that_fits`, `scale_up_idle`. Queue, gangs
-    and packing are those of `LocalityAware`.
+    and packing are those of `LocalityAware`. Where the authors' two public versions do something
+    else than the text, this is the text; `experiments.figures.dragon.readings` has the others.
 
     The paper prints neither theta nor lambda; the defaults are those of the public code. The paper
     calls its procedures "whenever jobs arrive or depart", but speaks of alarms, and the public code
-    looks again every few seconds: here an alarm rings when its time has come, unless
-    ``alarms=False``. A wait of exactly theta counts as longer, so that the alarm finds the job.
-
-    The code of the paper is branch ``auto-scale`` of github.com/ChanYiLin/tf-operator-Dragon, at
-    commit ``a825ee42``; the authors' later release is version 0.9.1 of
-    github.com/NTHU-LSALAB/DRAGON. Both act in rounds (`launch_in_rounds`).
-
-    ================  ======================  ========================  ==========================
-    what              ``reading="text"``      ``reading="code"``        ``reading="release"``
-    ================  ======================  ========================  ==========================
-    urgent            the smallest that       that with the fewest      the first in the queue,
-                      waited theta            workers                   theta is 30 s
-    its request       the workers asked for   the fewest                the fewest
-    victims           most surplus first      in order of launch        in order of launch
-    a victim gives    all its surplus         a worker at a time        a worker at a time
-    enough            when the job can be     by the number of GPUs     when the fewest workers
-                      placed                                            can be placed
-    who is launched   the urgent job          the first that fits       the first that fits, and
-                                                                        nobody if the urgent job
-                                                                        cannot be helped
-    idle for lambda   each GPU for itself     since the last launch,    since anything was done,
-                                              cut or growth             or a job was urgent
-    who grows         any job on the          any, by turns, on the     the first, on all machines
-                      machine, each where     machine of its            in turn, then the next
-                      it already runs         parameter server
-    placement         `FewestNodes`           `Ladder`                  `FullestStart`
-    ================  ======================  ========================  ==========================
-
-    In all of them a victim that turns out not to have helped gets back what it gave; nothing is
-    published about that, and the public versions leave it shrunk.
+    looks again every few seconds: here an alarm rings when its time has come. A wait of exactly
+    theta counts as longer, so that the alarm finds the job. A victim that turns out not to have
+    helped gets back what it gave.
 
     Nothing bounds how long a large job waits while smaller ones arrive: DRAGON promises only that
     the smallest urgent job is launched as soon as the surplus of the others makes room for it.
 
     Parameters
     ----------
-    urgent_after : float or None
-        Theta, seconds: a job that has waited this long is urgent. Not printed; None: 2 minutes, as
-        in the public code, and 30 seconds as in its release.
+    urgent_after : float
+        Theta, seconds: a job that has waited this long is urgent. Not printed; 2 minutes in the
+        public code.
     idle_after : float
         Lambda, seconds: what has been idle this long goes to running jobs. Not printed; 1 minute
-        in both versions of the code.
-    alarms : bool
-        Whether theta and lambda call the policy when they have passed; else it acts only when
-        something happens.
-    reading : {"text", "code", "release"}
-        Which version is followed where they differ: the paper, its public code or its release.
+        in the public code.
 
     Examples
     --------
@@ -244,31 +251,12 @@ class Dragon(LocalityAware):
     name = "dragon"
     needs = "elastic jobs"
 
-    def __init__(
-        self,
-        urgent_after: float | None = None,
-        idle_after: float = 60.0,
-        *,
-        alarms: bool = True,
-        reading: str = TEXT,
-    ) -> None:
-        super().__init__(reading=reading)
-        theta = THETA[reading] if urgent_after is None else urgent_after
-        for option, value in (("urgent_after", theta), ("idle_after", idle_after)):
+    def __init__(self, urgent_after: float = 120.0, idle_after: float = 60.0) -> None:
+        super().__init__()
+        for option, value in (("urgent_after", urgent_after), ("idle_after", idle_after)):
             if not 0 <= value < math.inf:
                 raise InputError(option, "expected seconds >= 0", value)
-        self.urgent_after, self.idle_after = float(theta), float(idle_after)
-        self._given = urgent_after  # as it was said, so that the same call makes it again
-        self.alarms = alarms
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        own = {
-            "urgent_after": self._given,
-            "idle_after": self.idle_after,
-            "alarms": self.alarms,
-        }
-        return {**own, **super().parameters}
+        self.urgent_after, self.idle_after = float(urgent_after), float(idle_after)
 
     def reset(self, site: Site) -> None:
         super().reset(site)
@@ -277,8 +265,6 @@ class Dragon(LocalityAware):
         self._shares = Shares(site)
         self._gpu = site.resources.index("gpu") if "gpu" in site.resources else 0
         self._clock = IdleClock(len(site.machines))
-        self._last_change = 0.0
-        self._cut_for: int | None = None  # the job that the last cut of the public code was for
         self._since: dict[int, float] = {}  # when a waiting job began to wait
         self._becoming_urgent: list[tuple[float, int]] = []
 
@@ -286,36 +272,36 @@ class Dragon(LocalityAware):
         self._begin(view)
         # The order of Fig. 5: urgent jobs, then the queue, and only then what stays idle.
         self._note_waiting(view)
-        if self.reading == TEXT:
-            self.scale_down_for_urgent(view.now)
-            self.launch_first_that_fits()
-        else:
-            self.launch_in_rounds(view.now)
+        self.serve_queue(view.now)
         self.scale_up_idle(view.now)
-        if self.alarms:
-            self._plan.wake_at = self._next_alarm(view.now)
+        self._plan.wake_at = self._next_alarm(view.now)
         return self._plan
 
-    def scale_down_for_urgent(self, now: float) -> None:
-        """Steps (1) and (2) of Fig. 5: launch urgent jobs, shrinking running ones if that helps.
+    def serve_queue(self, now: float) -> None:
+        """Steps (1) to (3) of Fig. 5."""
+        self.scale_down_for_urgent(now)
+        self.launch_first_that_fits()
 
-        The smallest urgent job comes first: "if we cannot release enough resources for the smallest
-        job, then the larger urgent jobs certainly cannot be launched as well", so that the first
-        failure ends the procedure.
-        """
+    def scale_down_for_urgent(self, now: float) -> None:
+        """Steps (1) and (2) of Fig. 5: launch urgent jobs, shrinking running ones if that helps."""
         counts = self._book.counts
+        # The smallest urgent job comes first: "if we cannot release enough resources for the
+        # smallest job, then the larger urgent jobs certainly cannot be launched as well", so that
+        # the first failure ends the procedure.
         while self._queue:
-            job = smallest_urgent(
-                self._queue.sizes(),
-                lambda job: self._is_late(job, now),
-                lambda job: self._shares.dominant(job, *counts[job.index]),
+            job = self._smallest_urgent(
+                now, lambda job: self._shares.dominant(job, *counts[job.index])
             )
             if job is None:
                 return
             workers, ps = counts[job.index]
             place = partial(self._rule.place, job=job, workers=workers, ps=ps)
             held = self._running.held
-            victims = victims_by_surplus(self._running.shrinking(), held)
+            # "The ones with the most surplus resources" first (section 3.3); the sort is stable:
+            # among equals the order of launch stays.
+            victims = sorted(
+                self._running.shrinking(), key=lambda job: -surplus(job, held[job.index])
+            )
             made = make_room(self._room, victims, held, place)
             if made is None:
                 return
@@ -325,35 +311,11 @@ class Dragon(LocalityAware):
             self._queue.remove(job)
             self._set(job, made[1])
 
-    def launch_in_rounds(self, now: float) -> None:
-        """Repeat the rounds of the public code until one of them changes nothing.
-
-        Each cuts running jobs or launches one. In the code they are seconds apart, here they take
-        no time. A job that was cut takes back what no other job took.
-        """
-        one_round = self._round_of_the_code if self.reading == CODE else self._round_of_the_release
-        before: Changes = {}
-        while one_round(now, before):
-            pass
-        for index, held in before.items():
-            job, least = self._running[index], self._running.held[index]
-            if least != held and take_back(self._room, job, least, held):
-                self._set(job, held)
-
     def scale_up_idle(self, now: float) -> None:
-        """Steps (4) and (5) of Fig. 5: what has been idle for lambda goes to running jobs.
-
-        It "can only be allocated to a job that already ran on the same node to maintain job
-        locality". Nothing is done while a job that fits could still be launched: this comes last.
-        """
+        """Steps (4) and (5) of Fig. 5: what has been idle for lambda goes to running jobs."""
+        # It "can only be allocated to a job that already ran on the same node to maintain job
+        # locality". Nothing is done while a job that fits could still be launched: this comes last.
         running, room = self._running, self._room
-        if self.reading != TEXT:
-            # The public code has one clock for all GPUs, which an attempt in vain sets back, too.
-            if self._last_change + self._lambda <= now:
-                grow = grow_beside_servers if self.reading == CODE else grow_anywhere
-                self._resize(grow(room, running.growing(), running.held))
-                self._last_change = now
-            return
         # What was launched just now is no longer idle; only then is what remains given away.
         for machine, row in enumerate(room.free):
             self._clock.note(machine, row[self._gpu], now)
@@ -364,80 +326,15 @@ class Dragon(LocalityAware):
         for machine, row in enumerate(room.free):
             self._clock.use(machine, row[self._gpu])
 
-    def _round_of_the_code(self, now: float, before: Changes) -> bool:
-        """Cut for the smallest urgent job, or launch the first that fits; return whether it did.
-
-        No job is urgent for which the last cut was made. If all have more workers to spare than
-        the urgent job's fewest, free GPUs aside, no job is launched in this round.
-        """
-        urgent = smallest_urgent(
-            self._queue.sizes(),
-            lambda job: self._is_late(job, now) and job.index != self._cut_for,
-            lambda job: job.min_workers,
-        )
-        least = NO_REQUEST if urgent is None else urgent.min_workers
-        able, held = self._running.shrinking(), self._running.held
-        spare = sum(surplus(job, held[job.index]) for job in able)
-        # In the public code, workers that could be cut keep the queue from being served.
-        if spare <= least and self._launch_one(now):
-            return True
-        idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid
-        gives = give_by_count(able, held, least - idle) if self._queue else None
-        if gives is None:
-            return False
-        changes = {
-            job.index: shrink(
-                self._room, job, held[job.index], held[job.index].worker_count - count
-            )
-            for job in able
-            if (count := gives[job.index])
-        }
-        self._cut(changes, before, now)
-        self._cut_for = None if urgent is None else urgent.index
-        return True
-
-    def _round_of_the_release(self, now: float, before: Changes) -> bool:
-        """Cut for the first job in the queue if it is urgent, and launch the first that fits.
-
-        What is cut is free from the next round on. No job is launched while cuts do not help.
-        """
-        first = min((next(same) for same in self._queue.sizes()), key=by_arrival, default=None)
-        changes: Changes = {}
-        if first is not None and self._is_late(first, now):
-            self._last_change = now
-            least = first.min_workers
-            cut = give_until(
-                self._room,
-                self._running.shrinking(),
-                self._running.held,
-                lambda room: self._rule.place(room, first, least, 0) is not None,
-            )
-            if cut is None:
-                return False
-            changes = cut
-        launched = self._launch_one(now)
-        for index, allocation in changes.items():
-            job = self._running[index]
-            self._room.release(job, self._running.held[index])
-            self._room.hold(job, allocation)
-        if changes:
-            self._cut(changes, before, now)
-        return launched or bool(changes)
-
-    def _launch_one(self, now: float) -> bool:
-        """Launch the first waiting job that fits; return whether there was one."""
-        if not self._queue.launch_all(by_arrival, self._launch, self._hopeless, most=1):
-            return False
-        self._last_change = now
-        return True
-
-    def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Let victims hold the allocations in `changes`; `before` keeps what each held at first."""
-        for index in changes:
-            before.setdefault(index, self._running.held[index])
-        self._resize(changes)
-        self._hopeless.clear()
-        self._last_change = now
+    def _smallest_urgent(self, now: float, size: Callable[[PolicyJob], float]) -> PolicyJob | None:
+        """The urgent job "with the least amount of requirements", of equals the first to arrive."""
+        # Within a size all jobs are as large, and the first to arrive waited longest.
+        first = [
+            next((job for job in same if self._is_late(job, now)), None)
+            for same in self._queue.sizes()
+        ]
+        urgent = [job for job in first if job is not None]
+        return min(urgent, key=lambda job: (size(job), job.index), default=None)
 
     def _is_late(self, job: PolicyJob, now: float) -> bool:
         return self._since[job.index] + self._theta <= now
@@ -447,15 +344,6 @@ class Dragon(LocalityAware):
         free, gpu = self._room.free, self._gpu
         return [m for m, row in enumerate(free) if row[gpu] and self._running.growing_on(m)]
 
-    def _can_grow(self) -> bool:
-        """Return whether the public code would place one more worker of a running job."""
-        room, growing = self._room, self._running.growing()
-        if self.reading == CODE:
-            held = self._running.held
-            return any(room.fits(home_of(held[job.index]), job.worker) for job in growing)
-        hosts = self._site.machines_for("worker")
-        return any(room.fitting(hosts, demand) for demand in {job.worker for job in growing})
-
     def _note_waiting(self, view: View) -> None:
         for job in (*view.arrived, *view.evicted):
             if job.index in self._queue:
@@ -464,16 +352,95 @@ class Dragon(LocalityAware):
 
     def _next_alarm(self, now: float) -> float | None:
         """Next time at which theta or lambda passes, if that could change anything."""
-        times = []
+        times = self._idle_alarms(now)
         soon = self._becoming_urgent
         # An alarm of the past has been answered, and one of a job that was launched has no object.
         while soon and (soon[0][0] <= now or soon[0][1] not in self._queue):
             heappop(soon)
         if soon and self._running.shrinking():  # with no job to shrink, an alarm changes nothing
             times.append(soon[0][0])
-        if self.reading == TEXT:
-            machines = self._machines()
-            times += [self._clock.next_passing(m, self._lambda, now) for m in machines]
-        elif self._last_change + self._lambda > now and self._can_grow():
-            times.append(self._last_change + self._lambda)
         return min((time for time in times if math.isfinite(time)), default=None)
+
+    def _idle_alarms(self, now: float) -> list[float]:
+        """Times at which lambda passes."""
+        return [self._clock.next_passing(m, self._lambda, now) for m in self._machines()]
+
+
+def surplus(job: PolicyJob, held: Allocation) -> int:
+    """Workers that `job` could do without."""
+    return held.worker_count - job.min_workers
+
+
+def make_room(
+    room: Room,
+    victims: Sequence[PolicyJob],
+    held: Held,
+    place: Callable[[Room], Allocation | None],
+) -> tuple[Changes, Allocation] | None:
+    """Step (2) of Fig. 5: cut victims to their minimum until a job fits; None: it never does."""
+    before = room.free.copy()  # if all victims together are not enough, none of them gives anything
+    changes: Changes = {}
+    found = place(room)  # without a victim, where it fits as it is
+    for victim in victims:
+        if found is not None:
+            break
+        least = victim.min_workers
+        changes[victim.index] = shrink(room, victim, held[victim.index], least)
+        found = place(room)
+    if found is None:
+        room.free = before
+        return None
+    for victim in victims:
+        now = changes.get(victim.index)
+        # The last victim may have made enough room by itself.
+        if now is not None and take_back(room, victim, now, held[victim.index]):
+            del changes[victim.index]
+    return changes, found
+
+
+def shrink(room: Room, job: PolicyJob, held: Allocation, workers: int) -> Allocation:
+    """Drop workers until `workers` are left, those beside a parameter server last."""
+    while held.worker_count > workers:
+        homes = dict(held.ps)
+        # The machines that are nearly empty of this job come free first; the last index
+        # among equals, so that those in front stay packed.
+        machine, _ = min(held.workers, key=lambda task: (task[0] in homes, task[1], -task[0]))
+        held = drop_worker(room, job, held, machine)
+    return held
+
+
+def take_back(room: Room, job: PolicyJob, now: Allocation, before: Allocation) -> bool:
+    """Restore the earlier allocation of `job`, which now holds `now`; return whether it fits."""
+    room.release(job, now)
+    if room.hold(job, before):
+        return True
+    room.hold(job, now)
+    return False
+
+
+def grow_where_they_run(
+    room: Room,
+    able: Mapping[int, Iterable[PolicyJob]],
+    held: Held,
+    idle: Mapping[int, int],
+    gpu: int,
+) -> Changes:
+    """Step (5) of Fig. 5: on each machine, `able` jobs there take one worker each by turns."""
+    # The text does not say which of them. What has been idle there for lambda, `idle` units of
+    # resource `gpu`, goes to jobs whose workers need it, in order of launch.
+    changes: Changes = {}
+    for machine in sorted(idle):
+        growing = [job for job in able[machine] if dict(job.worker).get(gpu)]
+        left = idle[machine]
+        while growing:  # round by round, so that no job takes all before the next had its turn
+            still = []
+            for job in growing:
+                need = dict(job.worker)[gpu]
+                now = changes.get(job.index, held[job.index])
+                more = add_worker(room, job, now, machine) if need <= left else None
+                if more is not None:
+                    left -= need
+                    changes[job.index] = more
+                    still.append(job)
+            growing = still
+    return changes

@@ -34,47 +34,23 @@ TOO_LATE = "its deadline cannot be met beside those of the jobs admitted before 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """One number of workers that a job may run with.
-
-    Parameters
-    ----------
-    workers, ps : int
-        Its tasks.
-    gpus : float
-        What they take, by which time on them is counted.
-    speed : float
-        Work in a unit of time.
-    load : tuple of (pool, amount)
-        What they take of each of `Pools`, in grid units.
-    """
+    """One number of workers that a job may run with."""
 
     workers: int
     ps: int
     gpus: float
-    speed: float
-    load: tuple[tuple[int, int], ...] = ()
+    speed: float  # work in a unit of time
+    load: tuple[tuple[int, int], ...] = ()  # what they take of each of `Pools`, in grid units
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Remaining work of a job, and its deadline.
-
-    Parameters
-    ----------
-    index : int
-        Index of the job.
-    sizes : tuple of Size
-        Those that it may have, each faster than the ones before it.
-    left : float
-        Work that is left.
-    time : float
-        Time until its deadline; infinity: it has none.
-    """
+    """Remaining work of a job, and its deadline."""
 
     index: int
-    sizes: tuple[Size, ...]
+    sizes: tuple[Size, ...]  # each faster than the ones before it
     left: float
-    time: float = math.inf
+    time: float = math.inf  # until its deadline, if it has one
 
 
 # The size in each slot from now on, to the last in which the job works: its place in
@@ -83,30 +59,7 @@ Shape = list[int]
 
 
 class FreeSlots:
-    """Free capacity of all machines together in each slot from now on.
-
-    Parameters
-    ----------
-    totals : mapping of int to int
-        What there is of each of `Pools`, in grid units.
-    length : float
-        Length of a slot.
-    first : float or None
-        Until the end of the present slot; None: it begins now.
-
-    Examples
-    --------
-    Four GPUs, of which others have three in the present slot and none after it. With one, two and
-    four GPUs a job is 1, 1.5 and 2 times as fast; to do 3 within two slots it needs up to four:
-
-    >>> sizes = tuple(
-    ...     Size(n, 0, n, speed, ((0, n),)) for n, speed in ((1, 1.0), (2, 1.5), (4, 2.0))
-    ... )
-    >>> slots = FreeSlots({0: 4}, 1.0)
-    >>> slots.take(0, Size(3, 0, 3, 3.0, ((0, 3),)))
-    >>> slots.minimum_share(Claim(0, sizes, 3.0, 2.0))
-    [1, 3]
-    """
+    """Free capacity of all machines together in each slot from now on."""
 
     def __init__(
         self, totals: Mapping[int, int], length: float, first: float | None = None
@@ -141,18 +94,9 @@ class FreeSlots:
                 self.take(slot, claim.sizes[place - 1], sign)
 
     def minimum_share(self, claim: Claim, now: int | None = None) -> Shape | None:
-        """The minimum satisfactory share: the least limit with which the deadline is met.
-
-        Under a limit, the job has in each slot as much as is free, up to the limit (progressive
-        filling). None if no limit is enough.
-
-        Parameters
-        ----------
-        claim : Claim
-            A job with a deadline.
-        now : int or None
-            What it has in the present slot whatever the limit; None: as in the other slots.
-        """
+        """The minimum satisfactory share: the least limit with which the deadline is met."""
+        # Progressive filling: under a limit, the job has in each slot as much as is free, up to it.
+        # With `now` given, it has that in the present slot whatever the limit.
         slack = TOLERANCE * max(1.0, claim.left)
         for limit in range(1, len(claim.sizes) + 1):
             shape, left, fastest = Shape(), claim.left, claim.sizes[limit - 1].speed
@@ -190,15 +134,7 @@ class FreeSlots:
 
 
 def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int, Shape], list[int]]:
-    """The minimum satisfactory share of each job, taken from `slots` in order of their deadlines.
-
-    Returns
-    -------
-    shapes : dict of int to Shape
-        Shapes of the jobs that meet their deadlines.
-    late : list of int
-        Indices of those that cannot; a job is admitted if with it there are none.
-    """
+    """Minimum satisfactory shares, taken from `slots` by deadline, and jobs too late for one."""
     shapes, late = {}, []
     # Earliest deadline first: later jobs have more slots to give way into.
     for claim in sorted(claims, key=lambda claim: (rounding.key(claim.time), claim.index)):
@@ -214,17 +150,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
 def share_out(
     claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
 ) -> dict[int, Size | None]:
-    """Choose the allocation of each job in the present slot.
-
-    Parameters
-    ----------
-    claims : iterable of Claim
-        All jobs.
-    slots : FreeSlots
-        From which the minimum shares are taken already; it is used up.
-    shapes : dict of int to Shape
-        The minimum shares of the jobs with deadlines.
-    """
+    """Choose the allocation of each job in the present slot."""
     known = {claim.index: claim for claim in claims}
     having = {index: shape[0] for index, shape in shapes.items()}
     best_effort = [index for index in known if index not in shapes]
@@ -502,13 +428,7 @@ class ElasticFlow(BasePolicy):
     def _packed(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
-        """Place all jobs; count those that shrink or use more machines than needed.
-
-        Parameters
-        ----------
-        stay : bool
-            Whether those that keep their sizes come before all others, or in order of size.
-        """
+        """Place all jobs; count those that shrink or use more machines than needed."""
         room = Room(self.site, view.capacity(), view.down())
         wanted = {index: size for index, size in sizes.items() if size is not None}
         held = {index: view.allocation(self._jobs[index]) for index in wanted}

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 import numpy as np
 
@@ -32,32 +31,11 @@ from oasis.scheduling.job import Allocation, Demand
 
 
 class Pools:
-    """The resources of which tasks take shares.
+    """The resources of which tasks take shares."""
 
-    Where no machine hosts both workers and parameter servers, a resource of the ones' hosts and the
-    same resource of the others' are two. Where any machine hosts both, there is one of each, over
-    all machines: a machine that hosts both counts once.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-
-    Attributes
-    ----------
-    totals : (K,) float array
-        Capacity of each, in its unit; K is 2 R or R for R resources.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine
-    >>> hosts = Machine("n0", (12.0,), frozenset({"worker"})), Machine("n1", (4.0,))
-    >>> Pools(Site(("cpu",), hosts)).totals
-    array([16.])
-    >>> apart = hosts[0], Machine("n1", (4.0,), frozenset({"ps"}))
-    >>> Pools(Site(("cpu",), apart)).totals
-    array([12.,  4.])
-    """
+    # Where no machine hosts both workers and parameter servers, a resource of the ones' hosts and
+    # the same of the others' are two. Where any machine hosts both, there is one of each, over all
+    # machines: a machine that hosts both counts once.
 
     def __init__(self, site: Site) -> None:
         self._site, size = site, len(site.resources)
@@ -94,22 +72,7 @@ class Pools:
 
 
 class Shares:
-    """Dominant shares of the resources of `Pools`.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-
-    Examples
-    --------
-    Three workers and as many parameter servers, of one core each, take six of twelve:
-
-    >>> from oasis.scheduling import Machine
-    >>> site = Site(("cpu",), (Machine("n0", (12.0,)),))
-    >>> Shares(site).dominant(PolicyJob("a", 0.0, 1.0, ((0, 1),), ((0, 1),)), 3, 3)
-    0.5
-    """
+    """Dominant shares of the resources of `Pools`."""
 
     def __init__(self, site: Site) -> None:
         self._pools = Pools(site)
@@ -136,22 +99,7 @@ class Shares:
 
 
 class MachineShares:
-    """Demands of tasks as shares of the largest capacity of a machine, by resource.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-    group : TaskGroup
-        Which tasks: machines that host such tasks are looked at.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine
-    >>> shares = MachineShares(Site(("gpu",), (Machine("n0", (4.0,), cpu_cores=8.0),)), "worker")
-    >>> shares.of(((0, 1),), 2.0), shares.of(((0, 1),), 2.0, tasks=3)
-    ([0.25, 0.25], [0.75, 0.75])
-    """
+    """Demands of tasks as shares of the largest capacity of a machine, by resource."""
 
     def __init__(self, site: Site, group: str) -> None:
         machines = [site.machines[k] for k in site.machines_for(group)]
@@ -160,10 +108,8 @@ class MachineShares:
         self._cores = max((machine.cpu_cores for machine in machines), default=math.inf)
 
     def of(self, demand: Demand, cores: float, tasks: int = 1) -> list[float]:
-        """The share of each resource that `tasks` reserve, and last that of the cores.
-
-        `cores` is what each of them keeps busy without reserving it.
-        """
+        """The share of each resource that `tasks` reserve, and last that of the cores."""
+        # `cores` is what each of them keeps busy without reserving it.
         shares = [tasks * amount / self._largest[resource] for resource, amount in demand]
         return [*shares, tasks * cores / self._cores]
 
@@ -172,13 +118,7 @@ NEGLIGIBLE = 1e-12  # relative: what rounding leaves of a share that is used up
 
 
 class Portions:
-    """Share of the cluster of one worker with its part of a parameter server.
-
-    Parameters
-    ----------
-    site : Site
-        The machines, whose resources are those of `Pools`.
-    """
+    """Share of the cluster of one worker with its part of a parameter server."""
 
     def __init__(self, site: Site) -> None:
         self._pools, self._grid = Pools(site), site.grid
@@ -194,10 +134,8 @@ class Portions:
         return portion
 
     def of_worker(self, job: PolicyJob) -> FloatArray:
-        """The same of a worker with its part of the parameter servers.
-
-        That is b_i / B_i of one; a fixed number of them is divided among the fewest workers.
-        """
+        """The same of a worker with its part of the parameter servers."""
+        # That is b_i / B_i of one; a fixed number of them is divided among the fewest workers.
         portion = self.of_task(job, TaskGroup.WORKER)
         per_worker, fixed = job.ps_line
         # Each worker carries its part of the parameter servers, so
@@ -217,21 +155,11 @@ class Portions:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """Distances of jobs from their fair dominant shares at one moment.
-
-    Parameters
-    ----------
-    per_worker : mapping of int to float
-        Dominant share of one worker of each job.
-    fair : mapping of int to float
-        Dominant share that is fair.
-    kinds : int
-        Number of resources that some job demands.
-    """
+    """Distances of jobs from their fair dominant shares at one moment."""
 
     per_worker: Mapping[int, float]
     fair: Mapping[int, float]
-    kinds: int
+    kinds: int  # of resources that some job demands
 
     @classmethod
     def among(
@@ -257,25 +185,9 @@ class Fairness:
 def fair_shares(
     portions: Mapping[int, FloatArray], most: Mapping[int, int], supply: FloatArray
 ) -> dict[int, float]:
-    """Dominant shares by progressive filling, workers taken as divisible.
-
-    All jobs grow at one pace, measured by their dominant shares, until a resource that they need is
-    used up or they have all the workers they can use (Ghodsi et al., NSDI 2011, section 4).
-
-    Parameters
-    ----------
-    portions : mapping of int to (K,) float array
-        `Portions.of_worker` of each job.
-    most : mapping of int to int
-        Most workers of each job.
-    supply : (K,) float array
-        Share of each resource that is there, 1 unless servers are down.
-
-    Returns
-    -------
-    dict of int to float
-        Dominant share of each job; 0 for one that takes nothing.
-    """
+    """Dominant shares by progressive filling, workers taken as divisible."""
+    # All jobs grow at one pace, measured by their dominant shares, until a resource that they need
+    # is used up or they have all the workers they can use (Ghodsi et al., NSDI 2011, section 4).
     shares = dict.fromkeys(portions, 0.0)
     # All dominant shares grow at the pace of 1: one number is the level of all that still grow.
     pace = {index: portion / portion.max() for index, portion in portions.items() if portion.max()}
@@ -356,10 +268,6 @@ class DRF(BasePolicy):
         if by not in (JOB, OWNER):
             raise InputError("by", f"expected {JOB} or {OWNER}", by)
         self.by, self._placing = by, Placing(placement)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"by": self.by, **self._placing.parameters}
 
     def reset(self, site: Site) -> None:
         self._site = site
@@ -481,10 +389,6 @@ class FinishTimeFairness(Ordered):
         if not 0 < lease < math.inf:
             raise InputError("lease", "expected a finite number > 0", lease)
         self.lease = lease
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {**super().parameters, "lease": self.lease}
 
     def reset(self, site: Site) -> None:
         super().reset(site)

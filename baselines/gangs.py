@@ -33,27 +33,10 @@ def by_arrival(job: PolicyJob) -> Key:
 
 
 class GangQueue:
-    """Waiting jobs, those of one size together; each size in order of rank, that of arrival.
+    """Waiting jobs, those of one size together; each size in order of rank, that of arrival."""
 
-    Jobs of one size need the same room, so whether any of them fits is tried with one. While jobs
-    are only launched, room shrinks, so that a size that did not fit is not tried again.
-
-    Parameters
-    ----------
-    counts : callable
-        The workers and parameter servers that a job waits for.
-    rank : callable
-        The place of a job in the queue, another for each job; smaller ones stand in front.
-
-    Examples
-    --------
-    >>> queue = GangQueue(lambda job: (job.min_workers, 0))
-    >>> for k, least in enumerate((3, 3, 1)):
-    ...     some = {"min_workers": least, "max_workers": 4, "index": k}
-    ...     queue.add(PolicyJob("abc"[k], 0.0, 1.0, ((0, 1),), **some))
-    >>> [job.id for job in queue], [[job.id for job in some] for some in queue.sizes()]
-    (['a', 'b', 'c'], [['a', 'b'], ['c']])
-    """
+    # Jobs of one size need the same room, so whether any of them fits is tried with one. While jobs
+    # are only launched, room shrinks, so that a size that did not fit is not tried again.
 
     def __init__(
         self,
@@ -107,24 +90,7 @@ class GangQueue:
         hopeless: set[Size],
         most: int | None = None,
     ) -> int:
-        """Go through the queue in order of `key` and take out every job that `launch` launches.
-
-        Parameters
-        ----------
-        key : callable
-            Smaller keys go first; within a size, keys must grow with the rank.
-        launch : callable
-            Gives a job room and says what it holds; None if there is no room.
-        hopeless : set
-            Sizes known not to fit, which are passed over; those found not to fit are added.
-        most : int or None
-            Number after which to stop; None: all.
-
-        Returns
-        -------
-        int
-            How many were launched.
-        """
+        """Go through the queue in order of `key` and take out every job that `launch` launches."""
         launched = 0
         # Only the first of each size can be next, and sizes are few where jobs are many.
         heads = [
@@ -152,22 +118,7 @@ class GangQueue:
 
 
 class RunningJobs:
-    """Running jobs in order of launch, with indices of those that may be resized.
-
-    Attributes
-    ----------
-    held : dict of int to Allocation
-        Allocation of each job, by index.
-
-    Examples
-    --------
-    >>> running = RunningJobs()
-    >>> for k, workers in enumerate((1, 2, 3)):
-    ...     job = PolicyJob("abc"[k], 0.0, 1.0, ((0, 1),), max_workers=3, index=k)
-    ...     running.set(job, Allocation(((0, workers),)))
-    >>> [[job.id for job in some] for some in (running, running.growing(), running.shrinking())]
-    [['a', 'b', 'c'], ['a', 'b'], ['b', 'c']]
-    """
+    """Running jobs in order of launch, with indices of those that may be resized."""
 
     def __init__(self) -> None:
         self.held: dict[int, Allocation] = {}
@@ -235,39 +186,11 @@ class RunningJobs:
 
 Held = Mapping[int, Allocation]  # what each running job holds, by its index
 Changes = dict[int, Allocation]  # what some of them hold afterwards
-WorkerCounts = dict[int, int]
+TaskCounts = dict[int, int]  # tasks by machine
 
 
 def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Allocation | None:
-    """Add one worker on `machine`, and the parameter servers that the rule then needs.
-
-    They go to machines of the job, those with most of its workers first, and then to any other.
-
-    Parameters
-    ----------
-    room : Room
-        What is free beside what all jobs hold; what is added is taken from it.
-    job : PolicyJob
-        The job.
-    held : Allocation
-        Its allocation.
-    machine : int
-        Machine of the worker.
-
-    Returns
-    -------
-    Allocation or None
-        What it then holds; None, and `room` as it was, if there is no room or the job would have
-        more workers than it can use.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(1,)])
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> add_worker(room, job, Allocation(((0, 3),)), 0), room.free
-    (Allocation(workers=((0, 4),), ps=()), [(0,)])
-    """
+    """Add one worker on `machine`, and the parameter servers that the rule then needs."""
     count = held.worker_count + 1
     hosts = room.site.machines_for("worker")
     if count > job.max_workers or machine not in hosts or not room.fits(machine, job.worker):
@@ -284,110 +207,43 @@ def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Al
             return None
         room.take(host, job.ps, 1)
         servers[host] = servers.get(host, 0) + 1
-    return _allocation(workers, servers)
+    return allocation_of(workers, servers)
 
 
 def drop_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Allocation:
-    """Drop one worker on `machine`, and the parameter servers that the rule no longer needs.
-
-    Parameters
-    ----------
-    room : Room
-        What is free beside what all jobs hold; it gets what is given back.
-    job : PolicyJob
-        The job.
-    held : Allocation
-        What it holds: a worker on `machine`, and more than the fewest with which it works.
-    machine : int
-        Machine of the worker.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(0,)])
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> drop_worker(room, job, Allocation(((0, 4),)), 0), room.free
-    (Allocation(workers=((0, 3),), ps=()), [(1,)])
-    """
+    """Drop one worker on `machine`, and the parameter servers that the rule no longer needs."""
     workers, servers = dict(held.workers), dict(held.ps)
     _remove(room, workers, machine, job.worker)
     for _ in range(held.ps_count - job.ps_needed(held.worker_count - 1)):
         # the server that has fewest workers beside it goes first
         host = min(servers, key=lambda m: (workers.get(m, 0), -m))
         _remove(room, servers, host, job.ps)
-    return _allocation(workers, servers)
+    return allocation_of(workers, servers)
 
 
-def shrink(room: Room, job: PolicyJob, held: Allocation, workers: int) -> Allocation:
-    """Drop workers until `workers` are left.
-
-    Those go first that are on a machine without a parameter server of the job; among these, and
-    then among the others, those on the machine with fewest of its workers, the last by index.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import FixedPs, Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4, ps_rule=FixedPs(1))
-    >>> shrink(Room(site, [(3,), (1,)]), job, Allocation(((0, 1), (1, 3)), ((0, 1),)), 2)
-    Allocation(workers=((0, 1), (1, 1)), ps=((0, 1),))
-    """
-    while held.worker_count > workers:
-        homes = dict(held.ps)
-        # The machines that are nearly empty of this job come free first; the last index
-        # among equals, so that those in front stay packed.
-        machine, _ = min(held.workers, key=lambda task: (task[0] in homes, task[1], -task[0]))
-        held = drop_worker(room, job, held, machine)
-    return held
-
-
-def _by_workers(room: Room, workers: WorkerCounts) -> list[int]:
+def _by_workers(room: Room, workers: TaskCounts) -> list[int]:
     """Hosts of parameter servers: those with most of the job's workers first, then by index."""
     return sorted(room.site.machines_for("ps"), key=lambda m: (-workers.get(m, 0), m))
 
 
-def _remove(room: Room, tasks: WorkerCounts, machine: int, demand: Demand) -> None:
+def _remove(room: Room, tasks: TaskCounts, machine: int, demand: Demand) -> None:
     room.take(machine, demand, -1)
     tasks[machine] -= 1
     if not tasks[machine]:
         del tasks[machine]
 
 
-def _allocation(workers: WorkerCounts, servers: WorkerCounts) -> Allocation:
+def allocation_of(workers: TaskCounts, servers: TaskCounts) -> Allocation:
+    """The allocation of these tasks by machine."""
     return Allocation(tuple(sorted(workers.items())), tuple(sorted(servers.items())))
 
 
 class GangController(BasePolicy):
-    """Base of gang controllers: waiting jobs, running jobs and free capacity.
+    """Base of gang controllers: waiting jobs, running jobs and free capacity."""
 
-    Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
-    names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
-    lost a machine waits again at its old place in the queue.
-
-    Parameters
-    ----------
-    rule : callable
-        Makes a new rule for where the tasks of a job go.
-
-    Examples
-    --------
-    A controller that launches whoever fits, in order of arrival:
-
-    >>> from oasis.scheduling import OneNode
-    >>> from oasis.simulator import Machine, Workload, replay
-    >>> class Whoever(GangController):
-    ...     def decide(self, view):
-    ...         self._begin(view)
-    ...         self._queue.launch_all(lambda job: (job.index,), self._launch, set())
-    ...         return self._plan
-    >>> site = Site(("gpu",), (Machine("n0", (4.0,)),))
-    >>> jobs = [
-    ...     PolicyJob(name, 0.0, 6.0, ((0, 1),), min_workers=n, max_workers=n)
-    ...     for name, n in (("a", 3), ("b", 2), ("c", 1))
-    ... ]
-    >>> replay(Workload.of(site, jobs), Whoever(OneNode)).completions
-    [2.0, 5.0, 6.0]
-    """
+    # Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
+    # names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
+    # lost a machine waits again at its old place in the queue.
 
     def __init__(self, rule: Callable[[], Placement]) -> None:
         self._make_rule = rule

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from baselines.counts import FixedCounts, Placing
+from baselines.counts import FixedCountPolicy
 from baselines.preemptive import PreemptiveCapacity
 from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.extras import require
 from oasis.model.groups import GROUPS
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling import NEVER_FITS, NOTHING, BasePolicy, Plan, PolicyJob, Site, View
+from oasis.scheduling import NEVER_FITS, NOTHING, Plan, PolicyJob, Site, View
 from oasis.scheduling.book import Counts
 from oasis.scheduling.job import LimitedDemand, admits
 
@@ -25,50 +24,18 @@ LEAST = 1e-9  # of a share: below, it is rounding
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to run a job: a form of it, and how many tasks it then has.
-
-    Parameters
-    ----------
-    job, form : int
-        Index of the job, and of its form.
-    seen : PolicyJob
-        The job in that form.
-    workers, ps : int
-        Its tasks.
-    rate : float
-        Its throughput while it runs.
-    """
+    """One way to run a job: a form of it, and how many tasks it then has."""
 
     job: int
     form: int
-    seen: PolicyJob
+    seen: PolicyJob  # the job in that form
     workers: int
     ps: int
-    rate: float
+    rate: float  # its throughput while it runs
 
 
 class Kinds:
-    """The machines of a site, those together that no requirement and no task tells apart.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-    jobs : iterable of PolicyJob
-        Jobs of one form. Labels that none of them asks for, such as a machine's own name, make no
-        kinds.
-
-    Examples
-    --------
-    >>> from oasis.model.forms import Requirement
-    >>> from oasis.model.groups import TaskGroup
-    >>> from oasis.scheduling import Machine
-    >>> machines = [Machine(f"n{k}", (4.0,), labels={"gpu": "ab"[k // 2]}) for k in range(3)]
-    >>> site = Site(("gpu",), tuple(machines))
-    >>> fast = site.limited(((0, 1),), TaskGroup.WORKER, Requirement({"gpu": ["b"]}))
-    >>> Kinds(site, [PolicyJob("j", 0.0, 1.0, fast)]).machines, Kinds(site, []).machines
-    ([[0, 1], [2]], [[0, 1, 2]])
-    """
+    """The machines of a site, those together that no requirement and no task tells apart."""
 
     def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
         self._site = site
@@ -98,51 +65,10 @@ class Kinds:
 
 
 def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int]]) -> list[float]:
-    """Solve the linear program for X, the share of time of each job in each way to run.
-
-    Maximise the sum of rate times share over all ways, where the shares of a job are at most 1, and
-    the tasks of all ways, each counted for its share of the time, take no more of any resource of a
-    kind than all machines of that kind have. The workers of a way are on one kind of machines at a
-    time, and so are its parameter servers.
-
-    Parameters
-    ----------
-    ways : sequence of Way
-        Ways to run of all jobs.
-    kinds : Kinds
-        Kinds of machines.
-    totals : sequence of sequence of int
-        What each kind has now of each resource, in grid units.
-
-    Returns
-    -------
-    list of float
-        One number per way, 0 to 1.
-
-    Examples
-    --------
-    Two jobs of four workers each, one of them twice as fast on the second of two machines:
-
-    >>> from oasis.scheduling import Machine
-    >>> machines = tuple(Machine(kind, (4.0,), labels={"gpu": kind}) for kind in "ab")
-    >>> site = Site(("gpu",), machines)
-    >>> from oasis.model.forms import Requirement
-    >>> from oasis.model.groups import TaskGroup
-    >>> on = {
-    ...     kind: PolicyJob(
-    ...         "j",
-    ...         0.0,
-    ...         1.0,
-    ...         site.limited(((0, 1),), TaskGroup.WORKER, Requirement({"gpu": [kind]})),
-    ...         max_workers=4,
-    ...     )
-    ...     for kind in "ab"
-    ... }
-    >>> ways = [Way(0, 0, on["a"], 4, 0, 4.0), Way(0, 1, on["b"], 4, 0, 8.0)]
-    >>> ways += [Way(1, 0, on["a"], 4, 0, 4.0), Way(1, 1, on["b"], 4, 0, 4.0)]
-    >>> time_shares(ways, Kinds(site, on.values()), [[4], [4]])
-    [0.0, 1.0, 1.0, 0.0]
-    """
+    """Solve the linear program for X, the share of time of each job in each way to run."""
+    # Maximise the sum of rate times share over all ways, where the shares of a job are at most 1,
+    # and the tasks of all ways, each counted for its share of the time, take no more of any
+    # resource of a kind than all machines of that kind have.
     from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
 
     jobs = {job: row for row, job in enumerate(dict.fromkeys(way.job for way in ways))}
@@ -194,7 +120,7 @@ def _load(
     return load
 
 
-class Gavel(BasePolicy):
+class Gavel(FixedCountPolicy):
     """A linear program says how long each job runs on each kind of machine; rounds follow it.
 
     Narayanan et al. (OSDI 2020, "Heterogeneity-aware cluster scheduling policies for deep learning
@@ -251,20 +177,13 @@ class Gavel(BasePolicy):
     ) -> None:
         if not 0 < round_minutes < math.inf:
             raise InputError("round_minutes", "expected a finite number > 0", round_minutes)
-        self._seed, self.round_minutes = seed, round_minutes
-        self._counts, self._placing = FixedCounts(seed), Placing(placement)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        own = {"seed": self._seed, "round_minutes": self.round_minutes}
-        return {**own, **self._placing.parameters}
+        super().__init__(seed, placement=placement)
+        self.round_minutes = round_minutes
 
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
         require("Gavel", "pulp", "highspy")
-        self._site = site
-        self._placement = self._placing.on(site)
-        self._counts.reset(self._placing.empty(site))
+        super().reset(site)
         self._length = self.round_minutes * 60.0 / site.unit_seconds
         self._jobs: dict[int, PolicyJob] = {}
         self._tasks: dict[int, dict[int, Counts]] = {}  # of each job in each form that ever fits

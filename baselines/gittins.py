@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 from baselines.preemptive import Ordered, ServiceLevels, check_levels
 from baselines.queues import STRICT
@@ -77,11 +76,6 @@ class Gittins(Ordered):
             raise InputError("history", "expected numbers > 0", history)
         self.levels, self.history = check_levels(levels, "levels"), tuple(history)
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        own = {"levels": list(self.levels), "history": list(self.history)}
-        return {**super().parameters, **own}
-
     def reset(self, site: Site) -> None:
         super().reset(site)
         self._levels = ServiceLevels(self.levels, site)
@@ -126,24 +120,7 @@ class Gittins(Ordered):
 
 
 class Services:
-    """Total service of finished jobs, by level.
-
-    Parameters
-    ----------
-    ends : sequence of float
-        Ends of all levels but the last.
-
-    Examples
-    --------
-    Two jobs took 1 and one took 20. A new job ends within 2 with probability 2/3 and takes 4/3
-    until then; one that has had 2 needs 18 more:
-
-    >>> services = Services([2.0])
-    >>> for size in (1.0, 1.0, 20.0):
-    ...     services.add(size)
-    >>> [round(index, 4) for index in services.indices()]
-    [0.5, 0.0556]
-    """
+    """Total service of finished jobs, by level."""
 
     def __init__(self, ends: Sequence[float]) -> None:
         self._ends = ends

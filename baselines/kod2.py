@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from heapq import heappop, heappush
-from typing import Any
 
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
@@ -27,8 +26,6 @@ from oasis.scheduling import (
 from oasis.scheduling.book import Counts
 from oasis.scheduling.job import Demand
 
-RATIO, DIFFERENCE = "ratio", "difference"
-
 
 class JobState(StrEnum):
     """The four states of a job (Fig. 5 of the paper)."""
@@ -39,76 +36,22 @@ class JobState(StrEnum):
     COMPLETED = "completed"
 
 
-class Weights:
-    """The weight of a job: grows with its fewest workers, falls with its demands.
-
-    The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
-    to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and
-    memory". Read, with n the fewest workers and d what one worker asks for:
-
-    - ``form="ratio"``: w' = n / d, what the sentence says;
-    - ``form="difference"``: w' = n - d, which also grows with n and falls with d, and which the
-      sigmoid, made for numbers of both signs, fits better.
-
-    d is the sum, over the resources, of the share of the largest machine that one worker takes:
-    CPU and memory are all that the paper's tasks name, GPUs count here where tasks name them, and
-    cores that a worker keeps busy (`PolicyJob.worker_cpu`) count as CPU. The demand of one worker
-    and not of all is meant, or w' would not depend on n.
-
-    Weights are compared by w': the sigmoid orders them alike, but rounds every w' above 37 to 1.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-    form : {"ratio", "difference"}
-        Whether the paper's w' is read as a ratio or as a difference.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine
-    >>> site = Site(("gpu", "memory"), (Machine("n0", (4.0, 64.0)),))
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1), (1, 16)), min_workers=2, max_workers=4)
-    >>> [Weights(site, form).raw(job) for form in ("ratio", "difference")]
-    [4.0, 1.5]
-    >>> round(Weights(site).sigmoid(4.0), 4)
-    0.982
-    """
-
-    def __init__(self, site: Site, form: str = RATIO) -> None:
-        if form not in (RATIO, DIFFERENCE):
-            raise InputError("form", f"expected {RATIO} or {DIFFERENCE}", form)
-        self.form = form
-        self._shares = MachineShares(site, "worker")
-
-    def raw(self, job: PolicyJob) -> float:
-        """The w' of `job`: infinity if its tasks ask for nothing, by the reading as a ratio."""
-        asked = math.fsum(self._shares.of(job.worker, job.worker_cpu))
-        if self.form == DIFFERENCE:
-            return rounding.key(job.min_workers - asked)
-        # A job that asks for nothing goes before all others.
-        return rounding.key(job.min_workers / asked) if asked else math.inf
-
-    @staticmethod
-    def sigmoid(raw: float) -> float:
-        """The weight (1) that w' gives, between 0 and 1."""
-        # Two forms of the same, so that the exponential never overflows.
-        return 1.0 / (1.0 + math.exp(-raw)) if raw >= 0 else math.exp(raw) / (1.0 + math.exp(raw))
+def weight_of(shares: MachineShares, job: PolicyJob) -> float:
+    """The w' of `job`, from `shares` of workers: infinity if its tasks ask for nothing."""
+    # The paper prints the weight as the sigmoid (1) of w', and of w' only that it is "in proportion
+    # to the minimum number of worker tasks and in inverse proportion to the sum of required CPU and
+    # memory". Read: w' = n / d, with n the fewest workers and d the sum, over the resources, of the
+    # share of the largest machine that one worker takes. CPU and memory are all that the paper's
+    # tasks name, GPUs count here where tasks name them, and cores that a worker keeps busy
+    # (`PolicyJob.worker_cpu`) count as CPU. The demand of one worker and not of all is meant, or w'
+    # would not depend on n. Weights are compared by w': the sigmoid orders them alike, but rounds
+    # every w' above 37 to 1.
+    asked = math.fsum(shares.of(job.worker, job.worker_cpu))
+    return rounding.key(job.min_workers / asked) if asked else math.inf
 
 
 class AffinityPlacement:
-    """All tasks on one machine if possible, otherwise together on the idlest machines.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> for workers in (2, 4):
-    ...     AffinityPlacement().place(Room(site, [(1,), (2,), (3,)]), job, workers, 0).workers
-    ((1, 2),)
-    ((1, 1), (2, 3))
-    """
+    """All tasks on one machine if possible, otherwise together on the idlest machines."""
 
     name = "affinity"
 
@@ -125,70 +68,25 @@ class AffinityPlacement:
 
 OnNode = Callable[[int], Allocation | None]
 Weight = Callable[[PolicyJob], float]
-Entered = Callable[[PolicyJob], tuple[float, int]]
 
 
-def scale_in_order(
-    new: PolicyJob, running: Iterable[PolicyJob], weight: Weight, entered: Entered
-) -> list[PolicyJob]:
-    """Lines 3-8 of Algorithm 2: running jobs by ascending weight.
-
-    Those of the same weight as the new job that entered the waiting queue before it are left out.
-
-    Examples
-    --------
-    >>> a, b, c = (PolicyJob("abc"[k], float(k), 1.0, ((0, 1),), index=k) for k in range(3))
-    >>> weights = {"a": 2.0, "b": 1.0, "c": 2.0}
-    >>> order = scale_in_order(
-    ...     c, [a, b], lambda job: weights[job.id], lambda job: (job.arrival, job.index)
-    ... )
-    >>> [job.id for job in order]
-    ['b']
-    """
-    mine, mine_entered = weight(new), entered(new)
+def scale_in_order(new: PolicyJob, running: Iterable[PolicyJob], weight: Weight) -> list[PolicyJob]:
+    """Lines 3-8 of Algorithm 2: running jobs by ascending weight, without earlier equal ones."""
+    mine, entered = weight(new), _entered(new)
     # Among equals the earlier one keeps its workers, or equal jobs
     # could take them from one another in turn.
-    victims = [job for job in running if weight(job) != mine or not entered(job) < mine_entered]
-    return sorted(victims, key=lambda job: (weight(job), entered(job)))
+    victims = [job for job in running if weight(job) != mine or not _entered(job) < entered]
+    return sorted(victims, key=lambda job: (weight(job), _entered(job)))
 
 
 def scale_in(
-    room: Room,
-    victims: Iterable[PolicyJob],
-    held: Held,
-    on_node: OnNode,
-    *,
-    printed: bool = False,
+    room: Room, victims: Iterable[PolicyJob], held: Held, on_node: OnNode
 ) -> tuple[Changes, Allocation] | None:
-    """Lines 9-32 of Algorithm 2: take workers away until the new job's minimum fits on a node.
-
-    Each job gives workers one at a time, on machines without one of its parameter servers first,
-    then by index, and keeps its minimum. Parameter servers stay.
-
-    Printed: whether the new job fits is looked at before each worker is taken, so that what the
-    last worker of a job on a machine gave is not seen until another job's worker there is reached
-    (lines 14-18). The text says "as one worker task is decreased, the idle resources of the node
-    increase", so that it is read: look after each worker.
-
-    Parameters
-    ----------
-    room : Room
-        What is free; if the job fits, what is given back and taken is entered.
-    victims : iterable of PolicyJob
-        As `scale_in_order` has them.
-    held : mapping of int to Allocation
-        Allocation of each job, by index.
-    on_node : callable
-        Gives the new job room for its minimum on a machine, or says None.
-    printed : bool
-        Whether to look as Algorithm 2 prints it.
-
-    Returns
-    -------
-    (dict of int to Allocation, Allocation) or None
-        What the victims then hold, and what the new job holds; None, and `room` as it was, if
-        nothing helps.
-    """
+    """Lines 9-32 of Algorithm 2: take workers away until the new job's minimum fits on a node."""
+    # As printed, whether it fits is looked at before each worker is taken, so that what the last
+    # worker of a job on a machine gave is not seen until another job's worker there is reached
+    # (lines 14-18). The text says "as one worker task is decreased, the idle resources of the node
+    # increase", so that it is read: look after each worker.
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
@@ -198,77 +96,37 @@ def scale_in(
         now, spare = held[job.index], held[job.index].worker_count - job.min_workers
         # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):
-            if printed and (found := on_node(machine)) is not None:
-                return changes, found
             if not spare:
                 break
             now = changes[job.index] = drop_worker(room, job, now, machine)
             spare -= 1
-            if not printed and (found := on_node(machine)) is not None:
+            if (found := on_node(machine)) is not None:
                 return changes, found
     room.free = before
     return None
 
 
-def scale_out(
-    room: Room,
-    able: Sequence[PolicyJob],
-    held: Held,
-    weight: Weight,
-    entered: Entered,
-    *,
-    printed: bool = False,
-) -> Changes:
-    """Algorithm 3: running jobs by descending weight take workers, up to the most they can use.
-
-    Machines are gone through by index; the paper gives no order.
-
-    Printed: a machine is used while its idle resources are strictly more than a worker asks for
-    (line 8), so that the last of them is never used. The text says that the next machine is
-    searched if they "cannot satisfy" the worker, so that it is read: at least as much.
-
-    Parameters
-    ----------
-    room : Room
-        Free capacity; placed tasks are subtracted.
-    able : sequence of PolicyJob
-        Running jobs that can use more workers.
-    held : mapping of int to Allocation
-        Allocation of each job, by index.
-    weight, entered : callable
-        The weight of a job, and when it entered the waiting queue, which decides between equals.
-    printed : bool
-        Whether to compare as Algorithm 3 prints it.
-
-    Returns
-    -------
-    dict of int to Allocation
-        What the jobs that grow then hold.
-    """
+def scale_out(room: Room, able: Sequence[PolicyJob], held: Held, weight: Weight) -> Changes:
+    """Algorithm 3: running jobs by descending weight take workers, up to the most they can use."""
+    # Machines are gone through by index; the paper gives no order. As printed, one is used while
+    # its idle resources are strictly more than a worker asks for (line 8), so that the last of them
+    # is never used. The text says that the next machine is searched if they "cannot satisfy" the
+    # worker, so that it is read: at least as much.
     changes: Changes = {}
-    hosts: dict[Demand, list[int]] = {}  # machines that may have room; room only shrinks
-
-    def has_room(machine: int, demand: Demand) -> bool:
-        row = room.free[machine]
-        return room.takes(machine, demand) and all(
-            row[r] > amount or (row[r] == amount and not printed) for r, amount in demand
-        )
+    hosts: dict[Demand, Sequence[int]] = {}  # machines that may have room; room only shrinks
 
     everywhere = room.site.machines_for("worker")
     for demand in {job.worker for job in able}:
         # Jobs of one demand share the list, which only shrinks while they take.
-        hosts[demand] = [machine for machine in everywhere if has_room(machine, demand)]
+        hosts[demand] = room.fitting(everywhere, demand)
     able = [job for job in able if hosts[job.worker]]
     # The weightiest first, and of equals the earlier one, as in the order of launches.
-    for job in sorted(able, key=lambda job: (-weight(job), entered(job))):
+    for job in sorted(able, key=lambda job: (-weight(job), _entered(job))):
         now = held[job.index]
         for machine in hosts[job.worker]:
-            while now.worker_count < job.max_workers and has_room(machine, job.worker):
-                more = add_worker(room, job, now, machine)
-                if more is None:
-                    break
+            while (more := add_worker(room, job, now, machine)) is not None:
                 now = changes[job.index] = more
-        hosts[job.worker] = [m for m in hosts[job.worker] if has_room(m, job.worker)]
+        hosts[job.worker] = room.fitting(hosts[job.worker], job.worker)
     return changes
 
 
@@ -280,19 +138,19 @@ class Kod2(GangController):
     Each call goes through `raise_starving`, `launch_by_weight` again and again while it launches a
     job, as the operator's sync loop does, and `grow`.
 
-    Read, where the printed algorithms leave it open or disagree with the text; ``printed=True``
-    keeps what is printed in the cases marked (p):
+    Read, where the printed algorithms leave it open or disagree with the text:
 
-    - w', which is not printed: see `Weights`.
+    - w', which is not printed: the fewest workers over what one of them asks for, as shares of the
+      largest machine.
     - "Idle resources of the cluster more than the job requires" (lines 6 and 21, once with > and
       once with >=): the job's minimum can be placed.
-    - Weights are updated for jobs that starve (p): lines 27-29 do so only while no waiting job
+    - Weights are updated for jobs that starve: lines 27-29 do so only while no waiting job
       weighs as much as the weightiest running one, so that a job never starves visibly while
       weightier ones keep arriving; the text has no such condition.
     - To which weight: not printed. A starving job weighs more than any other, and among starving
       jobs the first to come goes first; once it runs it has its own weight again.
-    - Scale-in looks whether the job fits after each worker (p), and scale-out uses a resource to
-      the last (p): see `scale_in` and `scale_out`.
+    - Scale-in looks whether the job fits after each worker, and scale-out uses a resource to the
+      last.
 
     STARVELIMIT bounds what the policy does, not the time: once a job starves, no job is launched
     that entered the queue after it, until it is launched.
@@ -301,10 +159,6 @@ class Kod2(GangController):
     ----------
     starve_limit : float
         STARVELIMIT, seconds. Not printed; 600 is ours.
-    form : {"ratio", "difference"}
-        Whether the paper's w' is read as a ratio or as a difference.
-    printed : bool
-        Whether to keep what is printed where the text says something else.
 
     Examples
     --------
@@ -325,26 +179,15 @@ class Kod2(GangController):
     name = "kod2"
     needs = "weights of jobs"
 
-    def __init__(
-        self, starve_limit: float = 600.0, *, form: str = RATIO, printed: bool = False
-    ) -> None:
+    def __init__(self, starve_limit: float = 600.0) -> None:
         if not 0 <= starve_limit < math.inf:
             raise InputError("starve_limit", "expected seconds >= 0", starve_limit)
         super().__init__(AffinityPlacement)
-        Weights(Site((), ()), form)  # refuses a form that there is not
-        self.starve_limit, self.form, self.printed = float(starve_limit), form, printed
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {
-            "starve_limit": self.starve_limit,
-            "form": self.form,
-            "printed": self.printed,
-        }
+        self.starve_limit = float(starve_limit)
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._weights = Weights(site, self.form)
+        self._shares = MachineShares(site, "worker")
         self._limit = self.starve_limit / site.unit_seconds
         self._running_weights: list[float] = []  # w' of those that run, ascending
         self._raw: dict[int, float] = {}
@@ -356,10 +199,9 @@ class Kod2(GangController):
 
     def decide(self, view: View) -> Plan:
         self._begin(view)
-        if not self.printed:
-            self.raise_starving(view.now)
+        self.raise_starving(view.now)
         # Each launch changes which job weighs most, so the algorithm begins again.
-        while self._queue and self.launch_by_weight(view.now):
+        while self._queue and self.launch_by_weight():
             pass
         # Last: what is free goes to running jobs only if no waiting job could use it.
         self.grow()
@@ -369,10 +211,6 @@ class Kod2(GangController):
     def request(self, job: PolicyJob) -> Counts | None:
         """The minimum of `job`, with which it is launched; it grows afterwards."""
         return self._empty.fewest(job)
-
-    def weight(self, job: PolicyJob) -> float:
-        """The weight (1) of `job`, 1 while it starves."""
-        return Weights.sigmoid(self.raw_weight(job))
 
     def raw_weight(self, job: PolicyJob) -> float:
         """The w' of `job`, by which weights are compared; infinity while it starves."""
@@ -396,30 +234,25 @@ class Kod2(GangController):
                 self._starving.add(index)
                 heappush(self._starving_heap, index)
 
-    def launch_by_weight(self, now: float) -> bool:
+    def launch_by_weight(self) -> bool:
         """Lines 5-30 of Algorithm 1; return whether a job was launched."""
         head = min(self._heads(), key=self._order)
         # Only a job that weighs as much as all that run may take workers from them.
         top = self._running_weights[-1] if self._running_weights else -math.inf
         if self.raw_weight(head) >= top:
             return self.launch_or_scale_in(head)
-        before = len(self._queue)
-        self.launch_what_fits()
-        if self.printed:
-            self.raise_starving(now)
-        return len(self._queue) < before
+        # Lines 19-26: go through the queue by descending weight and launch what fits.
+        return self._queue.launch_all(self._order, self._launch, set()) > 0
 
     def launch_or_scale_in(self, head: PolicyJob) -> bool:
         """Lines 5-17: launch the weightiest waiting job at its minimum, by scale-in if need be."""
         if self._launch(head) is None:
-            # Jobs at their minimum give nothing; as printed, the loop looks at them all the same.
-            victims = self._running if self.printed else self._running.shrinking()
+            # Jobs at their minimum give nothing.
             made = scale_in(
                 self._room,
-                scale_in_order(head, victims, self.raw_weight, _entered),
+                scale_in_order(head, self._running.shrinking(), self.raw_weight),
                 self._running.held,
                 lambda machine: on_node(self._room, head, *self._book.counts[head.index], machine),
-                printed=self.printed,
             )
             if made is None:
                 return False
@@ -428,21 +261,10 @@ class Kod2(GangController):
         self._queue.remove(head)
         return True
 
-    def launch_what_fits(self) -> None:
-        """Lines 19-26: go through the queue by descending weight and launch what fits."""
-        self._queue.launch_all(self._order, self._launch, set())
-
     def grow(self) -> None:
         """Lines 31-36 of Algorithm 1: scale-out of the running jobs."""
-        changes = scale_out(
-            self._room,
-            self._running.growing(),
-            self._running.held,
-            self.raw_weight,
-            _entered,
-            printed=self.printed,
-        )
-        self._resize(changes)
+        running = self._running
+        self._resize(scale_out(self._room, running.growing(), running.held, self.raw_weight))
 
     def _begin(self, view: View) -> None:
         """Lines 1-4 and 37-40 of Algorithm 1: new jobs wait, finished ones leave."""
@@ -454,7 +276,7 @@ class Kod2(GangController):
         super()._begin(view)
         for job in (*view.arrived, *view.evicted):
             if job.index in self._queue:
-                self._raw[job.index] = self._weights.raw(job)
+                self._raw[job.index] = weight_of(self._shares, job)
                 self._since[job.index] = view.now
                 heappush(self._limits, (view.now + self._limit, job.index))
 
@@ -462,15 +284,12 @@ class Kod2(GangController):
         """Next time at which a job begins to starve."""
         while self._limits and self._limits[0][1] not in self._queue:
             heappop(self._limits)
-        # with `printed`, those whose limit has passed may still be there
-        return self._limits[0][0] if self._limits and self._limits[0][0] > now else None
+        return self._limits[0][0] if self._limits else None
 
     def _heads(self) -> list[PolicyJob]:
-        """Candidates for the weightiest waiting job: the first of each size and one that starves.
-
-        Within a size weights are alike, unless a job starves while one that came before it lost a
-        machine and has waited for less long.
-        """
+        """Candidates for the weightiest: the first of each size that waits, one that starves."""
+        # Within a size weights are alike, unless a job starves while one that came before it lost
+        # a machine and has waited for less long.
         heap = self._starving_heap
         while heap and heap[0] not in self._starving:
             heappop(heap)

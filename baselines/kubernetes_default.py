@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from heapq import heapify, heappop, heapreplace
 from itertools import chain, zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from baselines.counts import FixedCounts
 from oasis.model.groups import GROUPS, TaskGroup
@@ -84,12 +84,7 @@ class KubernetesDefault(BasePolicy):
     may_deadlock = True
 
     def __init__(self, seed: int | None = 0, *, interleave: bool = True) -> None:
-        self._seed, self.interleave = seed, interleave
-        self._counts = FixedCounts(seed)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed, "interleave": self.interleave}
+        self.interleave, self._counts = interleave, FixedCounts(seed)
 
     def reset(self, site: Site) -> None:
         self._site, self._rule = site, Spread()

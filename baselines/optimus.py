@@ -37,17 +37,10 @@ FEWEST_LOSSES = 3  # for a curve with three coefficients
 
 
 def terms(workers: int, ps: int, training: str) -> list[float]:
-    """Features of the speed model; their weighted sum is the time of a step.
-
-    Synchronous training of w workers with p parameter servers takes t0 / w + t1 + t2 w / p + t3 w +
-    t4 p for a step of all of them, asynchronous training (t0 + t1 w / p + t2 w + t3 p) / w for one
-    of any of them. Without parameter servers there is nothing to share.
-
-    Examples
-    --------
-    >>> terms(4, 2, "sync"), terms(4, 2, "async")
-    ([0.25, 1.0, 2.0, 4.0, 2.0], [0.25, 0.5, 1.0, 0.5, 0.0])
-    """
+    """Features of the speed model; their weighted sum is the time of a step."""
+    # Synchronous training of w workers with p parameter servers takes t0 / w + t1 + t2 w / p + t3 w
+    # + t4 p for a step of all of them, asynchronous training (t0 + t1 w / p + t2 w + t3 p) / w for
+    # one of any of them. Without parameter servers there is nothing to share.
     each = workers / ps if ps else 0.0
     if training == SYNC:
         return [1.0 / workers, 1.0, each, float(workers), float(ps)]
@@ -55,16 +48,9 @@ def terms(workers: int, ps: int, training: str) -> list[float]:
 
 
 def fitted(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
-    """The coefficients of the speed model, none negative, from speeds by workers and servers.
-
-    Least squares of the relative errors of the time of a step; with one number of workers alone
-    there is nothing to learn from, and speed is taken for linear.
-
-    Examples
-    --------
-    >>> [round(t, 6) for t in fitted({(1, 0): 1.0, (2, 0): 1.6, (4, 0): 16 / 7}, "sync")]
-    [0.75, 0.25, 0.0, 0.0, 0.0]
-    """
+    """The coefficients of the speed model, none negative, from speeds by workers and servers."""
+    # Least squares of the relative errors of the time of a step; with one number of workers alone
+    # there is nothing to learn from, and speed is taken for linear.
     from scipy.optimize import nnls  # noqa: PLC0415 (needs an extra)
 
     if len({workers for workers, _ in pairs}) < 2:
@@ -83,27 +69,10 @@ def speed_of(coefficients: Sequence[float], counts: Counts, training: str) -> fl
 
 
 def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall: float) -> float:
-    """The work after which the loss falls by less than `least_fall` of its largest value.
-
-    The loss l after work k is taken for 1 / (b0 k + b1) + b2, no coefficient negative: for each of
-    some values of b2 the others are fitted to 1 / (l - b2), and the nearest curve counts. The fall
-    is that from one evaluation to the next, at their mean distance so far.
-
-    Parameters
-    ----------
-    done : sequence of float
-        Work done at each evaluation, increasing.
-    losses : sequence of float
-        Loss at each evaluation.
-    least_fall : float
-        Above 0.
-
-    Examples
-    --------
-    >>> done = list(range(1, 9))
-    >>> round(work_to_converge(done, [1 / (k + 1) + 0.2 for k in done], 0.01), 1)
-    11.0
-    """
+    """The work after which the loss falls by less than `least_fall` of its largest value."""
+    # The loss l after work k is taken for 1 / (b0 k + b1) + b2, no coefficient negative: for each
+    # of some values of b2 the others are fitted to 1 / (l - b2), and the nearest curve counts. The
+    # fall is that from one evaluation to the next, at their mean distance so far.
     from scipy.optimize import nnls  # noqa: PLC0415 (needs an extra)
 
     work, values = np.array(done, dtype=float), np.array(losses, dtype=float)
@@ -124,19 +93,7 @@ def work_to_converge(done: Sequence[float], losses: Sequence[float], least_fall:
 
 
 class Evenly:
-    """On as few machines as possible, with workers and parameter servers spread evenly over them.
-
-    The machines with most idle resources come first. Where no number of machines holds even parts,
-    tasks go wherever they fit.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=9)
-    >>> Evenly().place(Room(site, [(3,), (4,), (2,)]), job, 5, 0).workers
-    ((0, 2), (1, 3))
-    """
+    """Even parts on as few machines as possible, the idlest; without any, wherever they fit."""
 
     name = "evenly"
 
@@ -168,32 +125,16 @@ def _even(machines: Sequence[int], count: int) -> Tasks:
 
 @dataclass(slots=True)
 class Known:
-    """Observations and model of a job.
+    """Observations and model of a job."""
 
-    Parameters
-    ----------
-    pairs : dict of (workers, ps) to float
-        Speeds from sampling runs, and those observed since.
-    coefficients : tuple of float
-        Fitted to them.
-    observed : bool
-        Whether any of them was.
-    held, time, left : Allocation, float, float
-        What it held when it was last looked at, when that was, and the work left.
-    at_work : bool
-        Whether it had done work with that before.
-    progress : list of (time, work done)
-        Time and work done at each look.
-    """
-
-    pairs: dict[Counts, float]
-    coefficients: tuple[float, ...] = LINEAR
+    pairs: dict[Counts, float]  # speeds by workers and servers, sampled and then observed
+    coefficients: tuple[float, ...] = LINEAR  # fitted to them
     observed: bool = False
-    held: Allocation = NOTHING
+    held: Allocation = NOTHING  # at the last look, as `time` and `left`
     time: float = 0.0
     left: float = 0.0
-    at_work: bool = False
-    progress: list[tuple[float, float]] = field(default_factory=list)
+    at_work: bool = False  # whether it had done work with that before
+    progress: list[tuple[float, float]] = field(default_factory=list)  # time and work at each look
 
 
 class Optimus(BasePolicy):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from baselines.counts import Gpus
 from baselines.queues import STRICT, Misfits, OneLine
@@ -15,40 +14,10 @@ from oasis.scheduling import NOTHING, Allocation, Placement, Plan, PolicyJob, Ro
 
 
 class PreemptiveCapacity:
-    """Two kinds of free capacity: actual, and without running jobs that are not yet served.
+    """Two kinds of free capacity: actual, and without running jobs that are not yet served."""
 
-    A job goes where there is free room; only if it does not fit there does it displace others. So
-    no job is moved or paused for one that an idle machine could take.
-
-    Parameters
-    ----------
-    site : Site
-        The machines.
-    placement : Placement
-        Placement rule.
-    view : View
-        The present.
-    running : iterable of PolicyJob
-        Those that run and have no turn yet; each must get one before it counts as placed.
-
-    Examples
-    --------
-    Machine 0 is held by a job whose turn comes later, and machine 1 is free:
-
-    >>> from oasis.scheduling import BestFit, Machine
-    >>> site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
-    >>> later, now = (PolicyJob(name, 0.0, 1.0, ((0, 1),), index=k) for k, name in enumerate("ab"))
-    >>> class Present:
-    ...     def free(self):
-    ...         return [(0,), (4,)]
-    ...     def down(self):
-    ...         return set()
-    ...     def allocation(self, job):
-    ...         return Allocation(((0, 4),))
-    >>> capacity = PreemptiveCapacity(site, BestFit(), Present(), [later])
-    >>> capacity.start(now, 4, 0).workers, capacity.keep(later)
-    (((1, 4),), True)
-    """
+    # A job goes where there is free room; only if it does not fit there does it displace others. So
+    # no job is moved or paused for one that an idle machine could take.
 
     def __init__(
         self, site: Site, placement: Placement, view: View, running: Iterable[PolicyJob]
@@ -110,33 +79,14 @@ Workers = tuple[PolicyJob, int]
 
 
 def check_levels(hours: tuple[float, ...], name: str) -> tuple[float, ...]:
-    """`hours` if they increase and are positive.
-
-    Raises
-    ------
-    ValueError
-        If they do not; the message begins with `name`.
-    """
+    """`hours` if they increase and are positive."""
     if list(hours) != sorted(set(hours)) or min(hours, default=1.0) <= 0:
         raise InputError(name, "expected increasing numbers > 0", hours)
     return tuple(hours)
 
 
 class ServiceLevels:
-    """Service is GPUs times time that a job held them ("two-dimensional" in Tiresias).
-
-    Parameters
-    ----------
-    hours : tuple of float
-        Ends of all levels but the last, in GPU-hours.
-    site : Site
-        Its unit of time and its GPUs.
-
-    Attributes
-    ----------
-    ends : list of float
-        Ends of levels in GPUs times units of time.
-    """
+    """Service is GPUs times time that a job held them ("two-dimensional" in Tiresias)."""
 
     def __init__(self, hours: tuple[float, ...], site: Site) -> None:
         self.ends = [end * 3600.0 / site.unit_seconds for end in hours]
@@ -174,27 +124,15 @@ Key = tuple[Rank, int]
 
 
 class Ordered(OneLine):
-    """At every event, give the machines to the jobs in order until one does not fit.
+    """At every event, give the machines to the jobs in order until one does not fit."""
 
-    Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
-    The jobs get their turns one after the other. One that runs stays where it is, unless a job
-    before it took its place; one that waits goes where there is free room and, only if it does not
-    fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its turn. If
-    the line is strict, the first that does not fit blocks those behind it, which are paused; with
-    ``fit`` it alone waits, and the others take what there is. A job's place in the order may change
-    while it runs; where it changes for waiting jobs, `rank_anew` must be called.
-
-    Parameters
-    ----------
-    seed : int or None
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
-        nothing is drawn, each job has the most workers that it can.
-    line : {"strict", "fit"}
-        Whether a job that does not fit blocks those behind it.
-    placement : str or None
-        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
-        instances, best fit elsewhere.
-    """
+    # Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
+    # The jobs get their turns one after the other. One that runs stays where it is, unless a job
+    # before it took its place; one that waits goes where there is free room and, only if it does
+    # not fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its
+    # turn. If the line is strict, the first that does not fit blocks those behind it, which are
+    # paused; with ``fit`` it alone waits. A job's place in the order may change while it runs;
+    # where it changes for waiting jobs, `rank_anew` must be called.
 
     def reset(self, site: Site) -> None:
         super().reset(site)
@@ -420,11 +358,6 @@ class LAS(Ordered):
         if order not in (ARRIVAL, RUNNING_FIRST):
             raise InputError("order", f"expected {ARRIVAL} or {RUNNING_FIRST}", order)
         self.thresholds, self.order = check_levels(thresholds, "thresholds"), order
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        own = {"thresholds": list(self.thresholds), "order": self.order}
-        return {**super().parameters, **own}
 
     def reset(self, site: Site) -> None:
         super().reset(site)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from heapq import heappop, heappush
 from typing import Any
@@ -17,25 +17,12 @@ from oasis.scheduling.policy import View
 
 
 class FirstNode:
-    """All tasks on the first machine that fits all, otherwise each on the first that fits it.
+    """All tasks on the first machine that fits all, otherwise each on the first that fits it."""
 
-    Read: the printed loop ends at the first machine on which a pod does not fit (line 12), takes
-    what a pod asks for from a machine only if it does not fit there (lines 9 and 10), and so never
-    adds up the pods that do fit. The text asks for "all workers to a single node", so that it is
-    read as a search for the first node that has room for all of them together. What is printed
-    where there is none, "schedule all r in the first available node", is read pod by pod.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> for workers in (2, 4):
-    ...     FirstNode().place(Room(site, [(1,), (2,), (3,)]), job, workers, 0).workers
-    ((1, 2),)
-    ((0, 1), (1, 2), (2, 1))
-    """
-
+    # The printed loop ends at the first machine on which a pod does not fit (line 12), takes what a
+    # pod asks for from a machine only if it does not fit there (lines 9 and 10), and so never adds
+    # up the pods that do fit. The text asks for "all workers to a single node". What is printed
+    # where there is none, "schedule all r in the first available node", is read pod by pod.
     name = "first-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
@@ -58,48 +45,10 @@ Place = Callable[[], Allocation | None]
 def scale_down(
     room: Room, victims: Iterable[PolicyJob], held: Held, on_node: OnNode, place: Place
 ) -> tuple[Changes, Allocation] | None:
-    """Scale down: free workers above the minimum of running jobs until a job can be scheduled.
-
-    Read: the victims give workers one at a time, machine after machine where they have any, and
-    after each the machine that gained is looked at; when "the number of worker of every job with
-    lower priority has been reduced to its minimum value", a place anywhere is looked for; if there
-    is none either, scaling down has failed and no job gives anything. See `scale_down_as_printed`
-    for what the printed loop does.
-
-    Parameters
-    ----------
-    room : Room
-        What is free; on success, what is given back and taken is entered.
-    victims : iterable of PolicyJob
-        Running jobs, in the order in which they give.
-    held : mapping of int to Allocation
-        Allocation of each job, by index.
-    on_node : callable
-        Gives the new job room on one machine, or says None.
-    place : callable
-        Gives it room anywhere, or says None.
-
-    Returns
-    -------
-    (dict of int to Allocation, Allocation) or None
-        What the victims then hold, and what the new job holds; None, and `room` as it was, if
-        scaling down failed.
-
-    Examples
-    --------
-    >>> from baselines.counts import on_node
-    >>> from oasis.scheduling import Machine, Site
-    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(0,)])
-    >>> a, b = (PolicyJob("ab"[k], 0.0, 1.0, ((0, 1),), max_workers=4, index=k) for k in (0, 1))
-    >>> scale_down(
-    ...     room,
-    ...     [a],
-    ...     {0: Allocation(((0, 4),))},
-    ...     lambda machine: on_node(room, b, 2, 0, machine),
-    ...     lambda: None,
-    ... )
-    ({0: Allocation(workers=((0, 2),), ps=())}, Allocation(workers=((0, 2),), ps=()))
-    """
+    """Scale down: free workers above the minimum of running jobs until a job can be scheduled."""
+    # Read: the victims give workers one at a time, machine after machine where they have any, and
+    # after each the machine that gained is looked at; when "the number of worker of every job with
+    # lower priority has been reduced to its minimum value", a place anywhere is looked for.
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
@@ -121,100 +70,14 @@ def scale_down(
     return None
 
 
-def scale_down_as_printed(
-    room: Room, running: Sequence[PolicyJob], held: Held, fits: Callable[[int], bool]
-) -> Changes | None:
-    """Scale down, with the loops as they are printed.
-
-    Each running job, in order of launch, gives at most one worker per machine (line 18). Whether
-    the job fits on a machine is looked at before a worker is taken there (line 7), and once more on
-    the last machine of all (line 22). Nothing is launched: success is all that is returned. The
-    printed loop also takes workers from machines where the job has none; only those where it has
-    some can be meant.
-
-    Parameters
-    ----------
-    room : Room
-        What is free; on success, what is given back is entered.
-    running : sequence of PolicyJob
-        All running jobs, in order of launch.
-    held : mapping of int to Allocation
-        Allocation of each job, by index.
-    fits : callable
-        Whether the job for which room is made fits on a machine.
-
-    Returns
-    -------
-    dict of int to Allocation or None
-        What the running jobs that gave something then hold; None, and `room` as it was, if scaling
-        down failed.
-
-    Examples
-    --------
-    One worker is given, though two were asked for and the job has three to spare:
-
-    >>> from oasis.scheduling import Machine, Site
-    >>> room = Room(Site(("gpu",), (Machine("n0", (4.0,)),)), [(0,)])
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, index=0)
-    >>> held = {0: Allocation(((0, 4),))}
-    >>> for wanted in (2, 1):
-    ...     print(scale_down_as_printed(room, [job], held, lambda m: room.fits(m, ((0, wanted),))))
-    None
-    {0: Allocation(workers=((0, 3),), ps=())}
-    """
-    before = room.free.copy()
-    changes: Changes = {}
-    last: int | None = None
-    for job in running:
-        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
-        # Lines 7 and 18: looked at before a worker is taken, and one worker per machine at most.
-        for last, _ in held[job.index].workers:
-            if fits(last):
-                return changes
-            if not spare:
-                break
-            now = changes[job.index] = drop_worker(room, job, now, last)
-            spare -= 1
-    if last is not None and fits(last):
-        return changes
-    room.free = before
-    return None
-
-
 Weighting = Callable[[PolicyJob], Any]
 
 
 def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting) -> Changes:
-    """Scale up: machine after machine, running jobs take workers up to the most they can use.
-
-    Read: on each machine the jobs, in the order of the queue, take as many workers as fit there.
-    The printed loop counts such workers without taking what they ask for (lines 8-14), then adds
-    one, whether it fits or not (lines 15-17), and ends on the first machine (lines 20 and 21).
-
-    Parameters
-    ----------
-    room : Room
-        Free capacity; placed tasks are subtracted.
-    able : iterable of PolicyJob
-        Running jobs that can use more workers.
-    held : mapping of int to Allocation
-        Allocation of each job, by index.
-    rank : callable
-        The place of a job in the order of the queue.
-
-    Returns
-    -------
-    dict of int to Allocation
-        What the jobs that grow then hold.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Allocation, Machine, Site
-    >>> room = Room(Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab")), [(1,), (3,)])
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4, index=0)
-    >>> scale_up(room, [job], {0: Allocation(((0, 1),))}, lambda job: job.index)
-    {0: Allocation(workers=((0, 2), (1, 2)), ps=())}
-    """
+    """Scale up: machine after machine, running jobs take workers up to the most they can use."""
+    # Read: on each machine the jobs, in the order of the queue, take as many workers as fit there.
+    # The printed loop counts such workers without taking what they ask for (lines 8-14), then adds
+    # one, whether it fits or not (lines 15-17), and ends on the first machine (lines 20 and 21).
     growing = list(able)
     machines = room.site.machines_for("worker")
     # Jobs with the same demand fit on the same machines: one pass for each demand.
@@ -247,29 +110,23 @@ class PriorityQueue(GangController):
     ("Gang Scheduling"); `scale_down_for` and `scale_up` resize jobs; `schedule` is the main step
     ("Scheduling Algorithm").
 
-    Read, where the printed procedures leave it open or cannot be meant; ``printed=True`` keeps
-    what is printed in the cases marked (p):
+    Read, where the printed procedures leave it open or cannot be meant:
 
     - The utility of a job, which is not explained: what its utility function is worth at its
       arrival, without delay; 0 for a job without one.
-    - The main step (p) launches the best waiting job, by scale-down if need be, and only if that
-      job is not worth more than the best running one does it launch others; see
-      `schedule_as_printed`.
-    - The main step is called again while it launches a job (p), as an operator's sync loop is
-      whenever a job has changed; as printed, it is gone through once when something happens.
-    - Who gives in scale-down (p): those at the end of the queue's order first; and how the loops
-      go, see `scale_down` and `scale_down_as_printed`.
+    - The main step launches the best waiting job, by scale-down if need be, and only if that job is
+      not worth more than the best running one does it launch others.
+    - The main step is called again while it launches a job, as an operator's sync loop is whenever
+      a job has changed.
+    - Who gives in scale-down, one worker at a time: those at the end of the queue's order first.
     - Gangs and scale-up, whose printed loops cannot be meant: see `FirstNode` and `scale_up`.
+
+    `experiments.figures.priority_queue.AsPrinted` keeps what is printed.
 
     A job is launched as in `GangController`. Nothing bounds how long a job waits while more
     valuable ones arrive. But once the best waiting job is worth more than all that run, nobody
     else is launched before it, so that it waits for no longer than these run; unless a still
     better one arrives.
-
-    Parameters
-    ----------
-    printed : bool
-        Whether to keep what is printed where it is not what seems to be meant.
 
     Examples
     --------
@@ -290,13 +147,8 @@ class PriorityQueue(GangController):
     name = "priority-queue"
     needs = "what jobs are worth"
 
-    def __init__(self, *, printed: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__(FirstNode)
-        self.printed = printed
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"printed": self.printed}
 
     def reset(self, site: Site) -> None:
         super().reset(site)
@@ -308,23 +160,17 @@ class PriorityQueue(GangController):
 
     def decide(self, view: View) -> Plan:
         self._begin(view)
-        if self.printed:
-            self.schedule_as_printed()
-        else:
-            self.schedule()
-            self.scale_up()
+        self.schedule()
         return self._plan
 
     def weighting(self, job: PolicyJob) -> Rank:
-        """Weighting Algorithm: where `job` stands in the queue, smaller values in front.
-
-        It goes before the first job that is worth less, or that is worth as much and asks for less
-        CPU and memory (line 10); else to the end (line 19). Line 11 prints "queue of job so that
-        U > u" for the part that goes in front of it, which would turn the queue around and puts
-        jobs of its own utility behind it whatever they ask for: read as the jobs before the one
-        that line 10 found. CPU and memory cannot be added as they are, so that shares of the
-        largest machine are, for all tasks that are to be launched; GPUs count where they are named.
-        """
+        """Weighting Algorithm: where `job` stands in the queue, smaller values in front."""
+        # It goes before the first job that is worth less, or that is worth as much and asks for
+        # less CPU and memory (line 10); else to the end (line 19). Line 11 prints "queue of job so
+        # that U > u" for the part that goes in front of it, which would turn the queue around: read
+        # as the jobs before the one that line 10 found. CPU and memory cannot be added as they are,
+        # so that shares of the largest machine are, for all tasks that are to be launched; GPUs
+        # count where they are named.
         if job.index not in self._ranks:
             worth = float(job.utility(0)) if job.has_utility else 0.0
             asked = self._request_share(job)
@@ -332,32 +178,16 @@ class PriorityQueue(GangController):
         return self._ranks[job.index]
 
     def schedule(self) -> None:
-        """Scheduling Algorithm, as it is read: lines 2-25, again and again while jobs are launched.
-
-        Once the best waiting job is not worth more than all that run, launching others does not
-        change that, so that the queue is walked once.
-        """
+        """Scheduling Algorithm: lines 2-25 while jobs are launched, then scale-up."""
         # Lines 2-6: only a job worth more than all that run may take workers from them.
         while (best := self._best_if_worth_most()) is not None:
             if self._launch(best) is None and not self.scale_down_for(best):
-                return
+                break
             self._queue.remove(best)
-        # Lines 17-21: otherwise every job that fits is launched, in order of the queue.
-        self._queue.launch_all(self.weighting, self._launch, set())
-
-    def schedule_as_printed(self) -> None:
-        """Scheduling Algorithm, lines 1-26 as printed, once.
-
-        A job that is worth more than all that run is launched if it fits (lines 7-10), but scale-
-        down is run for it all the same (line 11); if that succeeds, the first waiting job that then
-        fits is launched (lines 17-21), and no job grows (line 22).
-        """
-        best = self._best_if_worth_most()
-        if best is not None and self._launch(best) is not None:
-            self._queue.remove(best)
-        walk = best is None or self.scale_down_as_printed_for(best)
-        if walk and self._queue.launch_all(self.weighting, self._launch, set(), most=1):
-            return
+        else:
+            # Lines 17-21: otherwise every job that fits is launched, in order of the queue. That
+            # changes nothing for the best waiting job, so that the queue is walked once.
+            self._queue.launch_all(self.weighting, self._launch, set())
         self.scale_up()
 
     def scale_down_for(self, best: PolicyJob) -> bool:
@@ -377,20 +207,6 @@ class PriorityQueue(GangController):
         self._resize(made[0])
         self._set(best, made[1])
         return True
-
-    def scale_down_as_printed_for(self, best: PolicyJob) -> bool:
-        """Scale down by the printed loops, which launch nothing; return whether that succeeded."""
-
-        def fits(machine: int) -> bool:
-            found = on_node(self._room, best, *self._book.counts[best.index], machine)
-            if found is not None:
-                self._room.release(best, found)
-            return found is not None
-
-        running = list(self._running)
-        changes = scale_down_as_printed(self._room, running, self._running.held, fits)
-        self._resize(changes or {})
-        return changes is not None
 
     def scale_up(self) -> None:
         """Scale-up: running jobs take what is left."""

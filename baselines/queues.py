@@ -3,62 +3,32 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import groupby
-from typing import Any
 
-from baselines.counts import FixedCounts, Placing
-from baselines.waiting import Ends, Waiting
+from baselines.counts import FixedCountPolicy
 from oasis.model import rounding
 from oasis.model.errors import InputError
-from oasis.scheduling import Allocation, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import Allocation, Plan, PolicyJob, Room, Site, View
 from oasis.scheduling.job import Demand
 
 STRICT, FIT = "strict", "fit"
 
 
 def check_line(line: str) -> str:
-    """Return `line` if it is one of the kinds of lines.
-
-    Parameters
-    ----------
-    line : str
-        ``strict``: the first job that does not fit blocks all behind it; ``fit``: it alone waits,
-        and those behind it take what there is.
-
-    Raises
-    ------
-    ValueError
-        If it is neither.
-
-    Examples
-    --------
-    >>> check_line("backfill")
-    Traceback (most recent call last):
-    oasis.model.errors.InputError: line: expected strict or fit, got 'backfill'
-    """
+    """Return `line` if it is one of the kinds of lines."""
     if line not in (STRICT, FIT):
         raise InputError("line", f"expected {STRICT} or {FIT}", line)
     return line
 
 
 class Misfits:
-    """Sizes of jobs that did not fit at one instant: one more job of such a size is not tried.
+    """Sizes of jobs that did not fit at one instant: one more job of such a size is not tried."""
 
-    What is free only shrinks while a policy serves its line, so the answer would be the same. On a
-    full cluster this makes a long line cheap.
-
-    Examples
-    --------
-    >>> misfits = Misfits()
-    >>> first, second = (PolicyJob(name, 0.0, 1.0, ((0, 1),), max_workers=4) for name in "ab")
-    >>> misfits.add(first, 4, 0)
-    >>> misfits.has(second, 4, 0), misfits.has(second, 3, 0)
-    (True, False)
-    """
+    # What is free only shrinks while a policy serves its line, so the answer would be the same.
 
     def __init__(self) -> None:
         self._sizes: set[tuple[object, ...]] = set()
@@ -73,36 +43,16 @@ class Misfits:
         self._sizes.add((job.worker, job.ps, workers, ps))
 
 
-class OneLine(BasePolicy):
-    """Base of policies that serve jobs of fixed counts in one order.
-
-    Parameters
-    ----------
-    seed : int or None
-        Of the counts (`FixedCounts`); None: nothing is drawn.
-    line : {"strict", "fit"}
-        Whether a job that does not fit blocks those behind it.
-    placement : str or None
-        As for `Placing`.
-    """
+class OneLine(FixedCountPolicy):
+    """Base of policies that serve jobs of fixed counts in one order."""
 
     keeps_run_times = True
 
     def __init__(
         self, seed: int | None = 0, *, line: str = STRICT, placement: str | None = None
     ) -> None:
-        self._seed, self.line = seed, check_line(line)
-        self._counts, self._placing = FixedCounts(seed), Placing(placement)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed, "line": self.line, **self._placing.parameters}
-
-    def reset(self, site: Site) -> None:
-        self._site = site
-        self._placement = self._placing.on(site)
-        self._counts.reset(self._placing.empty(site))
-        self._book = JobBook(self._counts.draw)
+        super().__init__(seed, placement=placement)
+        self.line = check_line(line)
 
 
 Key = tuple[float, int]
@@ -110,21 +60,7 @@ Size = tuple[Demand, Demand, int, int]  # what a worker and a parameter server n
 
 
 class Queued(OneLine):
-    """At every event, start the jobs that wait in order until one does not fit.
-
-    Running jobs are neither paused nor moved. A job that lost a server returns to the line.
-
-    Parameters
-    ----------
-    seed : int or None
-        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
-        nothing is drawn, each job has the most workers that it can.
-    line : {"strict", "fit"}
-        Whether a job that does not fit blocks those behind it.
-    placement : str or None
-        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
-        instances, best fit elsewhere.
-    """
+    """At every event, start the jobs that wait in order until one does not fit."""
 
     def reset(self, site: Site) -> None:
         super().reset(site)
@@ -284,6 +220,142 @@ class SJF(Queued):
         return rounding.key(view.remaining(job) / workers)
 
 
+ROUNDING = 1e-9  # relative, of times
+
+
+def _waits(work: float) -> bool:
+    return work < math.inf
+
+
+class Waiting:
+    """Jobs of one size that wait, by their index, with the work of each."""
+
+    # A tree of the least work of each half finds the next job that has no more than so much,
+    # without a look at those before it: on an overloaded cluster, hundreds of thousands wait.
+
+    def __init__(self) -> None:
+        self._indices: list[int] = []  # of those that wait or waited, in order
+        self._leaves = 1  # of the tree
+        self._least = [math.inf, math.inf]  # by node: the root is 1, below k are 2 k and 2 k + 1
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def enter(self, index: int, work: float) -> None:
+        """Add a waiting job."""
+        self._count += 1
+        place = bisect_left(self._indices, index)
+        is_there = self._indices[place : place + 1] == [index]
+        if not is_there and (place < len(self._indices) or place == self._leaves):
+            # One that came before others comes back, or the tree is full.
+            self._rebuild(index)
+            place = bisect_left(self._indices, index)
+        elif not is_there:
+            self._indices.append(index)
+        self._set(place, work)
+
+    def leave(self, index: int) -> None:
+        """Remove a waiting job."""
+        self._count -= 1
+        self._set(bisect_left(self._indices, index), math.inf)
+
+    def has_after(self, index: int) -> bool:
+        """Return whether a job with a larger index waits."""
+        return self._find(index, _waits) is not None
+
+    def next(
+        self, after: int, failed: Collection[bool], is_quick: Callable[[float], bool]
+    ) -> int | None:
+        """The next job behind `after` of a kind, quick or not, that has not `failed`."""
+        if True not in failed:
+            fits = is_quick if False in failed else _waits
+            return self._find(after, lambda work: _waits(work) and fits(work))
+        found = None if False in failed else self._find(after, _waits)
+        while found is not None and is_quick(self._work(found)):
+            found = self._find(found, _waits)
+        return found
+
+    def _work(self, index: int) -> float:
+        return self._least[self._leaves + bisect_left(self._indices, index)]
+
+    def _rebuild(self, index: int) -> None:
+        """Rebuild the tree with a leaf for `index`, without jobs that no longer wait."""
+        works = self._least[self._leaves : self._leaves + len(self._indices)]
+        kept = {i: work for i, work in zip(self._indices, works, strict=True) if _waits(work)}
+        self._indices = sorted((*kept, index))
+        # Twice as many leaves as jobs at least, so that a rebuild pays for as many arrivals.
+        self._leaves = 1 << (2 * len(self._indices)).bit_length()
+        row = [kept.get(i, math.inf) for i in self._indices]
+        row += [math.inf] * (self._leaves - len(row))
+        levels = [row]
+        while len(levels[-1]) > 1:
+            below = levels[-1]
+            levels.append(list(map(min, below[::2], below[1::2])))
+        self._least = [math.inf, *(work for level in reversed(levels) for work in level)]
+
+    def _set(self, place: int, work: float) -> None:
+        least, node = self._least, self._leaves + place
+        least[node] = work
+        node //= 2
+        while node:
+            least[node] = min(least[2 * node], least[2 * node + 1])
+            node //= 2
+
+    def _find(self, after: int, fits: Callable[[float], bool]) -> int | None:
+        """First job behind `after` whose work `fits`; with a work all smaller ones fit, too."""
+        # A node has the least work below it: if that does not fit, nothing below it does.
+        place = bisect_right(self._indices, after)
+        if place == len(self._indices):
+            return None
+        least, node = self._least, self._leaves + place
+        while not fits(least[node]):
+            # Up as long as there is nothing on the right, and then to the right.
+            while node % 2:
+                node //= 2
+            if not node:
+                return None
+            node += 1
+        while node < self._leaves:
+            node = 2 * node if fits(least[2 * node]) else 2 * node + 1
+        return self._indices[node - self._leaves]
+
+
+class Ends:
+    """Earliest ends of running jobs; exact ends are computed in order, on request."""
+
+    def __init__(self) -> None:
+        self._bounds: list[tuple[float, int]] = []
+        self._of: dict[int, float] = {}
+
+    def add(self, index: int, bound: float) -> None:
+        """Note that a job ends at `bound` or later."""
+        self._of[index] = bound
+        insort(self._bounds, (bound, index))
+
+    def remove(self, index: int) -> None:
+        """Forget a job, if it is here."""
+        bound = self._of.pop(index, None)
+        if bound is not None:
+            del self._bounds[bisect_left(self._bounds, (bound, index))]
+
+    def in_order(
+        self, more: Sequence[tuple[float, int]], end: Callable[[int], float]
+    ) -> Iterator[tuple[float, int]]:
+        """All jobs and `more` by their ends; `end` is called only for the jobs that are taken."""
+        found, bounds = list(more), iter(self._bounds)
+        heapify(found)
+        following = next(bounds, None)
+        while found or following:
+            # Rounding may move an end a little: those that end together are found together.
+            while following and (
+                not found or following[0] <= found[0][0] + ROUNDING * (1 + abs(found[0][0]))
+            ):
+                heappush(found, (end(following[1]), following[1]))
+                following = next(bounds, None)
+            yield heappop(found)
+
+
 class EASY(Queued):
     """EASY backfilling: jobs start in order of arrival; others may pass if the head is not delayed.
 
@@ -322,10 +394,6 @@ class EASY(Queued):
 
     def __init__(self, seed: int | None = 0, *, placement: str | None = None) -> None:
         super().__init__(seed, placement=placement)
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"seed": self._seed, **self._placing.parameters}
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
         return 0.0
@@ -375,12 +443,10 @@ class EASY(Queued):
             self._pass_the_head(now, view, plan)
 
     def _pass_the_head(self, now: Room, view: View, plan: Plan) -> None:
-        """Start jobs behind the head that do not delay it, in order of arrival.
-
-        Jobs of one size fit alike. Each size is tried until one of its jobs does not fit: once for
-        those that end in time and need room now, and once for the others, which need room beside
-        the head as well. So a long line costs one look at each size.
-        """
+        """Start jobs behind the head that do not delay it, in order of arrival."""
+        # Jobs of one size fit alike. Each size is tried until one of its jobs does not fit: once
+        # for those that end in time and need room now, and once for the others, which need room
+        # beside the head as well. So a long line costs one look at each size.
         jobs, head = self._book.jobs, self._line[0][1]
         sizes = [
             size

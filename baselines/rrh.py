@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from baselines.counts import FixedCounts, Placing
+from baselines.counts import FixedCountPolicy
 from baselines.fair_shares import Shares
 from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.rounding import TOLERANCE, FloatArray, IntArray, difference, key
-from oasis.scheduling import NOTHING, BasePolicy, JobBook, Plan, PolicyJob, Room, Site, View
+from oasis.scheduling import NOTHING, Plan, PolicyJob, Room, Site, View
 
 SHORTEST = 1e-9  # a job that is done but for rounding still has a reward
 
 
 def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
-    """Utility of completing `job` in each slot, and 0 after the horizon: shape (T + 1,).
-
-    Without a horizon or a utility (plain traces), the job is worth 1 whenever it ends.
-    """
+    """Utility of completing `job` in each slot, and 0 after the horizon: shape (T + 1,)."""
     if horizon is None or not job.has_utility:
         return np.ones(1)
     worth = np.zeros(int(horizon) + 1)
@@ -34,26 +30,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
 
 
 class DelayCosts:
-    """Values of n jobs at one moment, and what delays of them cost.
-
-    Parameters
-    ----------
-    now : float
-        The time.
-    left : (n,) float array
-        Remaining processing time of each job.
-    tables : sequence of (T + 1,) float array
-        `worth_by_slot` of each job.
-    shares : sequence of float
-        Part of the cluster that each job takes.
-    discount : float
-        Per unit of time.
-
-    Attributes
-    ----------
-    present : (n,) float array
-        yield / (1 + discount left): what each job earns if it runs now to its end, discounted.
-    """
+    """Values of n jobs at one moment, and what delays of them cost."""
 
     def __init__(
         self,
@@ -87,11 +64,9 @@ class DelayCosts:
         ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
-        """Discounted yield of job `k`, and what it costs, if the jobs run in this `order`.
-
-        The cluster is one resource of which each job takes its share, in strict order: `k` waits
-        until those before it leave room, and only those behind it wait for `k`.
-        """
+        """Discounted yield of job `k`, and what it costs, if the jobs run in this `order`."""
+        # The cluster is one resource of which each job takes its share, in strict order: `k` waits
+        # until those before it leave room, and only those behind it wait for `k`.
         place = list(order).index(k)
         ends = self._ends + self._delay(order[: place + 1])
         value = self._at(ends)[k] / (1 + self._discount * self.left[k])
@@ -124,7 +99,7 @@ class DelayCosts:
         return found
 
 
-class RRH(BasePolicy):
+class RRH(FixedCountPolicy):
     """Jobs are admitted if their gain outweighs the delay they cause; the best run, others pause.
 
     Irwin, Grit and Chase (HPDC 2004, "Balancing risk and reward in a market-based task service")
@@ -189,25 +164,12 @@ class RRH(BasePolicy):
     ) -> None:
         if discount < 0 or not 0 <= weight <= 1:
             raise InputError("", "expected discount >= 0 and weight in 0..1")
-        self._seed, self._counts = seed, FixedCounts(seed)
-        self._placing = Placing(placement)
+        super().__init__(seed, placement=placement)
         self.threshold, self.discount, self.weight = threshold, discount, weight
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {
-            "seed": self._seed,
-            "threshold": self.threshold,
-            "discount": self.discount,
-            "weight": self.weight,
-            **self._placing.parameters,
-        }
-
     def reset(self, site: Site) -> None:
-        self._site, self._shares = site, Shares(site)
-        self._placement = self._placing.on(site)
-        self._counts.reset(self._placing.empty(site))
-        self._book = JobBook(self._counts.draw)
+        super().reset(site)
+        self._shares = Shares(site)
         self._jobs, self._needs = self._book.jobs, self._book.counts
         self._tables: dict[int, FloatArray] = {}
 

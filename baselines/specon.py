@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from baselines.counts import on_node
 from baselines.gangs import GangController, by_arrival
@@ -25,44 +25,12 @@ class Category(StrEnum):
 
 
 class Container:
-    """A job and its observed progress.
+    """A job and its observed progress."""
 
-    Parameters
-    ----------
-    job : PolicyJob
-        The job.
-    observed : bool
-        Whether its evaluation function is observed.
-
-    Attributes
-    ----------
-    home : int or None
-        The machine where all of it runs; None if it waits or is spread over several.
-    category : Category
-        Category by Algorithm 1.
-    value, growth : float
-        Value and growth (1) of the evaluation function when it was last looked at.
-    largest : float
-        The largest absolute value so far.
-    converged_at : float or None
-        When it was found to have converged, if it is in that category.
-    migrated, rebalanced : bool
-        Whether Algorithm 2 has decided on it, and whether Algorithm 3 has moved it.
-
-    Examples
-    --------
-    A training whose loss falls ever more slowly: two looks show its first growth, and of the next
-    ones each that is slower than alpha takes it one category further; then it asks to be moved.
-
-    >>> container = Container(PolicyJob("a", 0.0, 1.0, ((0, 1),)))
-    >>> for look, loss in enumerate((1.0, 0.2, 0.195, 0.192, 0.191)):
-    ...     print(container.look(loss, 0.01, now=30.0 * look), container.category)
-    False progressing
-    False progressing
-    False watching
-    False converged
-    True converged
-    """
+    # `home` is the machine where all of it runs, None if it waits or is spread; `value` and
+    # `growth` (1) are those of the evaluation function at the last look, `largest` the largest
+    # absolute value so far; `migrated`: Algorithm 2 has decided on it, `rebalanced`: Algorithm 3
+    # has moved it.
 
     def __init__(self, job: PolicyJob, observed: bool = True) -> None:
         self.job, self.observed = job, observed
@@ -70,12 +38,9 @@ class Container:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Line 2: a container that joins a worker counts as progressing.
-
-        One that lost its worker does so too, unless Algorithm 2 has decided on it, as it is then no
-        longer looked at: it stays converged.
-        """
+        """Line 2: a container that joins a worker counts as progressing."""
         self.home: int | None = None
+        # One that Algorithm 2 has decided on is no longer looked at: it stays converged.
         if not self.migrated:
             self.category = Category.PROGRESSING
             self.converged_at: float | None = None
@@ -83,32 +48,17 @@ class Container:
             self.growth, self.largest = math.inf, 0.0
 
     def look(self, value: float, alpha: float, now: float) -> bool:
-        """Lines 4-22: find the category at time t_m; return whether the container asks to be moved.
-
-        Read, where Algorithm 1 says something else than the text of section V-A or leaves it open:
-
-        - Lines 10-12 move a watching container to the watching category, so that none would ever
-          converge; the text moves it to the converged category.
-        - As printed, the conditions of lines 7, 10 and 13 are looked at one after the other, so
-          that a container could go through all of them at once; the text has them for where the
-          container "currently" is, one step each time.
-        - alpha is "a percentage value" of a growth whose unit is that of the evaluation function
-          (Fig. 1 shows "normalized values"): the growth is taken as part of the largest value seen.
-        - There is no last growth when the first one is seen: that one counts as slower.
-        - A growth of exactly alpha, which the paper leaves out, changes nothing.
-
-        Parameters
-        ----------
-        value : float
-            Value of the evaluation function.
-        alpha : float
-            A growth below this part of the largest value so far is slow.
-        now : float
-            The time.
-        """
+        """Lines 4-22: find the category at time `now`; return whether it asks to be moved."""
+        # Read, where Algorithm 1 says something else than the text of section V-A or is silent:
+        # - Lines 10-12 move a watching container to the watching category, so that none would ever
+        #   converge; the text moves it to the converged category.
+        # - As printed, the conditions of lines 7, 10 and 13 are looked at one after the other, so
+        #   that a container could go through all of them at once; in the text it takes one step.
+        # - alpha is "a percentage value" of a growth in the unit of the evaluation function (Fig. 1
+        #   shows "normalized values"): here a part of the largest value seen.
+        # - There is no last growth when the first one is seen: that one counts as slower.
+        # - A growth of exactly alpha, which the paper leaves out, changes nothing.
         last, self.value = self.value, value
-        # Growth (1) has the unit of the evaluation function; as a share of
-        # the largest value, one alpha fits all jobs.
         self.largest = max(self.largest, abs(value))
         # One value has no growth yet.
         if last is None:
@@ -133,24 +83,10 @@ Size = tuple[Demand, Demand, int, int]
 
 
 class InTurn:
-    """Round-robin over machines: a whole job on the next machine that fits it.
+    """Round-robin over machines: a whole job on the next machine that fits it (section VI-C2)."""
 
-    The paper puts containers 1, 2, 3, 4 on workers 1, 2, 3, 4 and then begins again (section
-    VI-C2), under both of the schedulers that it compares. A job too large for any machine, which
-    the paper does not have, is spread task by task; another one waits until a machine has room.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import Machine, Site
-    >>> site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "abc"))
-    >>> room, rule = Room(site, [(4,), (1,), (4,)]), InTurn()
-    >>> job = PolicyJob("j", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> [rule.place(room, job, 2, 0).workers for _ in range(3)]
-    [((0, 2),), ((2, 2),), ((0, 2),)]
-    >>> rule.place(room, job, 4, 0) is None
-    True
-    """
-
+    # A job too large for any machine, which the paper does not have, is spread task by task;
+    # another one waits until a machine has room.
     name = "in-turn"
 
     def __init__(self) -> None:
@@ -186,7 +122,8 @@ class InTurn:
         return self._small[size]
 
 
-Weights = Mapping[Category, float]
+# w_pc, w_wc and w_cc of Algorithm 2 (section VI-A).
+WEIGHTS = {Category.PROGRESSING: 2.0, Category.WATCHING: 1.5, Category.CONVERGED: 1.0}
 HasRoom = Callable[[Container, int], bool]
 Usage = Callable[[int], float]
 On = Mapping[int, Sequence[Container]]
@@ -197,47 +134,20 @@ def count(containers: Sequence[Container], *categories: Category) -> int:
     return sum(container.category in categories for container in containers)
 
 
-def worker_score(containers: Sequence[Container], weights: Weights) -> float:
-    """Line 3 of Algorithm 2: the score of a worker with these containers.
-
-    Examples
-    --------
-    >>> from oasis.scheduling import PolicyJob
-    >>> two = [Container(PolicyJob(name, 0.0, 1.0, ())) for name in "ab"]
-    >>> two[0].category = Category.WATCHING
-    >>> worker_score(two, dict(zip(Category, (2.0, 1.5, 1.0))))
-    3.5
-    """
-    return key(sum(weights[each] * count(containers, each) for each in Category))
+def worker_score(containers: Sequence[Container]) -> float:
+    """Line 3 of Algorithm 2: the score of a worker with these containers."""
+    return key(sum(WEIGHTS[each] * count(containers, each) for each in Category))
 
 
-def choose_host(
-    container: Container, on: On, weights: Weights, has_room: HasRoom, usage: Usage
-) -> int | None:
-    """Algorithm 2: the worker to which `container` moves; None if it stays where it is.
-
-    It stays if no score is lower than that of its own worker (lines 8-10), and else goes to the
-    worker with the lowest score, among several to that with the lowest resource consumption.
-    Workers that have no room for what it reserves, which the paper's containers do not, are left
-    out.
-
-    Parameters
-    ----------
-    container : Container
-        The container that asks to be moved.
-    on : mapping of int to sequence of Container
-        The containers on each worker that is there.
-    weights : mapping of Category to float
-        w_pc, w_wc and w_cc.
-    has_room : callable
-        Whether a worker has room for a container.
-    usage : callable
-        R(w_j, t), the resource consumption of a worker.
-    """
-    scores = {worker: worker_score(containers, weights) for worker, containers in on.items()}
+def choose_host(container: Container, on: On, has_room: HasRoom, usage: Usage) -> int | None:
+    """Algorithm 2: the worker to which `container` moves; None if it stays where it is."""
+    # It stays if no score is lower than that of its own worker (lines 8-10), and else goes to the
+    # worker with the lowest score, among several to that with the lowest resource consumption.
+    scores = {worker: worker_score(containers) for worker, containers in on.items()}
     assert container.home is not None
     own = scores[container.home]
-    # Lines 5-10: the lowest score first; a worker without room is passed over for the next.
+    # Lines 5-10: the lowest score first; a worker without room for what the container reserves,
+    # which the paper's do not, is passed over for the next.
     for score in sorted({score for score in scores.values() if score < own}):
         able = [w for w in scores if scores[w] == score and has_room(container, w)]
         if able:
@@ -248,26 +158,12 @@ def choose_host(
 def rebalance(
     on: On, now: float, move: Callable[[Container, int], None], has_room: HasRoom
 ) -> None:
-    """Algorithm 3: even out the workers by moving containers that have converged.
-
-    The converged duration is counted from when a container was found to have converged, as the
-    text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
-    that has not converged has no such duration and is not moved.
-    Read: a container that was rebalanced is not rebalanced again, which is what its mark is for;
-    in lines 26-31, which print w_i for w_j and would move one container again and again, each
-    worker with room takes another container.
-
-    Parameters
-    ----------
-    on : mapping of int to sequence of Container
-        The containers on each worker that is there, by index.
-    now : float
-        The time.
-    move : callable
-        Moves a container to a worker.
-    has_room : callable
-        As for `choose_host`.
-    """
+    """Algorithm 3: even out the workers by moving containers that have converged."""
+    # The converged duration is counted from when a container was found to have converged, as the
+    # text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
+    # that has not converged has no such duration and is not moved. Read: a container that was
+    # rebalanced is not rebalanced again, which is what its mark is for; in lines 26-31, which print
+    # w_i for w_j and would move one container again and again, each worker with room takes another.
     everyone = {id(each): each for containers in on.values() for each in containers}
     if not everyone:
         return
@@ -297,17 +193,13 @@ def rebalance(
 
 
 MIGRATED, STAYED, REBALANCED = "migrated", "stayed", "rebalanced"
-WORKER, CLUSTER = "worker", "cluster"
-ALL_CONVERGED, ALWAYS = "converged", "always"
 
 
 class Move(NamedTuple):
-    """An entry of the manager's log: what was decided on a container, when and why.
+    """An entry of the manager's log: what was decided on a container, when and why."""
 
-    `kind` is "migrated" or "stayed" for what Algorithm 2 decided, "rebalanced" for Algorithm 3:
-    "-M" and "-R" in Fig. 9 of the paper.
-    """
-
+    # `kind` is "migrated" or "stayed" for what Algorithm 2 decided, "rebalanced" for Algorithm 3:
+    # "-M" and "-R" in Fig. 9 of the paper.
     time: float
     job: str
     kind: str
@@ -330,12 +222,14 @@ class SpeCon(GangController):
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
     at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
     whose sets alone in Algorithm 1 are printed without their worker: on its worker, as the
-    algorithm runs on each, or, with ``counted="cluster"``, anywhere; requests are answered in order
-    of arrival; Algorithm 3 runs whenever the manager looks, as it is printed, or, with
-    ``rebalancing="converged"``, when all containers have converged, as the text of section V-C has
-    it; R(w, t), which the paper does not define, is what the tasks on a worker would
-    keep busy of its cores, and what they reserve, as shares of what it has. Jobs that span machines
-    never move. Where a job is not observed (`View.observed`), it counts as progressing.
+    algorithm runs on each; requests are answered in order of arrival; Algorithm 3 runs whenever the
+    manager looks, as it is printed; R(w, t), which the paper does not define, is what the tasks on
+    a worker would keep busy of its cores, and what they reserve, as shares of what it has. Jobs
+    that span machines never move. Where a job is not observed (`View.observed`), it counts as
+    progressing. `experiments.figures.specon.readings` has other readings: of line 15, and of when
+    Algorithm 3 runs, which in the paper's own run (Fig. 9) moves Job-1 at 620 s, though jobs come
+    until 600 s and need three looks, 60 s and more, to converge; and only so is the gain of its
+    Fig. 5 reproduced.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
     may be placed before it.
@@ -346,14 +240,6 @@ class SpeCon(GangController):
         Categorisation threshold, as a share; 0.01 in most of the experiments (section VI).
     interval : float
         Categorisation interval t_m - t_(m-1), seconds; 30 in most of the experiments.
-    weights : tuple of float
-        w_pc, w_wc and w_cc of Algorithm 2 (section VI-A).
-    counted : {"worker", "cluster"}
-        Where line 15 of Algorithm 1 counts containers that still make progress.
-    rebalancing : {"always", "converged"}
-        When Algorithm 3 runs. In the paper's own run (Fig. 9) it moves Job-1 at 620 s, though jobs
-        come until 600 s and need three looks, 60 s and more, to converge; and only so is the gain
-        of its Fig. 5 reproduced.
 
     Attributes
     ----------
@@ -374,50 +260,23 @@ class SpeCon(GangController):
     ...     PolicyJob(f"j{k}", 0.0, work, (), worker_cpu=1.0, curve=early if k == 0 else steady)
     ...     for k, work in enumerate((400.0, 9.0, 300.0, 9.0, 300.0, 9.0))
     ... ]
-    >>> policy = SpeCon(rebalancing="converged")
+    >>> policy = SpeCon()
     >>> options = {"speed": TrainingSpeed(), "observation": Observation(30.0)}
     >>> outcome = replay(Workload.of(site, jobs), policy, **options)
     >>> policy.log[0]
-    Move(time=240.0, job='j0', kind='migrated', origin=0, target=1)
+    Move(time=210.0, job='j0', kind='rebalanced', origin=0, target=1)
     """
 
     name = "specon"
     needs = "training curves"
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        interval: float = 30.0,
-        *,
-        weights: tuple[float, ...] = (2.0, 1.5, 1.0),
-        counted: str = WORKER,
-        rebalancing: str = ALWAYS,
-    ) -> None:
+    def __init__(self, alpha: float = 0.01, interval: float = 30.0) -> None:
         super().__init__(InTurn)
         if not 0 <= alpha < math.inf:
             raise InputError("alpha", "expected a number >= 0", alpha)
         if not 0 < interval < math.inf:
             raise InputError("interval", "expected seconds > 0", interval)
-        if len(weights) != 3 or not all(0 <= weight < math.inf for weight in weights):
-            raise InputError("weights", "expected three numbers >= 0", weights)
-        if counted not in (WORKER, CLUSTER):
-            raise InputError("counted", f"expected {WORKER} or {CLUSTER}", counted)
-        if rebalancing not in (ALWAYS, ALL_CONVERGED):
-            raise InputError("rebalancing", f"expected {ALWAYS} or {ALL_CONVERGED}", rebalancing)
-        self.counted, self.rebalancing = counted, rebalancing
         self.alpha, self.interval = float(alpha), float(interval)
-        self._weights = dict(zip(Category, map(float, weights), strict=True))
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        weights = list(self._weights.values())
-        return {
-            "alpha": self.alpha,
-            "interval": self.interval,
-            "weights": weights,
-            "counted": self.counted,
-            "rebalancing": self.rebalancing,
-        }
 
     def reset(self, site: Site) -> None:
         super().reset(site)
@@ -462,24 +321,19 @@ class SpeCon(GangController):
             seen = view.observed(container.job)
             if seen and container.look(seen[-1][1], self.alpha, view.now):
                 asking.append(container)
-        everyone = [self._containers[job.index] for job in self._running]
         busy = (Category.PROGRESSING, Category.WATCHING)
         return [
             each
             for each in asking
-            if each.home is not None
-            and count(self._at(each.home) if self.counted == WORKER else everyone, *busy) > 1
+            if each.home is not None and count(self._counted(each.home), *busy) > 1
         ]
 
     def reallocate(self, container: Container, now: float) -> None:
-        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or let it stay.
-
-        Whatever is decided is the once in its life that it is decided (lines 9, 15 and 20).
-        """
-        # Set before the decision: also a container that stays has had its one decision.
+        """Algorithm 2, the SpeCon scheduler: move `container` to the best worker, or not."""
+        # A container that stays, too, has had the one decision of its life (lines 9, 15 and 20).
         container.migrated = True
         self._watched.discard(container.job.index)
-        host = choose_host(container, self._workers(), self._weights, self._has_room, self._usage)
+        host = choose_host(container, self._workers(), self._has_room, self._usage)
         if host is None:
             assert container.home is not None
             self.log.append(Move(now, container.job.id, STAYED, container.home, container.home))
@@ -488,16 +342,12 @@ class SpeCon(GangController):
 
     def even_out(self, now: float) -> None:
         """Algorithm 3, for the containers that have converged (section V-C)."""
-        converged = Category.CONVERGED
-        if self.rebalancing == ALWAYS or all(
-            self._containers[job.index].category is converged for job in self._running
-        ):
-            rebalance(
-                self._workers(),
-                now,
-                lambda container, worker: self._move(container, worker, now, REBALANCED),
-                self._has_room,
-            )
+        rebalance(
+            self._workers(),
+            now,
+            lambda container, worker: self._move(container, worker, now, REBALANCED),
+            self._has_room,
+        )
 
     def _begin(self, view: View) -> None:
         for job in (*view.finished, *view.evicted):
@@ -542,6 +392,10 @@ class SpeCon(GangController):
     def _workers(self) -> dict[int, list[Container]]:
         """The workers that are up, and the containers on each."""
         return {m: self._at(m) for m in self._on if m not in self._down}
+
+    def _counted(self, home: int) -> list[Container]:
+        """The containers that line 15 of Algorithm 1 counts for one on worker `home`."""
+        return self._at(home)
 
     def _at(self, machine: int) -> list[Container]:
         return list(self._on[machine].values())

@@ -32,8 +32,8 @@ import numpy as np
 from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.scheduling.job import Allocation, PolicyJob
-from oasis.simulator.elastic import ElasticWorkload
 from oasis.simulator.speed import Load
+from oasis.simulator.workload import Workload
 from oasis.solvers.lp import ColumnLp, LpColumn
 
 MOST_ROUNDS = 200  # the bound holds after any number of them
@@ -194,7 +194,7 @@ class _Switching(_Configurations):
             more[on, piece] = (self._uses[way[on]] - at[on]) / step[on, None]
             at[on], pace[on] = self._uses[way[on]], self._paces[way[on]]
             paid[on] = costs[on, way[on]]
-        self._work, self._more = work.ravel(), more.reshape(slots * ways, -1)
+        self._work, self._more = work.ravel(), more.reshape(slots * ways, self._uses.shape[1])
         return found.ravel()
 
     def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
@@ -208,13 +208,11 @@ def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
     return np.maximum(0.0, delays * (1 - ROUNDING) - ROUNDING * arrival)
 
 
-def elastic_bound(
-    made: ElasticWorkload, slot_seconds: float, *, slots: int | None = None
-) -> ElasticBound:
+def elastic_bound(made: Workload, slot_seconds: float, *, slots: int | None = None) -> ElasticBound:
     """An upper bound on what any policy can earn on `made`, clairvoyant ones included."""
     if not slot_seconds > 0:
         raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-    jobs = made.workload.jobs
+    jobs = made.jobs
     for job in jobs:
         if not job.has_utility:
             raise InputError("utility", f"expected one for each job, got none for {job.id!r}")
@@ -246,12 +244,12 @@ def elastic_bound(
     return _generate(choices, slots, int(there.sum()), slot_seconds)
 
 
-def best_rates(made: ElasticWorkload, job: PolicyJob) -> list[float]:
+def best_rates(made: Workload, job: PolicyJob) -> list[float]:
     """Speeds of `job` with 0, 1, 2, .. workers on one machine that it has for itself."""
     scaling = getattr(made.speed, "scaling", made.speed)
     found = [0.0]
     for workers in range(1, job.max_workers + 1):
-        load = Load(made.workload.site)
+        load = Load(made.site)
         held = Allocation(((0, workers),))
         load.add(job, held)
         found.append(scaling.rate(job, held, load) if workers >= job.min_workers else 0.0)
@@ -264,31 +262,31 @@ def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
     return int(min([job.max_workers, *limits]))
 
 
-def slots_needed(made: ElasticWorkload, slot_seconds: float) -> int:
+def slots_needed(made: Workload, slot_seconds: float) -> int:
     """Slots in which the pool can do everything, and each job its own part, after all arrived."""
     totals, demands = pool(made)
     longest, shares = 0.0, np.zeros(len(totals))
-    for job, own in zip(made.workload.jobs, demands, strict=True):
+    for job, own in zip(made.jobs, demands, strict=True):
         bests = [_best_worker(made, form) for form in job.in_forms]
         alone = [form.work / best for form, best in zip(job.in_forms, bests, strict=True)]
         k = alone.index(min(alone))
         longest = max(longest, alone[k])
         part = np.divide(own[k], totals, out=np.zeros(len(totals)), where=totals > 0)
         shares += part * job.in_forms[k].work / bests[k]
-    last = max(job.arrival for job in made.workload.jobs)
+    last = max(job.arrival for job in made.jobs)
     return int((last + max(longest, float(shares.max(initial=0.0)))) // slot_seconds) + 2
 
 
-def _best_worker(made: ElasticWorkload, form: PolicyJob) -> float:
+def _best_worker(made: Workload, form: PolicyJob) -> float:
     """The best speed of a form for each of its workers."""
     return max(rate / n for n, rate in enumerate(best_rates(made, form)) if n)
 
 
-def pool(made: ElasticWorkload) -> tuple[FloatArray, list[FloatArray]]:
+def pool(made: Workload) -> tuple[FloatArray, list[FloatArray]]:
     """Total capacity of all machines, and the demand of a worker of each form of a job."""
-    machines = np.array([machine.capacity for machine in made.workload.site.machines], dtype=float)
+    machines = np.array([machine.capacity for machine in made.site.machines], dtype=float)
     demands = []
-    for job in made.workload.jobs:
+    for job in made.jobs:
         own = np.zeros((len(job.in_forms), machines.shape[1]))
         for row, form in zip(own, job.in_forms, strict=True):
             for resource, amount in form.worker:
@@ -341,7 +339,7 @@ def _column(job: int, worth: float, load: FloatArray | None, count: int) -> LpCo
     return LpColumn(worth, rows, values)
 
 
-def mean_completion_bound(made: ElasticWorkload) -> float:
+def mean_completion_bound(made: Workload) -> float:
     """A lower bound on the mean time from arrival to completion if every job is completed.
 
     It is the largest of the means of two relaxations:
@@ -359,7 +357,7 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
     whoever switches forms does no share of the work in less time or area than in the best of them.
     """
     totals, demands = pool(made)
-    jobs = made.workload.jobs
+    jobs = made.jobs
     fastest: list[float] = []
     areas: list[list[float]] = [[] for _ in totals]  # seconds of the whole pool, by resource
     for job, own in zip(jobs, demands, strict=True):
@@ -379,7 +377,7 @@ def mean_completion_bound(made: ElasticWorkload) -> float:
 
 
 def _least_times(
-    made: ElasticWorkload, form: PolicyJob, demand: list[float], totals: list[float]
+    made: Workload, form: PolicyJob, demand: list[float], totals: list[float]
 ) -> list[float]:
     """Seconds that a form takes at least, and seconds of all machines, by resource."""
     rates = best_rates(made, form)

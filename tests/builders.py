@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from oasis import Cluster, Deadline, Instance, Job, Server
+from oasis.model.examples import example_text
 from oasis.scheduling import PolicyJob
+from oasis.simulator import Workload, elastic_from_dict
 
 GPU = ((0, 1),)  # the demand of a task that takes one unit of the first resource
 
@@ -86,6 +89,12 @@ def gang(name: str = "a", index: int = 0, arrival: float = 0.0) -> PolicyJob:
         ps_per_worker=0.5,
         index=index,
     )
+
+
+def elastic(jobs: int = 12, **changes: Any) -> Workload:
+    """The first `jobs` of the elastic jobs that are shipped; `changes` are fields of the file."""
+    data = json.loads(example_text("elastic"))
+    return elastic_from_dict(data | {"jobs": data["jobs"][:jobs]} | changes)
 
 
 def exit_code(*words: object) -> int:

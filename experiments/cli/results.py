@@ -23,7 +23,7 @@ from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
 from oasis.model.files import write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def read_instance(path: Path) -> oasis.Instance:
         return oasis.read(reading(path))
 
 
-def read_workload(path: Path) -> oasis.Instance | ElasticWorkload:
+def read_workload(path: Path) -> oasis.Instance | Workload:
     """Read an instance, or a workload of elastic jobs; errors name the file and the field."""
     kinds, expected = (INSTANCE, ELASTIC), "an instance or a workload of elastic jobs"
     with located_at(source=path):

@@ -21,18 +21,7 @@ from oasis.solvers import PROOF, Status
 
 
 def named_file(data: Mapping[str, Any]) -> Path | None:
-    """Return the instance file that a result names; None if it names none.
-
-    Raises
-    ------
-    InstanceError
-        If the reference is malformed.
-
-    Examples
-    --------
-    >>> named_file({"instance": {"file": "a.json", "sha256": "0"}}).name
-    'a.json'
-    """
+    """Return the instance file that a result names; None if it names none."""
     reference = entry(data, "instance", mapping) if "instance" in data else {}
     if reference.get("file") is None:
         return None
@@ -40,37 +29,13 @@ def named_file(data: Mapping[str, Any]) -> Path | None:
 
 
 def digest_of(data: Mapping[str, Any]) -> str | None:
-    """Return the digest of the result's instance; None if it has none.
-
-    Raises
-    ------
-    InstanceError
-        If the reference is malformed.
-    """
+    """Return the digest of the result's instance; None if it has none."""
     reference = entry(data, "instance", mapping) if "instance" in data else {}
     return entry(reference, "sha256", optional(text)) if "sha256" in reference else None
 
 
 def instance_of(data: Mapping[str, Any], given: Mapping[str, Instance]) -> Instance | None:
-    """Find the instance of a result among those that are given, or in the file that it names.
-
-    Parameters
-    ----------
-    data : mapping
-        Document of a result.
-    given : mapping of str to Instance
-        Instances by their digest (`experiments.evaluation.provenance.instance_digest`).
-
-    Returns
-    -------
-    Instance or None
-        None if the result names no instance, or a file that is not there.
-
-    Raises
-    ------
-    OasisError
-        If the file that it names holds another instance, or is malformed.
-    """
+    """Find the instance of a result among those that are given, or in the file that it names."""
     digest = digest_of(data)
     if digest is not None and digest in given:
         return given[digest]
@@ -96,17 +61,7 @@ TOTALS = ("total_utility", "objective")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A document that agrees with its instance.
-
-    Parameters
-    ----------
-    kind : str
-        What it is: the name of the command that wrote it, or "schedules".
-    schedules : int
-        Number of schedules checked against (2)-(13).
-    totals : mapping of str to float
-        The recomputed total utilities (1), by the name that the document has for them.
-    """
+    """A document that agrees with its instance."""
 
     kind: str
     schedules: int
@@ -119,33 +74,6 @@ def check_document(instance: Instance, data: Any) -> Checked:
     Every schedule must satisfy the constraints (2)-(13), and every figure that follows from the
     rest of the document must be what it is when it is computed anew. For a ratio, that includes
     the constants of the corrected Theorem 4.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    data : plain data
-        The document of ``oasis run``, ``solve`` or ``ratio``; or ``{"schedules": [...]}`` of any
-        other scheduler, which may state its ``total_utility``.
-
-    Raises
-    ------
-    VerificationError
-        Naming the constraint, job, slot and server; or the figure.
-    OasisError
-        If the document holds no schedules, is of another instance, or is malformed.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from experiments.evaluation.checking import check_document
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    >>> check_document(instance, run.to_dict()).schedules
-    2
-    >>> check_document(instance, run.to_dict() | {"admitted": 3})
-    Traceback (most recent call last):
-    oasis.model.errors.VerificationError: admitted: states 3, recomputed 2
     """
     _check_same_instance(instance, mapping(data))
     if "kind" not in data and SCHEDULES in data:

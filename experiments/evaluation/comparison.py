@@ -178,16 +178,6 @@ def until_interrupted(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
     """Figures of each policy, and the entry for those that Ctrl-C left out.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Names of policies, in this order.
-    run : callable
-        Makes the figures of one.
-    keep : bool
-        Whether Ctrl-C keeps the figures of the policies that are done, and the names of the others
-        are said under `MISSING`. If not, or if none is done, KeyboardInterrupt goes on.
-
     Examples
     --------
     >>> until_interrupted(["a", "b"], lambda name: {"finished": 1}, keep=True)
@@ -255,13 +245,7 @@ def measured(outcome: Outcome, *names: str) -> dict[str, Any]:
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """The figures by which policies are compared, as plain data; measured times come last.
-
-    Raises
-    ------
-    ValueError
-        If the run was not simulated.
-    """
+    """The figures by which policies are compared, as plain data; measured times come last."""
     outcome = run.outcome
     if outcome is None:
         raise InputError(run.policy, "expected a simulated run")
@@ -367,44 +351,14 @@ def replay_each(
     policies: Mapping[str, Mapping[str, Any]],
     *,
     on_settled: Callable[[], None] | None = None,
-    options: Mapping[str, Any] | None = None,
     keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
-    """Run each policy on `workload`; its figures by its name, as plain data.
-
-    Parameters
-    ----------
-    workload : Workload
-        Rigid or elastic jobs.
-    policies : mapping of str to mapping
-        The options of each policy that differ from their defaults, by its name.
-    on_settled : callable, optional
-        Called for each job that finished, for progress.
-    options : mapping, optional
-        Further arguments of `oasis.simulator.replay`: speed, costs, observation. Where they are
-        given, the figures say how often jobs were changed and what that cost them too.
-    keep_interrupted : bool
-        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does; those that
-        have no figures are missing then.
-
-    Raises
-    ------
-    ValueError
-        If there is no such policy or option, or it needs an instance of the model.
-
-    Examples
-    --------
-    >>> from oasis.simulator import PlainJob, rigid_workload
-    >>> workload = rigid_workload([PlainJob("a", 0.0, 60.0, 1), PlainJob("b", 0.0, 30.0, 1)], 1, 1)
-    >>> found = replay_each(workload, {"fifo": {}, "srtf": {"line": "fit"}})
-    >>> {name: row["mean_completion"] for name, row in found.items()}
-    {'fifo': 75.0, 'srtf': 60.0}
-    """
+    """Run each policy on `workload`; its figures by its name, as plain data."""
     made = {name: _plain_policy(name, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
-        row = _run(workload, made[name], told, options)
+        row = _run(workload, made[name], told)
         return row | entry_of(name).recorded(policies[name], row["parameters"])
 
     return until_interrupted(made, run, keep=keep_interrupted)[0]
@@ -417,12 +371,10 @@ CHANGES = (
 )
 
 
-def _run(
-    workload: Workload, policy: Policy, told: Any, options: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    outcome = replay(workload, policy, on_settled=told, **(options or {}))
+def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
+    outcome = replay(workload, policy, on_settled=told)
     found = replayed_figures(policy, outcome)
-    return found if options is None else found | measured(outcome, *CHANGES)
+    return found | measured(outcome, *CHANGES) if workload.document else found
 
 
 def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
@@ -472,44 +424,7 @@ def compare_over_seeds(
     on_run: Callable[[Run], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy once, or once for each of its seeds; figures are then means over them.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    policies : mapping of str to callable
-        Makes a fresh policy with this seed, or with none where it does not draw at random.
-    seeds : mapping of str to sequence of int
-        Seeds of each policy that draws at random, by its name.
-    on_decision, on_run : callable, optional
-        As for `experiments.evaluation.comparison.compare`.
-    keep_interrupted : bool
-        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
-
-    Returns
-    -------
-    Comparison
-        The row of a policy with seeds holds means, of those runs that have the figure at all;
-        parameters and report are those of the first seed. Its entry ``over_seeds`` has the
-        ``seeds``, and under ``figures`` for each figure the ``values`` and the
-        `experiments.evaluation.intervals.Interval` of their mean.
-
-    Raises
-    ------
-    PolicyError, VerificationError
-        As `experiments.evaluation.comparison.compare`.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from baselines import DRF, FIFO
-    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-    >>> makers = {"fifo": lambda seed: FIFO(seed=seed), "drf": lambda _: DRF()}
-    >>> found = compare_over_seeds(instance, makers, {"fifo": [0, 1, 2]})
-    >>> found.policies["fifo"]["over_seeds"]["figures"]["finished"]["values"]
-    [1, 1, 1]
-    """
+    """Run each policy once, or once for each of its seeds; figures are then means over them."""
     about: Mapping[str, Any] = {}
 
     def run(name: str) -> dict[str, Any]:
@@ -599,13 +514,7 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
-    """As `with_optimum`, for elastic jobs: between the best policy and their upper bound.
-
-    Raises
-    ------
-    ValueError
-        If there is no bound because jobs have no utility.
-    """
+    """As `with_optimum`, for elastic jobs: between the best policy and their upper bound."""
     bound = comparison.about["bound"]
     if bound is None:
         raise InputError("utility", "missing; a share of the optimum needs one for each job")

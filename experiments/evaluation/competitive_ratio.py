@@ -300,23 +300,7 @@ def measure(
     on_progress: Callable[[SolveProgress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],
 ) -> CompetitiveRatio:
-    """Do what `competitive_ratio` does, for a caller that handles Ctrl-C itself.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    make : callable
-        Makes a fresh policy.
-    solve_offline : callable
-        `offline.solve` with its limits set.
-    method : str
-        Name of the offline method, for a result that Ctrl-C ends before the method begins.
-    on_progress : callable or None
-        Called with the progress of both parts.
-    raising : callable
-        Makes the context inside which Ctrl-C may raise KeyboardInterrupt.
-    """
+    """Do what `competitive_ratio` does, for a caller that handles Ctrl-C itself."""
     decided: list[Decision] = []
     policy: Policy | None = None
     online = SolveState(Budget(), on_progress)

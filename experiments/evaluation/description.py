@@ -72,21 +72,7 @@ class OfferedLoad:
 
 @dataclass(frozen=True, slots=True)
 class StandaloneRun:
-    """Possible completion and utility of one job on an empty cluster.
-
-    Parameters
-    ----------
-    workers : int
-        Most workers at once, with the parameter servers that they need; 0 if it can never run.
-    ps : int
-        Parameter servers that go with them.
-    completion : int or None
-        Slot in which it would complete; None if the horizon is too short.
-    utility : float
-        Utility of that completion; 0 without one.
-    form : int
-        The form of the job in which it could.
-    """
+    """Possible completion and utility of one job on an empty cluster."""
 
     workers: int
     ps: int
@@ -96,16 +82,7 @@ class StandaloneRun:
 
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
-    """Run `job` on an empty cluster in its best form, with as many workers as it may have.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-    >>> alone = run_alone(instance.jobs[0], instance)
-    >>> alone.workers <= instance.jobs[0].chunks, alone.completion
-    (True, 6)
-    """
+    """Run `job` on an empty cluster in its best form, with as many workers as it may have."""
     ways = [replace(_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
     never = instance.horizon
     # the most it can earn, the sooner the better, and one that runs before one that cannot

@@ -35,8 +35,8 @@ from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
-from oasis.simulator import Outcome, replay
-from oasis.simulator.elastic import ElasticWorkload
+from oasis.simulator import Outcome, Workload, replay
+from oasis.simulator.elastic import FORMAT
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
 
 # How many times as far as a plan reaches nothing may run before no more is expected: by then every
@@ -49,26 +49,11 @@ class BySlots:
     """A utility by the delay in seconds, as one by the delay in slots.
 
     A job that ends in slot d after that of its arrival is counted at the end of that slot.
-
-    Parameters
-    ----------
-    seconds : Utility
-        Utility by the delay in seconds.
-    length : float
-        Length of a slot, seconds.
-    first : float
-        Seconds from the true arrival to the end of the slot in which the job arrives.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Deadline
-    >>> BySlots(Deadline(5.0, 1000.0), 600.0, 300.0)([0, 1, 2]).tolist()
-    [5.0, 5.0, 0.0]
     """
 
     seconds: Utility
-    length: float
-    first: float
+    length: float  # of a slot, seconds
+    first: float  # seconds from the true arrival to the end of the slot in which the job arrives
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return self.seconds(self._delays(delay))
@@ -84,25 +69,15 @@ class BySlots:
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """A job in the model's terms.
+    """A job in the model's terms."""
 
-    Parameters
-    ----------
-    job : PolicyJob
-        On the site of the model, times in slots; its `source` is the model's job.
-    ways : tuple of int
-        The forms of the elastic job that those of the model's stand for, in their order.
-    speeds : tuple of float
-        Worker-seconds of the elastic job that count as one worker-slot of the model's, by form.
-    """
-
-    job: PolicyJob
-    ways: tuple[int, ...]
-    speeds: tuple[float, ...]
+    job: PolicyJob  # on the site of the model, times in slots; its `source` is the model's job
+    ways: tuple[int, ...]  # forms of the elastic job that those of the model's stand for, in order
+    speeds: tuple[float, ...]  # worker-seconds that count as one of its worker-slots, by form
 
 
 class ElasticModel:
-    """The translation of one elastic workload.
+    """The translation of one elastic workload; `InstanceError` if a job has no utility.
 
     Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
     as much of the parameter servers' as falls to each worker where that is most, so that whatever
@@ -116,43 +91,19 @@ class ElasticModel:
     that fit the empty cluster; a job keeps the form in which it begins even if it may switch.
 
     Utility: by the delay to the end of the slot of completion.
-
-    Parameters
-    ----------
-    made : ElasticWorkload
-        The machines and the jobs' speeds.
-    slot_seconds : float
-        Length of a slot.
-
-    Raises
-    ------
-    InstanceError
-        If a job has no utility.
-
-    Examples
-    --------
-    >>> from oasis.simulator import elastic_from_dict, generate_elastic
-    >>> data = dict(generate_elastic(jobs=1, seed=1).document)
-    >>> worth = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
-    >>> data["jobs"] = [data["jobs"][0] | {"utility": worth}]
-    >>> made = elastic_from_dict(data)
-    >>> model = ElasticModel(made, 600.0)
-    >>> seen = model.translate(made.workload.jobs[0], slot=1)
-    >>> round(made.workload.jobs[0].work), seen.speeds, seen.job.source.work(600.0)
-    (474, (600.0,), 1)
     """
 
-    def __init__(self, made: ElasticWorkload, slot_seconds: float) -> None:
+    def __init__(self, made: Workload, slot_seconds: float) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(made.workload.jobs):
+        for k, job in enumerate(made.jobs):
             if not job.has_utility:
                 expected = (
                     "expected a utility: oasis and recourse weigh jobs by what they are worth"
                 )
                 raise InstanceError(f"jobs[{k}].utility", expected)
         self.made, self.length = made, float(slot_seconds)
-        real = made.workload.site
+        real = made.site
         # On the real machines: the model splits parameter servers, which machines cannot.
         self._empty = EmptyCluster(real, BestFit)
         machines = tuple(
@@ -170,7 +121,7 @@ class ElasticModel:
     def jobs(self) -> list[Job]:
         """The model's jobs, each arriving in the first slot that begins after it came."""
         found = []
-        for job in self.made.workload.jobs:
+        for job in self.made.jobs:
             source = self.translate(job, math.ceil(job.arrival / self.length)).job.source
             assert source is not None
             found.append(source)
@@ -183,7 +134,7 @@ class ElasticModel:
         A job that needs more, on all machines, would never be planned and would wait for ever.
         """
         longest = slots_needed(self.made, self.length)
-        for job in self.made.workload.jobs:
+        for job in self.made.jobs:
             if ways := self.fitting(job):
                 source = self.translate(job, 0).job.source
                 assert source is not None
@@ -302,10 +253,6 @@ class SlotView:
         """Time before which `job` must not be changed: always 0."""
         return 0.0
 
-    def change_cost(self, job: PolicyJob) -> float:
-        """Time that a change of `job` is expected to cost: unknown here."""
-        return 0.0
-
     def was_admitted(self, job: PolicyJob) -> bool:
         """Whether `job` was admitted before; here no job arrives twice."""
         return False
@@ -320,13 +267,6 @@ class Slotted:
     parameter servers find no room, or that is planned with fewer workers than it works with, takes
     what the others leave, by best fit, its fewest workers at least; if it finds no room it holds
     nothing in that slot. The scheduler plans anew what was not done.
-
-    Parameters
-    ----------
-    policy : Policy
-        The policy that plans.
-    model : ElasticModel
-        The model of the machines and the jobs that it sees.
     """
 
     slotted = False
@@ -480,36 +420,13 @@ def _with_servers(room: Room, job: PolicyJob, workers: tuple[tuple[int, int], ..
 
 
 def elastic_policy(
-    name: str, options: Mapping[str, Any], made: ElasticWorkload, slot_seconds: float = SLOT_SECONDS
+    name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `made`.
+    """A fresh policy for `made`, with the options that differ from their defaults.
 
     OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
     recourse plan in slots (`Slotted`), and see the jobs as `ElasticModel` translates them.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-    options : mapping
-        Its options that differ from their defaults.
-    made : ElasticWorkload
-        The jobs that it will run on.
-    slot_seconds : float
-        Length of the slots of OASiS and recourse.
-
-    Raises
-    ------
-    ValueError
-        If there is no such policy or option, or OASiS gets one that has no meaning here.
-    InstanceError
-        If OASiS or recourse meets a job without utility.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> elastic_policy("dragon", {}, generate_elastic(jobs=2)).name
-    'dragon'
+    `InputError` for an option that has no meaning here.
     """
     if name not in (OASIS, RECOURSE):
         return entry_of(name).make(None, options)
@@ -533,9 +450,9 @@ def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> Pric
     )
 
 
-def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
+def utility_of(made: Workload, outcome: Outcome) -> float | None:
     """Total utility of the finished jobs; None if some job has no utility."""
-    jobs = {job.id: job for job in made.workload.jobs}
+    jobs = {job.id: job for job in made.jobs}
     if not all(job.has_utility for job in jobs.values()):
         return None
     worth = []
@@ -545,9 +462,7 @@ def utility_of(made: ElasticWorkload, outcome: Outcome) -> float | None:
     return math.fsum(worth)
 
 
-def elastic_figures(
-    made: ElasticWorkload, outcome: Outcome, bound: ElasticBound | None
-) -> dict[str, Any]:
+def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
     """The figures of one run by which policies are compared; measured times come last.
 
     Restarts are all changes of a running or paused job: resumed, resized, moved.
@@ -574,59 +489,38 @@ def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
 
 
 def compare_elastic(
-    made: ElasticWorkload,
+    made: Workload,
     policies: Mapping[str, Mapping[str, Any]],
     *,
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy on the same elastic jobs.
+    """Run each policy on the same elastic jobs; its options by its name.
 
-    Parameters
-    ----------
-    made : ElasticWorkload
-        The jobs and the machines.
-    policies : mapping of str to mapping
-        The options of each policy that differ from their defaults, by its name.
-    slot_seconds : float
-        Length of the slots of OASiS and recourse, and of the bound.
-    on_settled : callable, optional
-        Called for each job that finished or was rejected, for progress.
-    keep_interrupted : bool
-        Whether Ctrl-C keeps the policies that are done, as `until_interrupted` does.
-
-    Raises
-    ------
-    ValueError, InstanceError
-        As `elastic_policy`.
-
-    Examples
-    --------
-    >>> from oasis.simulator import generate_elastic
-    >>> found = compare_elastic(generate_elastic(jobs=3, seed=1), {"fifo": {}, "dragon": {}})
-    >>> [row["finished"] for row in found.policies.values()], found.about["bound"]
-    ([3, 3], None)
+    `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound. `on_settled`
+    is called for each job that finished or was rejected. Ctrl-C keeps the policies that are done if
+    `keep_interrupted`, as `until_interrupted` does.
     """
     makers = {
         name: elastic_policy(name, given, made, slot_seconds) for name, given in policies.items()
     }
-    valued = all(job.has_utility for job in made.workload.jobs)
+    valued = all(job.has_utility for job in made.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
         policy = makers[name]
-        outcome = replay(made.workload, policy, on_settled=told, **made.options)
+        outcome = replay(made, policy, on_settled=told)
         parameters = {**policies[name], **parameters_of(policy)}
         said = entry_of(name).recorded(policies[name], parameters) | {"report": report_of(policy)}
         return elastic_figures(made, outcome, bound) | said
 
     rows, missing = until_interrupted(makers, run, keep=keep_interrupted)
     about = {
-        "jobs": len(made.workload.jobs),
-        "format": made.document["format"],
-        "machines": len(made.workload.site.machines),
+        "jobs": len(made.jobs),
+        "format": FORMAT,
+        "machines": len(made.site.machines),
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,

@@ -27,22 +27,7 @@ STUDENT, CUT, RANGE, NONE = "student", "cut", "range", "none"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over seeds, and how far it may be off.
-
-    Parameters
-    ----------
-    mean : float
-        Arithmetic, of ratios geometric; NaN without a value.
-    low, high : float
-        Ends of the interval; NaN if there is none.
-    n : int
-        Values that the mean is of.
-    kind : {"student", "cut", "range", "none"}
-        The 95 % confidence interval by Student's t, of ratios that of the logarithms; the same, cut
-        off where no value can be; the smallest and the largest value, where the interval of a ratio
-        would span more than a factor of 1,000; or nothing, with fewer than two values, or where one
-        of them is infinite.
-    """
+    """A mean over seeds, and how far it may be off."""
 
     mean: float
     low: float
@@ -70,41 +55,14 @@ def read_interval(data: Any) -> Mapping[str, Any]:
 
 
 def scale_of(figure: str) -> str:
-    """Return the range of a figure by its name: a key of `LIMITS`.
-
-    Examples
-    --------
-    >>> scale_of("ratio_upper"), scale_of("proven"), scale_of("total_utility")
-    ('ratio', 'fraction', 'amount')
-    """
+    """Return the range of a figure by its name: a key of `LIMITS`."""
     if figure in RATIOS:
         return "ratio"
     return "fraction" if figure in FRACTIONS else "amount"
 
 
 def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
-    """Mean of `values` with an interval that keeps to what can be.
-
-    Parameters
-    ----------
-    values : sequence of float
-        One value per seed.
-    scale : {"any", "amount", "fraction", "ratio"}
-        Any number; none below 0; between 0 and 1; or none below 1, with a geometric mean.
-
-    Raises
-    ------
-    ValueError
-        If a value is outside of the scale, or finite and so large that its square is not.
-
-    Examples
-    --------
-    >>> found = interval_of([0.0, 0.5, 1.0], "fraction")
-    >>> found.mean, found.low, found.high, found.kind
-    (0.5, 0.0, 1.0, 'cut')
-    >>> interval_of([2.0, 8.0], "ratio")
-    Interval(mean=4.0, low=2.0, high=8.0, n=2, kind='range')
-    """
+    """Mean of `values` with an interval that keeps to what can be."""
     least, most = LIMITS[scale]
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):

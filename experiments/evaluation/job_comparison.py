@@ -18,15 +18,7 @@ TAKEN_BY = ("offline", "online", "both", "neither")
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Completion and utility of a job in one of the two solutions.
-
-    Parameters
-    ----------
-    completion : int
-        Slot of the last work, counted from 0.
-    utility : float
-        f_i at that delay.
-    """
+    """Completion and utility of a job in one of the two solutions."""
 
     completion: int
     utility: float

@@ -18,32 +18,7 @@ class Duration(float):
 
 
 def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> float:
-    """A number of seconds >= 0, or infinity.
-
-    Parameters
-    ----------
-    value : number or str
-        A number, or text: a number, ``inf``, or numbers with units, such as ``1h30m``.
-    what : str
-        What a number without a unit is, for messages.
-    is_time : bool
-        Whether units of time are read; units of work are plain numbers.
-
-    Returns
-    -------
-    float
-        A `Duration` where there was a unit.
-
-    Raises
-    ------
-    ValueError
-        Saying what was expected.
-
-    Examples
-    --------
-    >>> read_seconds("90"), read_seconds("1.5m"), read_seconds("1h30m"), read_seconds("500ms")
-    (90.0, 90.0, 5400.0, 0.5)
-    """
+    """A number of seconds >= 0, or infinity."""
     parsed = _number(value)
     if parsed is None and is_time and isinstance(value, str):
         parts, end = [], 0
@@ -62,18 +37,7 @@ def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> 
 
 
 def read_share(value: Any) -> float:
-    """A share from 0 to 1, or infinity: ``0.05`` and ``5%`` are the same.
-
-    Raises
-    ------
-    ValueError
-        Saying what was expected.
-
-    Examples
-    --------
-    >>> read_share("5%"), read_share(0.05), read_share("0.5 %")
-    (0.05, 0.05, 0.005)
-    """
+    """A share from 0 to 1, or infinity: ``0.05`` and ``5%`` are the same."""
     text = value.strip() if isinstance(value, str) else ""
     parsed = _number(text[:-1], 100.0) if text.endswith("%") else _number(value)
     # Above 1 it is 5 for 5 % more likely than 500 %.

@@ -30,29 +30,6 @@ def planning_policy(
 ) -> RollingOASiS | oasis.Recourse:
     """OASiS or recourse on a horizon that rolls, on whatever machines it meets.
 
-    Parameters
-    ----------
-    name : {"oasis", "recourse"}
-        Name in the registry.
-    options : mapping
-        Its options that differ from their defaults; OASiS heeds ``scale`` alone, the others are
-        part of the bounds.
-    lookahead : int
-        Slots that its plan reaches ahead.
-    bounds : PriceBounds or callable, optional
-        U and L of OASiS, or what computes them for a cluster.
-    end : int, optional
-        Completions of OASiS's jobs from this slot on are worth nothing, as in an instance.
-    keep_admitted : bool
-        As for `OASiS.rolling` and `Recourse`.
-
-    Raises
-    ------
-    InputError
-        If an option of recourse does not exist or has a wrong value.
-    ValueError
-        If OASiS has no bounds.
-
     Examples
     --------
     >>> planning_policy("recourse", {"rounds": 3}, 10)
@@ -94,15 +71,7 @@ def _scaled(
 def live_recourse(
     cluster: oasis.Cluster, lookahead: int, options: Mapping[str, Any]
 ) -> oasis.LiveScheduler:
-    """Recourse as a service runs it; the parameters are those of `planning_policy`.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> cluster = oasis.generate("testbed", jobs=2, seed=1).cluster
-    >>> live_recourse(cluster, 10, {"rounds": 3}).now
-    0
-    """
+    """Recourse as a service runs it; the parameters are those of `planning_policy`."""
     policy = planning_policy(RECOURSE, options, lookahead, keep_admitted=False)
     return oasis.LiveScheduler(policy, cluster)
 
@@ -112,11 +81,6 @@ def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[st
 
     The jobs run as in a service: the plan reaches as far ahead as the instance has slots, and the
     end of the instance is no end.
-
-    Raises
-    ------
-    InstanceError
-        If the job is one of the instance's.
     """
     scheduler = live_recourse(instance.cluster, instance.horizon, options)
     for earlier in instance.jobs_by_arrival():
@@ -139,36 +103,7 @@ def cluster_policy(
     horizon: int | None = None,
     bounds: Bounds | None = None,
 ) -> Callable[[], Policy]:
-    """Return a function that builds a policy for a cluster.
-
-    Parameters
-    ----------
-    name : str
-        Name in the registry.
-    options : mapping
-        Its options that differ from their defaults.
-    lookahead : int
-        Slots that OASiS and recourse plan ahead.
-    horizon : int, optional
-        Slots after which nothing counts, as in an instance. OASiS then decides as
-        `oasis.simulate` does, recourse is the policy of the simulator itself, and policies that
-        draw the counts of jobs draw those of the simulator. Without it they draw nothing unless
-        `options` has a seed: a job without an initial number of workers gets its maximum.
-    bounds : callable, optional
-        U and L of OASiS for a cluster.
-
-    Raises
-    ------
-    OasisError
-        If OASiS has no bounds, or gets an option that only an instance can serve.
-
-    Examples
-    --------
-    >>> cluster_policy("fifo", {"seed": 3}, lookahead=100)().parameters
-    {'seed': 3, 'line': 'strict', 'placement': None}
-    >>> cluster_policy("fifo", {}, lookahead=100)().parameters["seed"] is None
-    True
-    """
+    """Return a function that builds a policy for a cluster."""
     if name == OASIS:
         if bounds is None:
             raise oasis.InputError(
@@ -191,20 +126,7 @@ def cluster_policy(
 
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:
-    """U and L from a file: what `oasis learn` wrote, bounds as JSON, or an instance of past jobs.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    lookahead : int
-        Horizon for which the bounds of past jobs are computed.
-
-    Raises
-    ------
-    InstanceError
-        If it is none of them.
-    """
+    """U and L from a file: of `oasis learn`, bounds as JSON, or an instance of past jobs."""
     found = read_json(path)
     if isinstance(found, Mapping) and found.get("format") == "oasis-prices":
         learned = LearnedPrices.read(path).bounds

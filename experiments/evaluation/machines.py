@@ -18,27 +18,7 @@ COUNT_COLUMNS = ("count", "machines")
 
 
 def machine_list(text: str) -> tuple[int, ...]:
-    """GPUs of each machine.
-
-    Parameters
-    ----------
-    text : str
-        ``16x8`` for 16 machines of 8 GPUs, several of these with commas between, or the name of a
-        CSV file with one row per machine: a column ``gpus`` (or ``gpu``, ``num_gpus``), and perhaps
-        ``count``, how many such machines there are. Machines without GPUs are passed over.
-
-    Raises
-    ------
-    InputError
-        If it is neither, or there is no machine with GPUs.
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> machine_list("2x8,1x4")
-    (8, 8, 4)
-    """
+    """GPUs of each machine."""
     parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
     if all(parts):
         return _listed([(int(part[1]), int(part[2])) for part in parts if part])

@@ -25,27 +25,7 @@ NAMESPACES = (
 
 
 def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Count jobs and add up what they earned, by namespace.
-
-    Parameters
-    ----------
-    summaries : iterable of mapping
-        ``job``, ``phase``, ``utility``, ``promised``, ``late`` and ``reasons`` of each, as
-        ``oasis kubernetes status --json`` gives them.
-
-    Returns
-    -------
-    dict
-        By namespace: ``jobs``; how many of them ``completed``, are ``live``, were ``rejected``, or
-        ``lost`` (failed, given up or invalid); ``utility`` that was earned; promised completions
-        that were ``kept``, ``broken``, or are ``open``.
-
-    Examples
-    --------
-    >>> done = {"phase": "Completed", "utility": 5.0, "promised": "12:00", "late": False}
-    >>> by_namespace([{"job": "team/a", "reasons": {}, **done}])["team"]["kept"]
-    1
-    """
+    """Count jobs and add up what they earned, by namespace."""
     found: dict[str, dict[str, Any]] = {}
     for job in summaries:
         row = found.setdefault(
@@ -96,15 +76,7 @@ def _promises(row: Mapping[str, Any]) -> str:
 def actual_figures(
     jobs: Sequence[Mapping[str, Any]], arrivals: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Figures of the real run of a cluster, as those of a policy; None for what is unknown.
-
-    Parameters
-    ----------
-    jobs : sequence of mapping
-        ``job``, ``phase``, ``utility`` and ``completion_slot`` of each.
-    arrivals : mapping of str to int
-        The slot in which each arrived, by its name; completion times are counted from it.
-    """
+    """Figures of the real run of a cluster, as those of a policy; None for what is unknown."""
     done = [job for job in jobs if job["phase"] == "Completed"]
     rejected = sum(job["phase"] == "Rejected" for job in jobs)
     times = sorted(job["completion_slot"] + 1 - arrivals[job["job"]] for job in done)

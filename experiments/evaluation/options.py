@@ -121,17 +121,7 @@ class Option:
 
 
 def described(default: Any, text: str, *, denial: str = "") -> Any:
-    """Field of a dataclass of options: its default, and the sentence that documents it.
-
-    Parameters
-    ----------
-    default : object
-        Value unless another is given.
-    text : str
-        Effect of the option in words, without a full stop.
-    denial : str
-        As in `Option`.
-    """
+    """Field of a dataclass of options: its default, and the sentence that documents it."""
     return field(default=default, metadata={"help": text, "denial": denial})
 
 

@@ -62,25 +62,6 @@ def import_policy(name: str) -> type[Policy]:
     """The class that ``module:Name`` or ``file.py:Name`` stands for.
 
     The module is looked for where Python looks, and last in the working directory.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"mine:LeastWork"`` or ``"mine.py:LeastWork"``, the class ``LeastWork`` of
-        ``mine.py``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such module, it cannot be imported, or it has no such policy.
-
-    Examples
-    --------
-    >>> import_policy("baselines.queues:FIFO")().name
-    'fifo'
-    >>> import_policy("baselines.queues:LIFO")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    oasis.model.errors.InputError: expected a policy in ..., got no LIFO; did you mean 'FIFO'?
     """
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
@@ -111,21 +92,7 @@ def _is_policy(found: object) -> TypeGuard[type[Policy]]:
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:
-    """Return the function that builds an object of a user's class from its options.
-
-    Parameters
-    ----------
-    policy : type
-        The class.
-    options : mapping
-        Its options; an `InputError` of its constructor about one of them is left as it is.
-
-    Returns
-    -------
-    callable
-        It raises `PolicyError` with the line where the constructor fails, or if what it makes is no
-        policy.
-    """
+    """Return the function that builds an object of a user's class from its options."""
 
     def make(**given: Any) -> Policy:
         try:
@@ -150,12 +117,6 @@ def code_files(policy: type) -> list[dict[str, str]]:
 
     These are the modules of the class and its bases, and all that they import in turn and that are
     part neither of the toolkit, nor of Python, nor of an installed package.
-
-    Returns
-    -------
-    list of dict
-        ``of``, the module; ``file``, relative to the working directory if it is inside;
-        ``sha256``. In order of the modules' names.
     """
     found: dict[str, Path] = {}
     own = modules_of(policy)
@@ -603,11 +564,5 @@ def make_policy(name: str, instance: oasis.Instance | None = None, **options: An
 
 
 def having(option: str, names: Iterable[str] = tuple(POLICIES)) -> list[str]:
-    """Policies among `names` that have this option.
-
-    Examples
-    --------
-    >>> having("seed", ["oasis", "fifo", "drf"]), having("line", ["rrh", "las"])
-    (['fifo'], ['las'])
-    """
+    """Policies among `names` that have this option."""
     return [name for name in names if option in entry_of(name).options]

@@ -16,15 +16,7 @@ from oasis.model.instance_file import instance_to_dict
 
 
 def instance_digest(instance: Instance) -> str:
-    """SHA-256 of the content of `instance`; layout of the file and metadata do not count.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> drawn = [oasis.generate("testbed", jobs=2, seed=seed) for seed in (1, 1, 2)]
-    >>> [instance_digest(one) == instance_digest(drawn[0]) for one in drawn]
-    [True, True, False]
-    """
+    """SHA-256 of the content of `instance`; layout of the file and metadata do not count."""
     content = instance_to_dict(instance)
     # Where an instance came from changes no result, so a note in it makes no other instance.
     content.pop("metadata", None)
@@ -32,16 +24,7 @@ def instance_digest(instance: Instance) -> str:
 
 
 def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
-    """Plain data that name an instance: its file, the digest of its content, its metadata.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    file : str or None
-        Where it was read from, as the caller named it; None if it was not. Standard input, ``-``,
-        is no file that could be read again.
-    """
+    """Plain data that name an instance: its file, the digest of its content, its metadata."""
     metadata = dict(instance.metadata)
     file = None if file == STANDARD_INPUT else file
     return {"file": file, "sha256": instance_digest(instance), "metadata": metadata}
@@ -59,13 +42,7 @@ def file_reference(file: Path) -> dict[str, str | None]:
 
 
 def check_digest(instance: Instance, sha256: str) -> None:
-    """Check that `instance` has the digest that a result records.
-
-    Raises
-    ------
-    OasisError
-        If it is another.
-    """
+    """Check that `instance` has the digest that a result records."""
     found = instance_digest(instance)
     if found != sha256:
         raise InputError(
@@ -183,16 +160,6 @@ def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> No
     Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
     end in ``seconds``. Keys that the result does not have, because the version that made it did not
     write them, are not compared.
-
-    Parameters
-    ----------
-    recorded, made : mapping
-        The documents of ``oasis run``, as JSON has them.
-
-    Raises
-    ------
-    OasisError
-        Naming the first difference; the total utility, if it differs.
 
     Examples
     --------

@@ -33,13 +33,7 @@ def number(value: float | None) -> str:
 
 
 def interval(found: Mapping[str, Any]) -> str:
-    """A mean over seeds with its interval: ± half of it, or its ends if it is not symmetrical.
-
-    Parameters
-    ----------
-    found : mapping
-        Of `experiments.evaluation.intervals.Interval.to_dict`.
-    """
+    """A mean over seeds with its interval: ± half of it, or its ends if it is not symmetrical."""
     mean, low, high = found["mean"], found["low"], found["high"]
     if mean is None:
         return "-"
@@ -55,13 +49,7 @@ def interval(found: Mapping[str, Any]) -> str:
 
 
 def brief(value: float, digits: int = 4) -> str:
-    """A number in few significant digits, whole numbers below ten million without loss.
-
-    Examples
-    --------
-    >>> brief(9.33333), brief(12345), brief(12345.6), brief(1.5e9)
-    ('9.333', '12345', '12346', '1.5e+09')
-    """
+    """A number in few significant digits, whole numbers below ten million without loss."""
     is_long = 10**digits <= abs(value) < MANY
     return f"{value:.0f}" if is_long else f"{value:.{digits}g}"
 
@@ -86,13 +74,7 @@ SPACE = "\N{NO-BREAK SPACE}"  # a time is not wrapped
 
 
 def duration_text(seconds: float | None) -> str:
-    """A duration in two units, such as ``2 h 5 min``.
-
-    Examples
-    --------
-    >>> [duration_text(t).replace(SPACE, " ") for t in (12000.0, 59.7, 3600.0, 0.25, 0.0, 200000.0)]
-    ['3 h 20 min', '1 min', '1 h', '0.25 s', '0 s', '2 d 8 h']
-    """
+    """A duration in two units, such as ``2 h 5 min``."""
     if seconds is None:
         return "-"
     if 0 < abs(seconds) < 9.95:
@@ -394,17 +376,7 @@ def optimum_facts(found: Comparison) -> Facts:
 
 
 def unfinished_notes(found: Comparison) -> list[str]:
-    """Lines to print below a table of policies in which jobs did not finish; none if all did.
-
-    Examples
-    --------
-    >>> rows = {"mine": {"unfinished": 3, "mean_waiting": 1.0}, "fifo": {"unfinished": 0}}
-    >>> for note in unfinished_notes(Comparison("replay", rows, {"jobs": 5})):
-    ...     print(note)
-    *: of the finished jobs only. Not finished, of 5 jobs: mine 3
-    Waiting*: a job that did not finish waits until it is rejected, or to the end of the run
-    Use*: what such a job holds counts as used
-    """
+    """Lines to print below a table of policies in which jobs did not finish; none if all did."""
     left = {name: count for name, count in found.unfinished.items() if count}
     if not left:
         return []

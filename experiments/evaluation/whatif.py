@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.evaluation import whatif_result as results
-from experiments.evaluation.machines import machine_count, machines_text
+from experiments.evaluation.machines import MOST_MACHINES, machine_count, machines_text
 from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
@@ -24,8 +24,8 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
 from oasis.simulator.state import JobProgress
-from oasis.simulator.workload import rigid_workload_on
-from oasis.traces.mapping import drawn_utilities
+from oasis.simulator.workload import check_times, rigid_workload_on
+from oasis.traces.mapping import busiest, drawn_utilities
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 
@@ -140,6 +140,8 @@ class Scenario:
 def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
     """A row for each job in order of submission; NaN where the trace does not say."""
     rows = sorted(jobs, key=lambda job: job.submitted)
+    for k, job in enumerate(rows):
+        check_times(k, job)  # before many runs, each of which would refuse it
     times = ("submitted", "duration", "started", "ended")
     frame = pd.DataFrame(
         {
@@ -189,9 +191,7 @@ def busiest_moment(jobs: pd.DataFrame) -> int:
 
     A job that ends makes room for one that begins at the same time.
     """
-    begins = jobs.started.fillna(jobs.submitted)
-    times = np.concatenate([begins + jobs.duration, begins])
-    return int(_levels(times, np.concatenate([-jobs.gpus, jobs.gpus]))[1].max())
+    return int(busiest(jobs, jobs.gpus))
 
 
 def smallest_machines(jobs: pd.DataFrame, size: int, placement: str) -> tuple[tuple[int, ...], str]:
@@ -201,7 +201,11 @@ def smallest_machines(jobs: pd.DataFrame, size: int, placement: str) -> tuple[tu
     """
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
-    machines = (size,) * -(-busiest_moment(jobs) // size)
+    count = -(-busiest_moment(jobs) // size)
+    if count > MOST_MACHINES:
+        expected = f"expected at most {MOST_MACHINES:,} of {size} GPUs"
+        raise InputError("machines", f"{expected}, the busiest moment takes {count:,}")
+    machines = (size,) * count
     how = "what really happened" if is_recorded(jobs) else "runs that begin at submission"
     text = f"machines: {machines_text(machines)}, the fewest that hold the busiest moment of {how}"
     return machines, f"{text} (--machines)"

@@ -30,7 +30,7 @@ from experiments.figures.figure import (
 from experiments.plotting.canvas import MARKERS, SMALL, axes, fill, ink, legend_below
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
-from oasis.simulator import ElasticWorkload, Outcome, elastic_from_dict, replay
+from oasis.simulator import Outcome, Workload, elastic_from_dict, replay
 from oasis.traces.plain import read_plain
 from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
 
@@ -56,11 +56,6 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
     """Jobs of window number `window` of a trace: consecutive distributed jobs.
 
     Jobs with other counts of GPUs or other durations than those of this module are left out.
-
-    Raises
-    ------
-    ValueError
-        If the trace has no such window.
     """
     with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
@@ -79,13 +74,7 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
 
 
 def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
-    """Draw Poisson arrivals of jobs of 2, 4 or 8 GPUs, with log-uniform durations.
-
-    Examples
-    --------
-    >>> [job.gpus for job in drawn(1, 5)]
-    [8, 4, 4, 2, 4]
-    """
+    """Draw Poisson arrivals of jobs of 2, 4 or 8 GPUs, with log-uniform durations."""
     # The first number keeps this stream apart from that of models and utilities.
     rng = np.random.default_rng([16, seed])
     submitted = np.cumsum(rng.exponential(1.0, jobs))
@@ -98,30 +87,10 @@ def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
 SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of their completion
 
 
-def at_load(
-    recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID
-) -> ElasticWorkload:
+def at_load(recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID) -> Workload:
     """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`.
 
     The load is the GPU time asked for over the GPU time between the first and the last arrival.
-
-    Parameters
-    ----------
-    recorded : sequence of Recorded
-        Recorded jobs in order of submission.
-    load : float
-        To be offered.
-    seed : int
-        Of models and utilities, which are the same at each load.
-    worth : {"sigmoid", "deadline"}
-        Kind of the utilities.
-
-    Examples
-    --------
-    >>> made = at_load(drawn(1, 10), 2.0, seed=1)
-    >>> last = made.workload.jobs[-1].arrival
-    >>> round(sum(job.duration * job.gpus for job in drawn(1, 10)) / (64 * last), 6)
-    2.0
     """
     rng = np.random.default_rng([17, seed])
     first, last = recorded[0].submitted, recorded[-1].submitted
@@ -208,13 +177,7 @@ SHARES = ("of_bound", "use", "met")
 
 
 def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Case]:
-    """Each load and seed under each policy; a seed is a window of the trace where there is one.
-
-    Raises
-    ------
-    ValueError, InstanceError, OSError
-        If the trace cannot be read, or has fewer windows than there are seeds.
-    """
+    """Each load and seed under each policy; a seed is a window of the trace where there is one."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
     return [
@@ -228,7 +191,7 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
 @cache
 def bounded_workload(
     trace: str | None, load: float, seed: int, worth: str = SIGMOID
-) -> tuple[ElasticWorkload, ElasticBound, float]:
+) -> tuple[Workload, ElasticBound, float]:
     """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
     recorded = drawn(seed) if trace is None else of_trace(trace, seed)
     made = at_load(recorded, load, seed, worth)
@@ -240,9 +203,9 @@ def run(case: Case) -> Row:
     trace = case["trace"]
     made, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
     policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
-    outcome = replay(made.workload, policy, **made.options)
+    outcome = replay(made, policy)
     found = elastic_figures(made, outcome, bound)
-    jobs = len(made.workload.jobs)
+    jobs = len(made.jobs)
     met = {"met": deadlines_met(made, outcome)} if case["worth"] == DEADLINE else {}
     return {
         **case,
@@ -262,11 +225,11 @@ def run(case: Case) -> Row:
     }
 
 
-def deadlines_met(made: ElasticWorkload, outcome: Outcome) -> float:
+def deadlines_met(made: Workload, outcome: Outcome) -> float:
     """Part of the jobs with deadlines that ended in time."""
     due = {
         job.id: job.arrival + job.utility.deadline
-        for job in made.workload.jobs
+        for job in made.jobs
         if isinstance(job.utility, Deadline)
     }
     ends = {job.job_id: job.end for job in outcome.jobs}

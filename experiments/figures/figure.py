@@ -28,13 +28,7 @@ Row = dict[str, Any]
 
 
 def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[Row]]:
-    """Group cells by their values of `keys`, in order of appearance.
-
-    Examples
-    --------
-    >>> list(groups([{"jobs": 3}, {"jobs": 5}, {"jobs": 3}], "jobs"))
-    [(3,), (5,)]
-    """
+    """Group cells by their values of `keys`, in order of appearance."""
     found: dict[tuple[Hashable, ...], list[Row]] = {}
     for cell in cells:
         found.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
@@ -82,13 +76,7 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def for_people(row: Mapping[str, Any], column: str) -> str:
-    """Text for a table: a value of a row, rounded, with its interval; a dash where there is none.
-
-    Examples
-    --------
-    >>> for_people({"x": 12.3456, "x_low": 10.0, "x_high": 14.5}, "x")
-    '12.35 (10 to 14.5)'
-    """
+    """A value of a row for a table, rounded, with its interval; a dash where there is none."""
     value, low, high = row.get(column), row.get(f"{column}_low"), row.get(f"{column}_high")
     if isinstance(value, str):
         return value
@@ -235,28 +223,7 @@ Case = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DirectFigure:
-    """A figure whose runs need neither an instance nor a sweep.
-
-    Parameters
-    ----------
-    name : str
-        Its name, such as ``dragon-7``.
-    title : str
-        Title of the picture.
-    cases : callable
-        From the number of seeds, and the trace if it takes one, to what is to be run, each as plain
-        data.
-    measure : callable
-        Runs one of these; its row of plain data.
-    table : callable
-        From all rows to those of the table, with measured and published numbers.
-    shown, panels, size
-        As for `PublishedFigure`.
-    seeds : int
-        Draws unless told otherwise.
-    takes_trace : bool
-        Whether its jobs can be those of a trace.
-    """
+    """A figure whose runs need neither an instance nor a sweep."""
 
     name: str
     title: str

@@ -24,7 +24,7 @@ from experiments.plotting.canvas import (
     share_axes,
 )
 from oasis.scheduling import NOTHING, Plan, Policy, View
-from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.simulator import Workload, elastic_from_dict, replay
 from oasis.simulator.speed import Load
 from oasis.simulator.state import JobProgress
 
@@ -70,28 +70,8 @@ NETWORKS: Mapping[str, Network] = {
 
 def ten_jobs(
     model: str, batch: int, seed: int, *, rigid: bool = False, exposed: float = EXPOSED
-) -> ElasticWorkload:
-    """Ten jobs that train one model, one every 30 seconds.
-
-    Parameters
-    ----------
-    model : str
-        One of `NETWORKS`.
-    batch : int
-        Images in a step of one worker.
-    seed : int
-        Of the workers and of what they ask for, the same for all models and batch sizes.
-    rigid : bool
-        Whether each job works with exactly the workers that it asks for, as under the operator.
-    exposed : float
-        Share of the time on the network that is felt.
-
-    Examples
-    --------
-    >>> made = ten_jobs("VGG-16", 64, 0)
-    >>> len(made.workload.jobs), made.workload.jobs[9].arrival
-    (10, 270.0)
-    """
+) -> Workload:
+    """Ten jobs that train one model, one every 30 seconds."""
     # The draws are the same for all models and batch sizes, so that bars differ by these alone.
     rng = np.random.default_rng([7, seed])
     jobs = [_job(k, NETWORKS[model], batch, rng) for k in range(JOBS)]
@@ -100,20 +80,14 @@ def ten_jobs(
     return _on_the_testbed(jobs, exposed)
 
 
-def one_job(model: str, workers: int) -> ElasticWorkload:
-    """A job alone on the testbed with this many workers of two cores, as in Fig. 4.
-
-    Examples
-    --------
-    >>> one_job("VGG-16", 3).workload.jobs[0].max_workers
-    3
-    """
+def one_job(model: str, workers: int) -> Workload:
+    """A job alone on the testbed with this many workers of two cores, as in Fig. 4."""
     own = {"workers": workers, "worker": {"cpu": 2, "memory_gb": 4}}
     job = _job(0, NETWORKS[model], BATCH4, np.random.default_rng(0)) | own
     return _on_the_testbed([job], EXPOSED)
 
 
-def _on_the_testbed(jobs: list[dict[str, Any]], exposed: float) -> ElasticWorkload:
+def _on_the_testbed(jobs: list[dict[str, Any]], exposed: float) -> Workload:
     return elastic_from_dict(
         {
             "format": "oasis-elastic-workload",
@@ -160,27 +134,10 @@ Step = tuple[float, float]
 
 
 class Operator(KubernetesDefault):
-    """The plain operator: pods one by one; a job that is stuck is terminated in the end.
+    """The plain operator: pods one by one; a job that is stuck is terminated in the end."""
 
-    "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
-    when is not said. Here a job goes that has held pods for `patience` without ever having all.
-
-    Parameters
-    ----------
-    patience : float
-        Seconds.
-
-    Examples
-    --------
-    Two jobs of three workers on four cores hold two each, until the first is terminated:
-
-    >>> from oasis.simulator import Machine, PolicyJob, Site, Workload
-    >>> jobs = [PolicyJob(n, 0.0, 9.0, ((0, 1),), min_workers=3, max_workers=3) for n in "ab"]
-    >>> site = Site(("cpu",), (Machine("n0", (4.0,)),), partial_gangs=True)
-    >>> found = replay(Workload.of(site, jobs), Operator(60.0)).jobs
-    >>> [(job.job_id, job.refusal, job.end) for job in found]
-    [('a', 'terminated in a deadlock', None), ('b', None, 64.0)]
-    """
+    # "Some tasks fall into a deadlock state and are terminated without completion" (section 5.2):
+    # when is not said. Here a job goes that has held pods for `patience` without ever having all.
 
     name = "operator"
 
@@ -210,18 +167,11 @@ class Operator(KubernetesDefault):
         return plan
 
 
-def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
+def measure(made: Workload, policy: str) -> tuple[Row, list[Step]]:
     """Mean time to the end of a job, terminated ones included; and cores busy from time to time.
 
     Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait for
     the rest of their job; a parameter server is busy while its job works.
-
-    Examples
-    --------
-    >>> from experiments.figures.kod2 import ten_jobs
-    >>> row, steps = measure(ten_jobs("VGG-16", 64, 0), KOD2)
-    >>> row["terminated"], steps[0]
-    (0, (0.0, 0.0))
     """
     chosen: Policy = Operator() if policy == OPERATOR else Kod2()
     changes: list[Step] = []
@@ -229,7 +179,7 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
     def settle(progress: JobProgress) -> None:
         changes.extend(_cores(made, progress))
 
-    outcome = replay(made.workload, chosen, on_settled=settle, **made.options)
+    outcome = replay(made, chosen, on_settled=settle)
     ends = [_end(job.arrival, job.end, job.waiting) for job in outcome.jobs]
     times = [end - job.arrival for end, job in zip(ends, outcome.jobs, strict=True)]
     row: Row = {
@@ -246,10 +196,10 @@ def measure(made: ElasticWorkload, policy: str) -> tuple[Row, list[Step]]:
     return row, steps
 
 
-def _cores(made: ElasticWorkload, progress: JobProgress) -> list[Step]:
+def _cores(made: Workload, progress: JobProgress) -> list[Step]:
     """Changes of the busy cores because of a job: by how much, and when."""
     job, found = progress.job, []
-    load = Load(made.workload.site)  # the speeds here depend on no other job
+    load = Load(made.site)  # the speeds here depend on no other job
     for (begin, held), (end, _) in pairwise(progress.history):
         rate = made.speed.rate(job, held, load) if job.works_with(held) else 0.0
         cores = rate * dict(job.worker)[CPU] + (held.ps_count * dict(job.ps)[CPU] if rate else 0.0)
@@ -263,13 +213,7 @@ def _end(arrival: float, end: float | None, waited: float) -> float:
 
 
 def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
-    """Mean share of all cores that is busy between two times.
-
-    Examples
-    --------
-    >>> mean_busy([(0.0, 30.0), (10.0, 15.0), (20.0, 0.0)], 5.0, 15.0)
-    0.75
-    """
+    """Mean share of all cores that is busy between two times."""
     area = math.fsum(
         cores * max(0.0, min(after, end) - max(time, begin))
         for (time, cores), (after, _) in pairwise([*steps, (math.inf, 0.0)])
@@ -292,7 +236,7 @@ def cases4(seeds: int) -> list[Case]:
 def run4(case: Case) -> Row:
     """Duration of the job."""
     made = one_job(case["model"], case["workers"])
-    (job,) = replay(made.workload, Kod2(), **made.options).jobs
+    (job,) = replay(made, Kod2()).jobs
     return {**case, "seconds": job.end}
 
 

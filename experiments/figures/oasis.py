@@ -195,13 +195,7 @@ def fig3_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def testbed(settings: FigureSettings) -> dict[str, Any]:
-    """The testbed, which has machines of its own, with the jobs of either reading.
-
-    Raises
-    ------
-    ValueError
-        If the settings ask for others.
-    """
+    """The testbed, which has machines of its own, with the jobs of either reading."""
     if settings.servers is not None:
         raise InputError("servers", "expected none, the testbed has its own", settings.servers)
     preset = choice(settings.preset, (TESTBED, SHORTEST), "preset")
@@ -403,13 +397,7 @@ PRIORITIES = ([75.0, 100.0], [50.0, 100.0], [25.0, 100.0], [1.0, 100.0])
 
 
 def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS and the optimum on every number of servers and range of gamma1.
-
-    Raises
-    ------
-    ValueError
-        If the settings ask for other machines or policies.
-    """
+    """OASiS and the optimum on every number of servers and range of gamma1."""
     for name in ("servers", "policies"):
         if getattr(settings, name) is not None:
             raise InputError(name, "expected none, Fig. 5 varies its own")
@@ -512,13 +500,7 @@ PUBLISHED_JOBS = 400
 
 
 def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS with every factor at every number of jobs.
-
-    Raises
-    ------
-    ValueError
-        If the settings ask for other policies.
-    """
+    """OASiS with every factor at every number of jobs."""
     if settings.policies is not None:
         raise InputError("policies", "expected none, Fig. 6 is of OASiS alone")
     instances = {

@@ -10,9 +10,12 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from baselines import PriorityQueue
+from baselines.counts import on_node
+from baselines.gangs import Changes, drop_worker
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.plotting.canvas import HATCHES, TINY, axes, fill, ink
-from oasis.simulator import ElasticWorkload, elastic_from_dict, replay
+from oasis.scheduling import PolicyJob
+from oasis.simulator import Workload, elastic_from_dict, replay
 from oasis.simulator.state import JobProgress
 
 MACHINES, GPUS = 2, 4
@@ -71,14 +74,8 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
 }
 
 
-def scenario(name: str) -> ElasticWorkload:
-    """The jobs and machines of a scenario.
-
-    Examples
-    --------
-    >>> [job.id for job in scenario("scale-down").workload.jobs]
-    ['worth 2', 'worth 1', 'worth 5']
-    """
+def scenario(name: str) -> Workload:
+    """The jobs and machines of a scenario."""
     capacity = {"gpu": GPUS, "memory_gb": 16}
     return elastic_from_dict(
         {
@@ -89,6 +86,53 @@ def scenario(name: str) -> ElasticWorkload:
             "jobs": list(SCENARIOS[name]),
         }
     )
+
+
+class AsPrinted(PriorityQueue):
+    """The autoscaler with its loops and its main step as they are printed, where they can be."""
+
+    def schedule(self) -> None:
+        """Scheduling Algorithm, lines 1-26, once."""
+        # A job that is worth more than all that run is launched if it fits (lines 7-10), but
+        # scale-down is run for it all the same (line 11); if that succeeds, the first waiting job
+        # that then fits is launched (lines 17-21), and no job grows (line 22).
+        best = self._best_if_worth_most()
+        if best is not None and self._launch(best) is not None:
+            self._queue.remove(best)
+        walk = best is None or self.scale_down_for(best)
+        if walk and self._queue.launch_all(self.weighting, self._launch, set(), most=1):
+            return
+        self.scale_up()
+
+    def scale_down_for(self, best: PolicyJob) -> bool:
+        """Scale down by the printed loops, which launch nothing; return whether that succeeded."""
+        before = self._room.free.copy()
+        changes: Changes = {}
+        last: int | None = None
+        # The printed loop also takes workers from machines where a job has none; only those where
+        # it has some can be meant.
+        for job in list(self._running):
+            now = held = self._running.held[job.index]
+            # Lines 7 and 18: looked at before a worker is taken, and one per machine at most.
+            for last, _ in held.workers:
+                if self._fits(best, last):
+                    self._resize(changes)
+                    return True
+                if now.worker_count == job.min_workers:
+                    break
+                now = changes[job.index] = drop_worker(self._room, job, now, last)
+        # Line 22: once more on the last machine of all.
+        if last is not None and self._fits(best, last):
+            self._resize(changes)
+            return True
+        self._room.free = before
+        return False
+
+    def _fits(self, best: PolicyJob, machine: int) -> bool:
+        found = on_node(self._room, best, *self._book.counts[best.index], machine)
+        if found is not None:
+            self._room.release(best, found)
+        return found is not None
 
 
 READ, PRINTED = "as read", "as printed"
@@ -104,8 +148,8 @@ def cases(_seeds: int) -> list[Case]:
 def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
     made, settled = scenario(case["scenario"]), list[JobProgress]()
-    policy = PriorityQueue(printed=case["reading"] == PRINTED)
-    replay(made.workload, policy, on_settled=settled.append, **made.options)
+    policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
+    replay(made, policy, on_settled=settled.append)
     spans = [
         (progress.job.id, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
         for progress in sorted(settled, key=lambda progress: progress.job.index)

@@ -25,15 +25,7 @@ RRH_REMARK = "rrh: this project's reading of its source, stronger than the paper
 
 
 def policy_label(name: str, floor: float | None) -> str:
-    """Name of a policy in the figures, which tells the forms of OASiS from each other.
-
-    Examples
-    --------
-    >>> policy_label("fifo", None), policy_label("oasis", 0.0), policy_label("oasis", 0.7)
-    ('fifo', 'oasis-printed', 'oasis')
-    >>> policy_label("oasis", 0.3)
-    'oasis-floor-0.3'
-    """
+    """Name of a policy in the figures, which tells the forms of OASiS from each other."""
     if name != OASIS:
         return name
     known = [form for form, own in FORMS.items() if own == floor]

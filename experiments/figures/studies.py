@@ -61,13 +61,7 @@ FLOORS = [0.0, 0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 
 
 def floor_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS with every floor on every family.
-
-    Raises
-    ------
-    ValueError
-        If the settings ask for other policies or sizes.
-    """
+    """OASiS with every floor on every family."""
     refuse_what_is_fixed(settings)
     instances = [
         testbed(),
@@ -144,13 +138,7 @@ BONUSES = [0.25, 1.0, 3.0]  # for jobs that have run, under no commitment
 
 
 def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
-    """OASiS, RRH, SRTF, and recourse at each commitment and bonus.
-
-    Raises
-    ------
-    ValueError
-        If the settings ask for other policies or sizes.
-    """
+    """OASiS, RRH, SRTF, and recourse at each commitment and bonus."""
     refuse_what_is_fixed(settings)
     instances = [testbed(), calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [

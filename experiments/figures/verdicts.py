@@ -27,21 +27,7 @@ AT_TARGET = 1.0  # slots between a median and the target that it is said to be a
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One statement of the paper about one policy of a figure.
-
-    Parameters
-    ----------
-    figure : str
-        Such as ``fig3``.
-    says : str
-        Statement of the paper.
-    policy : str
-        Whom it is about: a form of OASiS, or a rival.
-    agrees : bool
-        Whether the data say so too.
-    found : str
-        The numbers that decide.
-    """
+    """One statement of the paper about one policy of a figure."""
 
     figure: str
     says: str
@@ -51,23 +37,7 @@ class Judgement:
 
 
 def verdicts_of(directory: Path) -> list[Judgement]:
-    """Compare the data of all figures in a directory with what the paper says.
-
-    Parameters
-    ----------
-    directory : Path
-        With ``fig3.csv`` and so on, as ``oasis figure`` writes them at full size.
-
-    Returns
-    -------
-    list of Judgement
-        In the order of the figures.
-
-    Raises
-    ------
-    OSError
-        If a file is missing.
-    """
+    """Compare the data of all figures in a directory with what the paper says."""
     return [verdict for name, judge in JUDGES.items() for verdict in judge(_read(directory, name))]
 
 

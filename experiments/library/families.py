@@ -19,15 +19,7 @@ MIXED = "mixed"
 
 @dataclass(frozen=True, slots=True)
 class UtilityFamily:
-    """A kind of utilities.
-
-    Parameters
-    ----------
-    mix : tuple of float
-        Shares of time-insensitive, time-sensitive and time-critical jobs that are generated.
-    change : callable
-        Turns the utility that was generated for a job into one of this kind.
-    """
+    """A kind of utilities."""
 
     mix: tuple[float, float, float]
     change: Callable[[Sigmoid], Utility]
@@ -56,26 +48,7 @@ UTILITIES: Mapping[str, UtilityFamily] = {
 
 
 def with_utilities(instance: Instance, kind: str) -> Instance:
-    """Return the instance with utilities of this kind; nothing else changes.
-
-    Parameters
-    ----------
-    instance : Instance
-        With sigmoid utilities, as the generator makes them.
-    kind : str
-        One of `UTILITIES`.
-
-    Examples
-    --------
-    A deadline at the target of each job's sigmoid, worth its priority:
-
-    >>> import oasis
-    >>> from experiments.library.families import with_utilities
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> before, after = instance.jobs[0], with_utilities(instance, "deadline").jobs[0]
-    >>> after.utility.value == before.utility.priority
-    True
-    """
+    """Return the instance with utilities of this kind; nothing else changes."""
     change = UTILITIES[kind].change
     jobs = []
     for job in instance.jobs:

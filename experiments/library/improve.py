@@ -142,13 +142,7 @@ def improve(
 
 @contextmanager
 def sole_writer(library: Library) -> Iterator[None]:
-    """Keep other processes from writing to a library; its directory is made if it is missing.
-
-    Raises
-    ------
-    OasisError
-        If another process is at work on it.
-    """
+    """Keep other processes from writing to a library; its directory is made if it is missing."""
     library.directory.mkdir(parents=True, exist_ok=True)
     lock = JournalLock(library.directory / JOURNAL)
     try:
@@ -192,15 +186,7 @@ def improve_one(
 def keep(
     library: Library, problem: Problem, instance: Instance, result: OfflineResult
 ) -> LibraryEntry:
-    """Keep what is better in a result of the instance, and return the record with it.
-
-    Raises
-    ------
-    VerificationError
-        If the schedules break a constraint.
-    SolverError
-        If a bound lies below verified schedules.
-    """
+    """Keep what is better in a result of the instance, and return the record with it."""
     today = date.today().isoformat()
     found_by = _by(result.method, result.objective_by)
     if result.objective_by == Phase.WARM_START:
@@ -309,13 +295,7 @@ def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
 
 
 def problem_of(library: Library, data: Any, name: str | None) -> Problem:
-    """Return the named instance, or the instance of the document.
-
-    Raises
-    ------
-    OasisError
-        If there is none.
-    """
+    """Return the named instance, or the instance of the document."""
     if name is not None:
         return problem_named(name)
     if "instance" not in data:

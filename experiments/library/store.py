@@ -33,14 +33,6 @@ def packed(schedules: Mapping[str, Schedule]) -> bytes:
     """Compress schedules: a list of them in JSON, in the order of their job ids, then xz.
 
     The same schedules give the same bytes.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from experiments.library.store import packed, unpacked
-    >>> schedule = oasis.Schedule("j0", workers=[[0, 2, 3]], ps=[[0, 0, 1]])
-    >>> unpacked(packed({"j0": schedule})) == {"j0": schedule}
-    True
     """
     plain = [schedules[job].to_dict() for job in sorted(schedules)]
     text = json.dumps(plain, separators=(",", ":"))
@@ -48,13 +40,7 @@ def packed(schedules: Mapping[str, Schedule]) -> bytes:
 
 
 def unpacked(content: bytes) -> dict[str, Schedule]:
-    """Read what `packed` made.
-
-    Raises
-    ------
-    OasisError
-        If it is something else.
-    """
+    """Read what `packed` made."""
     try:
         plain = json.loads(lzma.decompress(content))
     except (lzma.LZMAError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -68,30 +54,7 @@ def digest(content: bytes) -> str:
 
 
 class PassJournal:
-    """A file with the settings of a pass, and one line per finished instance.
-
-    Parameters
-    ----------
-    path : Path
-        The file. One that was written with other settings, or whose settings cannot be read, is
-        begun anew.
-    settings : mapping
-        What must be the same for a pass to go on, as plain data.
-
-    Attributes
-    ----------
-    done : set of str
-        Names of the instances that the pass is done with.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from experiments.library.store import PassJournal
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "pass.jsonl"
-    >>> PassJournal(path, {"seed": 1}).add("a")
-    >>> PassJournal(path, {"seed": 1}).done, PassJournal(path, {"seed": 2}).done
-    ({'a'}, set())
-    """
+    """A file with the settings of a pass, and one line per finished instance."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         self._path = path

@@ -25,30 +25,7 @@ SUFFIX = ".mplstyle"
 
 
 def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
-    """Settings of a style: one that matplotlib has, by its name, or a file of matplotlib settings.
-
-    Parameters
-    ----------
-    name : str or path
-        Such as ``grayscale``; or a file that ends in ``.mplstyle``.
-
-    Returns
-    -------
-    dict
-        Settings of matplotlib that the style changes.
-
-    Raises
-    ------
-    ValueError
-        If there is no such style, or matplotlib does not know what the file says.
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> read_style("grayscale")["image.cmap"]
-    'gray'
-    """
+    """Settings of a style that matplotlib has, by its name, or of a file of settings."""
     if Path(name).suffix == SUFFIX:
         return _read_file(Path(name))
     if str(name) not in style.library:
@@ -64,20 +41,6 @@ def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
 
     The figures of this package take their fonts, line widths and colours from the style that is in
     force when they are drawn.
-
-    Raises
-    ------
-    ValueError, OSError
-        As `read_style`.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> with drawing_style("grayscale"):
-    ...     print(matplotlib.rcParams["image.cmap"])
-    gray
-    >>> matplotlib.rcParams["image.cmap"]
-    'viridis'
     """
     settings: Any = {} if name is None else read_style(name)
     with rc_context(settings):
@@ -176,13 +139,7 @@ def shorten(name: str) -> str:
 
 
 def as_written(name: str) -> str:
-    r"""Escape `name`, because matplotlib takes text between dollars for a formula.
-
-    Examples
-    --------
-    >>> print(as_written("a $5$ job"))
-    a \$5\$ job
-    """
+    r"""Escape `name`, because matplotlib takes text between dollars for a formula."""
     return name.replace("$", r"\$") if rcParams["text.parse_math"] else name
 
 
@@ -211,21 +168,7 @@ def legend_below(ax: Axes, columns: int) -> None:
 
 
 def share_axes(ax: Axes, what: str, title: str, *, top: float = 1.0, columns: int = 1) -> None:
-    """Label axes of a share over time in minutes, and put the legend below.
-
-    Parameters
-    ----------
-    ax : Axes
-        With its lines drawn.
-    what : str
-        Resource whose share is in use, for the y axis.
-    title : str
-        Title of the axes.
-    top : float
-        Upper end of the y axis.
-    columns : int
-        Columns of the legend.
-    """
+    """Label axes of a share over time in minutes, and put the legend below."""
     ax.set_xlabel("time (minutes)")
     ax.set_ylabel(what)
     ax.set_ylim(0.0, top)
@@ -244,24 +187,12 @@ def slot_axis(ax: Axes, horizon: int, step: int = 1) -> None:
 
 
 def step_of(count: int, most: int) -> int:
-    """Number of neighbours, of `count`, that are merged so that at most `most` are left.
-
-    Examples
-    --------
-    >>> step_of(240, 240), step_of(241, 240), step_of(5000, 240)
-    (1, 2, 21)
-    """
+    """Number of neighbours, of `count`, that are merged so that at most `most` are left."""
     return max(1, -(-count // most))
 
 
 def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.NDArray[np.float64]:
-    """Means of `step` neighbours along `axis`; the last block may be shorter. NaN does not count.
-
-    Examples
-    --------
-    >>> block_means(np.array([1.0, 3.0, 5.0, np.nan, 7.0]), 2, 0).tolist()
-    [2.0, 5.0, 7.0]
-    """
+    """Means of `step` neighbours along `axis`, without NaN; the last block may be shorter."""
     if step == 1:
         return values
     begins = np.arange(0, values.shape[axis], step)

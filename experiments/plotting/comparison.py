@@ -33,19 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A drawn measure: title, label of the axis, and one or more bars per policy.
-
-    Parameters
-    ----------
-    title, unit : str
-        Of the axes. A unit of ``seconds`` becomes minutes or hours where they are easier to read.
-    bars : tuple of (str, str)
-        For each bar what it is called, and the figure of the comparison that it shows.
-    is_count : bool
-        Whether only whole numbers are ticks.
-    factor : float
-        By which figures are multiplied, such as 100 for percent.
-    """
+    """A drawn measure: title, label of the axis, and one or more bars per policy."""
 
     title: str
     unit: str
@@ -252,31 +240,7 @@ MANY_TIMES = (
 
 
 def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
-    """A dot for the mean at each point of a grid, and a bar for its interval.
-
-    Parameters
-    ----------
-    means : sequence of (str, mapping)
-        Name of each point, and its ``mean``, ``low`` and ``high``; None for what there is not.
-        ``unfinished``, where it is given, is the mean number of jobs that did not finish there.
-    figure : str
-        What they are means of, such as ``total_utility``.
-    ax : Axes, optional
-        Where to draw; left out, on a new figure, ``ax.figure``.
-
-    Returns
-    -------
-    Axes
-        With the first 40 points from top to bottom; the title says if there are more. A point
-        without a mean has no dot. A completion time is one of the finished jobs only: beside
-        each point is how many others there were.
-
-    Examples
-    --------
-    >>> found = [("fifo", {"mean": 3.0, "low": 2.0, "high": 4.0})]
-    >>> plot_means(found, "mean_completion").get_xlabel()
-    'mean completion of the jobs that finished'
-    """
+    """A dot for the mean at each point of a grid, and a bar for its interval."""
     shown = means[:MOST_POINTS]
     ax = axes(ax, 6.4, 1.2 + 0.28 * max(2, len(shown)))
     for row, (_, found) in enumerate(shown):
@@ -313,13 +277,7 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
 
 
 def means_page(means: Mapping[str, Points]) -> Figure:
-    """A panel for each figure, one below the other: what a report shows of a sweep.
-
-    Parameters
-    ----------
-    means : mapping
-        By name of the figure, what `plot_means` takes.
-    """
+    """A panel for each figure, one below the other: what a report shows of a sweep."""
     rows = min(MOST_POINTS, max((len(points) for points in means.values()), default=0))
     height = 1.2 + 0.28 * max(2, rows)
     page = new_figure(9.0, height * max(1, len(means)))

@@ -42,15 +42,7 @@ _CLIP_PATH = re.compile(r"(?<=[\"#])p[0-9a-f]{10}(?=[\")])")
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
-    """Return `path` if a picture can be written there.
-
-    Raises
-    ------
-    ValueError
-        If the suffix names no format.
-    OSError
-        If the file cannot be written, such as for want of its directory.
-    """
+    """Return `path` if a picture can be written there."""
     _suffix(path)
     check_writable(path)
     return Path(path)
@@ -83,14 +75,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def svg_text(figure: Figure) -> str:
-    """Draw `figure` as a document of SVG with letters as paths, the same text every time.
-
-    Examples
-    --------
-    >>> from experiments.plotting.canvas import new_figure
-    >>> svg_text(new_figure(2.0, 2.0)) == svg_text(new_figure(2.0, 2.0))
-    True
-    """
+    """Draw `figure` as a document of SVG with letters as paths, the same text every time."""
     buffer = io.BytesIO()
     # Without a salt, identifiers are drawn at random;
     # letters as paths need no font where they are read.
@@ -115,51 +100,14 @@ NEED_INSTANCE = ("run", "solve", SCHEDULES)  # kinds that cannot be drawn withou
 
 
 def kind_of(data: Any) -> str:
-    """The kind of a document; `SCHEDULES` for one that holds schedules and does not say.
-
-    Raises
-    ------
-    InstanceError
-        If it is not a mapping, or has neither.
-
-    Examples
-    --------
-    >>> kind_of({"kind": "run"}), kind_of({"schedules": []})
-    ('run', 'schedules')
-    """
+    """The kind of a document; `SCHEDULES` for one that holds schedules and does not say."""
     if "kind" not in mapping(data) and SCHEDULES in data:
         return SCHEDULES
     return str(data.get("kind"))
 
 
 def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) -> Figure:
-    """Draw a result.
-
-    Parameters
-    ----------
-    data : mapping
-        Document of a command, or one with ``schedules`` alone.
-    name : str
-        What to call it, such as the name of its file.
-    instance : Instance or None
-        The instance that it is of. Without it, comparisons and quotes are drawn as they are, and a
-        ratio without the jobs that make the difference.
-
-    Raises
-    ------
-    InstanceError
-        With the path of what is missing or wrong.
-    OasisError
-        If the result cannot be drawn without its instance.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    >>> picture_of(run.to_dict(), "mine", instance).get_suptitle()
-    'oasis: total utility 85.8155, 2 of 4 jobs admitted'
-    """
+    """Draw a result."""
     kind = kind_of(data)
     if kind == SCHEDULES:
         schedules = entry(data, SCHEDULES, schedules_by_job)

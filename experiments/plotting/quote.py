@@ -14,28 +14,7 @@ from oasis.model.schedule import COUNT, SLOT
 
 
 def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
-    """Draw workers and parameter servers in each slot, or what a rejected job lacks.
-
-    Parameters
-    ----------
-    decision : Decision
-        Of ``quote`` or ``submit``.
-    ax : Axes, optional
-        Where to draw; left out, on a new figure, ``ax.figure``.
-
-    Returns
-    -------
-    Axes
-        With the picture.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> scheduler = oasis.OASiS.from_instance(instance)
-    >>> plot_quote(scheduler.quote(instance.jobs[0])).get_title().splitlines()[0]
-    'j0 would be admitted'
-    """
+    """Draw workers and parameter servers in each slot, or what a rejected job lacks."""
     ax = axes(ax, 7.0, 3.2)
     if decision.schedule is not None:
         return _draw_schedule(ax, decision)

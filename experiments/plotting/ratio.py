@@ -146,33 +146,7 @@ def difference(row: JobComparison) -> float:
 def plot_differences(
     rows: Sequence[JobComparison], *, who: str = "OASiS", ax: Axes | None = None
 ) -> Axes:
-    """Bars of the jobs that earn most more, or less, in the optimum than online.
-
-    Parameters
-    ----------
-    rows : sequence of JobComparison
-        Of `experiments.evaluation.job_comparison.compare_jobs`.
-    who : str
-        Name of the policy.
-    ax : Axes, optional
-        Where to draw; left out, on a new figure, ``ax.figure``.
-
-    Returns
-    -------
-    Axes
-        With the twelve largest differences, and one bar for all the others together. All bars add
-        up to what the best schedule earns more than the policy.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from experiments import competitive_ratio
-    >>> from experiments.evaluation.job_comparison import compare_jobs
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> result = competitive_ratio(instance, method="milp")
-    >>> plot_differences(compare_jobs(instance, result)).get_ylabel()
-    'job'
-    """
+    """Bars of the jobs that earn most more, or less, in the optimum than online."""
     least = SAME * max((abs(difference(row)) for row in rows), default=0.0)
     differing = [row for row in rows if abs(difference(row)) > least]
     differing.sort(key=lambda row: -abs(difference(row)))

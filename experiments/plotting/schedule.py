@@ -47,15 +47,7 @@ NAMES = ("time-critical", "time-sensitive", "time-insensitive")
 
 
 def urgency(job: Job) -> str:
-    """Class of time-sensitivity of a job, as in section V of the paper; otherwise its kind.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> jobs = oasis.generate("testbed", jobs=3, seed=1).jobs
-    >>> [urgency(job) for job in jobs]
-    ['time-sensitive', 'time-sensitive', 'time-critical']
-    """
+    """Class of time-sensitivity of a job, as in section V of the paper; otherwise its kind."""
     utility = job.utility
     if not isinstance(utility, Sigmoid):
         return str(getattr(utility, "kind", type(utility).__name__))
@@ -334,18 +326,6 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None)
     """Draw how many workers each job has in the next slots, and on which nodes.
 
     A label such as 3+1 is three workers and one parameter server.
-
-    Parameters
-    ----------
-    jobs : sequence of mapping
-        ``job`` and ``plan``, as ``oasis kubernetes plan --json`` gives them.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Figure
-        The figure that it is on. A job that the plan does not run has no bar.
     """
     if ax is None:
         ax = new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs))).subplots()

@@ -60,13 +60,7 @@ class Group:
     resources: tuple[str, ...]
 
     def index(self, resource: str) -> int:
-        """Position of `resource`, which the group must have.
-
-        Raises
-        ------
-        ValueError
-            If no server of the group has any.
-        """
+        """Position of `resource`, which the group must have."""
         held = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
         if resource not in held:
             raise InputError("resource", f"expected one of {', '.join(held)}", resource)
@@ -88,13 +82,7 @@ class Group:
 
 
 def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) -> Group:
-    """The group "worker" or "ps" of `instance` under `schedules`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such group, or it has no server.
-    """
+    """The group "worker" or "ps" of `instance` under `schedules`."""
     found, cluster = TaskGroup(group), instance.cluster
     names = found.ids(cluster)
     if not names:

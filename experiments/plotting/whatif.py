@@ -1,4 +1,4 @@
-"""Pictures of ``oasis whatif``: waiting, the queue and use over time, owners, other loads."""
+"""Pictures of ``oasis whatif``: waiting, the queue and use over time, other loads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import SHARES, WhatIf
-from experiments.evaluation.whatif_tables import BOUND, MOST_OWNERS, called, changes
+from experiments.evaluation.whatif_tables import BOUND, called
 from experiments.plotting import canvas
 
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
@@ -21,7 +21,6 @@ STRIP = 0.52  # inches a policy, in a picture of one row each
 TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
 MOST_TICKS = 8  # whose labels do not touch
 UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
-LINE = 18  # characters of a name, from which it is folded
 
 
 def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
@@ -37,11 +36,6 @@ def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
     yield over_time_figure(found, "in_use"), f"GPUs in use, {parts}"
     if len({one.load for one in found.settings}) > 1:
         yield loads_figure(found), "How the mean grows with the load."
-    # Last, because it is the tallest: in columns, the next one would leave a gap beside it.
-    best, reference = found.best(), found.reference
-    if best is not None and reference is not None and len(found.owners) > 1:
-        shown = list(dict.fromkeys((reference, best)))
-        yield owners_figure(found, shown), "Mean waiting of the owners with most GPU-hours."
 
 
 def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
@@ -130,33 +124,6 @@ def _round(value: float) -> float:
     """The largest number of one digit that is no more than `value`, at least 1."""
     power = 10.0 ** np.floor(np.log10(max(value, 1.0)))
     return float(max(1.0, np.floor(value / power) * power))
-
-
-def owners_figure(found: WhatIf, policies: Sequence[str]) -> Figure:
-    """Mean waiting of the owners with most GPU-hours: a bar for each of `policies`."""
-    owners = [one.name for one in changes(found, policies[0], "by_owner")[:MOST_OWNERS]]
-    places = [found.owners.index(name) for name in owners]
-    parts = {name: found.first.policies[name]["by_owner"]["mean_waiting"] for name in policies}
-    values = np.array([[row[k] or 0.0 for k in places] for row in parts.values()])
-    length, unit = _unit(values.max())
-    height = 1.5 + (0.14 + 0.16 * len(policies)) * len(owners)
-    figure, ax = _axes(height, x=f"mean waiting ({unit})")
-    thick = 0.8 / len(policies)
-    for k, name in enumerate(policies):
-        at = np.arange(len(owners)) - 0.4 + (k + 0.5) * thick
-        look = {"color": canvas.fill(2 * k), "hatch": canvas.HATCHES[k], **_edge()}
-        label = canvas.as_written(called(name))
-        ax.barh(at, values[k] / length, thick, label=label, **look)
-    _name_rows(ax, [_folded(name) for name in owners], 0.5)
-    ax.set_xlim(0.0, max(ax.get_xlim()[1], 1e-9))
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=3))
-    canvas.legend_below(ax, 1)  # names of owners may leave little width
-    return figure
-
-
-def _folded(name: str) -> str:
-    """A long name on several lines: no letter of it is left out."""
-    return "\n".join(name[k : k + LINE] for k in range(0, len(name), LINE)) or " "
 
 
 def loads_figure(found: WhatIf) -> Figure:

@@ -28,30 +28,7 @@ _REFERENCE = re.compile(r'(xlink:href="|href="|url\()#([^")]+)')
 
 
 def inline_svg(figure: Figure, prefix: str, label: str) -> str:
-    """Draw `figure` for a page of HTML.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    prefix : str
-        Put before each identifier, so that two pictures on a page do not share any.
-    label : str
-        What the picture shows, for those who cannot see it.
-
-    Returns
-    -------
-    str
-        An element without namespaces, comments or metadata; it shrinks where there is less room.
-        The same figure gives the same text.
-
-    Examples
-    --------
-    >>> from experiments.plotting.canvas import new_figure
-    >>> text = inline_svg(new_figure(2.0, 1.0), "a-", "nothing")
-    >>> text.startswith('<svg role="img" aria-label="nothing"'), "http" in text
-    (True, False)
-    """
+    """Draw `figure` for a page of HTML."""
     text = _BEFORE.sub("", svg_text(figure))
     for part in _PARTS:
         text = part.sub("", text)
@@ -72,19 +49,7 @@ MOST_ROWS = 200  # of a table; a page of thousands of rows helps no reader
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows of text under headings.
-
-    Parameters
-    ----------
-    title : str
-        Title of the table.
-    columns : tuple of (str, bool)
-        Headings, and whether a column holds numbers.
-    rows : tuple of tuple of str
-        The first `MOST_ROWS` rows.
-    left_out : int
-        Rows beyond.
-    """
+    """Rows of text under headings."""
 
     title: str
     columns: tuple[tuple[str, bool], ...]
@@ -94,15 +59,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a section beside its first.
-
-    Parameters
-    ----------
-    svg : str
-        An ``<svg>`` element, without references to anything outside of it.
-    caption : str
-        One sentence on what the picture shows.
-    """
+    """A picture of a section beside its first."""
 
     svg: str
     caption: str
@@ -110,35 +67,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One result on the page.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file that it is from.
-    title : str
-        Title in words.
-    was_run : list of (str, str)
-        What was run on what: policy, options, instance, version.
-    facts : list of (str, str)
-        Results as names and texts.
-    tables : tuple of ReportTable
-        Results in rows.
-    proofs : list of (str, str)
-        Proofs and checks, as names and texts.
-    again : tuple of str
-        Commands that make it again.
-    picture : str
-        An ``<svg>`` element, without references to anything outside of it; empty without a picture.
-    notes : tuple of str
-        Missing parts, and the reasons.
-    answer : tuple of str
-        Results in sentences.
-    pictures : tuple of Picture
-        Narrow pictures, side by side where there is room.
-    remarks : tuple of str
-        Meaning of words and marks in the tables.
-    """
+    """One result on the page."""
 
     name: str
     title: str
@@ -157,13 +86,7 @@ class Section:
 def table(
     title: str, columns: tuple[tuple[str, bool], ...], rows: list[tuple[str, ...]]
 ) -> ReportTable:
-    """A table of the first `MOST_ROWS` of `rows`.
-
-    Examples
-    --------
-    >>> table("jobs", (("job", False),), [(f"j{k}",) for k in range(300)]).left_out
-    100
-    """
+    """A table of the first `MOST_ROWS` of `rows`."""
     return ReportTable(title, columns, tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS))
 
 
@@ -172,29 +95,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
-    """Write sections as HTML.
-
-    Parameters
-    ----------
-    sections : sequence of Section
-        One a result, in the order of the page.
-    title : str
-        Title of the page.
-
-    Returns
-    -------
-    str
-        A page that is well-formed XML too, with its style and pictures inside. All text of results
-        is escaped; a character that XML cannot have becomes U+FFFD. The same sections give the same
-        text: it has no date.
-
-    Examples
-    --------
-    >>> from experiments.report.section import Section
-    >>> section = Section("a.json", "a <b>", [], [], (), [], (), "")
-    >>> "a &lt;b&gt;" in report_page([section])
-    True
-    """
+    """Write sections as HTML."""
     folder = files("experiments.report")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

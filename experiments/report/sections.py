@@ -43,26 +43,7 @@ REPLAY_OPTIONS = {  # by key of the document
 
 
 def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Commands that make a result again.
-
-    Parameters
-    ----------
-    name : str
-        File of the result.
-    data : mapping
-        Its document.
-
-    Returns
-    -------
-    tuple of str
-        Lines for a shell. A file that the document does not name is called in capitals.
-
-    Examples
-    --------
-    >>> document = {"kind": "run", "policy": "fifo", "parameters": {"seed": 3}}
-    >>> commands_of("r.json", document | {"instance": {"file": "a.json"}})
-    ('oasis run --from r.json', 'oasis run a.json --policy fifo --set fifo.seed=3')
-    """
+    """Commands that make a result again."""
     kind = data.get("kind")
     elastic = kind == "compare" and data.get("format") == FORMAT
     file = (data.get("trace" if elastic else "instance") or {}).get("file") or UNNAMED
@@ -110,13 +91,7 @@ def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
 
 
 def text_of(value: Any) -> str:
-    """A value of an option as ``--set`` reads it.
-
-    Examples
-    --------
-    >>> text_of([1.0, 2.5]), text_of(None), text_of(True)
-    ('1.0,2.5', 'none', 'true')
-    """
+    """A value of an option as ``--set`` reads it."""
     if isinstance(value, list | tuple):
         return ",".join(map(text_of, value))
     if value is None:
@@ -155,16 +130,6 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
     """List the files that have changed since the result was made: code, options, the trace.
-
-    Parameters
-    ----------
-    data : mapping
-        The document of a result.
-
-    Returns
-    -------
-    tuple of str
-        A sentence for each file that is not as it was when the result was made.
 
     Examples
     --------
@@ -213,25 +178,7 @@ NOT_AGAIN = "not checked again, the instance is not there; the command did befor
 
 
 def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
-    """Proofs of a result, as pairs of name and text.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of the document.
-    found : Run, OfflineResult, CompetitiveRatio, Comparison or Decision
-        The result; None for schedules alone.
-    instance : Instance or None
-        The instance on which its schedules have just been verified.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    >>> [name for name, _ in proofs_of("run", run, instance)][:2]
-    ['verified', '2 alpha']
-    """
+    """Proofs of a result, as pairs of name and text."""
     if kind == "quote":
         return [("none", "a quote commits nothing, and runs no schedule")]
     if kind == "replay":
@@ -283,36 +230,7 @@ VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 def section_of(
     name: str, data: Mapping[str, Any], instance: Instance | None, *, number: int = 1
 ) -> Section:
-    """Build the section of a result.
-
-    Parameters
-    ----------
-    name : str
-        Name of its file.
-    data : mapping
-        Its document.
-    instance : Instance or None
-        The instance that it is of. With it, schedules are verified again and everything is drawn;
-        without it, the section says what is missing.
-    number : int
-        Which section of the page it is: its picture's identifiers begin with it.
-
-    Raises
-    ------
-    VerificationError
-        If a schedule breaks a constraint, or a stated figure is not what it is computed anew.
-    OasisError
-        If the document is malformed, or of another instance.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    >>> section = section_of("run.json", run.to_dict(), instance)
-    >>> section.title, section.facts[0]
-    ('Run of oasis: 2 of 4 jobs admitted', ('total utility', '85.8155'))
-    """
+    """Build the section of a result."""
     kind = kind_of(data)
     found = None if kind == SCHEDULES else result_from_dict(data)
     for part, reader in _ADDED.items():

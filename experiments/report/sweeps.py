@@ -26,27 +26,7 @@ Row = Mapping[str, Any]
 
 
 def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """The grid whose cells are the rows of a table.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows of the Parquet file, one per cell, in its order.
-
-    Returns
-    -------
-    dict
-        Plain data for `experiments.sweep.config.sweep_config`: one entry an instance and one a
-        policy, with all their options. What is None in the table is left out, except for what is
-        None there because it is infinite: a task without a limit has ``time_limit = inf``, and one
-        that any gap ends has ``gap = inf``.
-
-    Examples
-    --------
-    >>> row = {"instance.preset": "testbed", "policy.name": "drf", "task.name": "run"}
-    >>> grid_of([row | {"seed": seed} for seed in (3, 4)])["seeds"]
-    {'first': 3, 'count': 2}
-    """
+    """The grid whose cells are the rows of a table."""
     return {
         "seeds": _seeds(list(dict.fromkeys(int(row["seed"]) for row in rows))),
         "task": _task(rows),
@@ -88,16 +68,7 @@ def _seeds(seeds: list[int]) -> Any:
 
 
 def toml_of(grid: Mapping[str, Any]) -> str:
-    """A grid as TOML, as `experiments.sweep.config.read_config` reads it.
-
-    Examples
-    --------
-    >>> print(toml_of({"seeds": [1, 5], "policies": [{"name": "drf"}]}), end="")
-    seeds = [1, 5]
-    <BLANKLINE>
-    [[policies]]
-    name = "drf"
-    """
+    """A grid as TOML, as `experiments.sweep.config.read_config` reads it."""
     lines = [f"{name} = {_value(grid[name])}" for name in ("seeds", "task") if name in grid]
     for name in ("instances", "policies"):
         for point in grid.get(name, ()):
@@ -133,20 +104,7 @@ def is_table(path: str | os.PathLike[str]) -> bool:
 
 
 def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
-    """Read the table that a sweep has written.
-
-    Parameters
-    ----------
-    path : path
-        A Parquet file.
-
-    Raises
-    ------
-    OasisError
-        If it is not the table of a sweep.
-    OSError
-        If it cannot be read.
-    """
+    """Read the table that a sweep has written."""
     require("reports of sweeps", "pandas", "pyarrow", "pydantic")
     import pyarrow as pa  # noqa: PLC0415 (needs an extra)
     from pyarrow import parquet  # noqa: PLC0415
@@ -165,30 +123,7 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
-    """Build the section of a sweep: grid, means with intervals, pictures, provenance.
-
-    Parameters
-    ----------
-    name : str
-        Name of its file.
-    found : pyarrow.ReportTable
-        Its table, as `read_sweep` reads it.
-    number : int
-        Which section of the page it is: its picture's identifiers begin with it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from experiments.sweep import run_sweep, sweep_config
-    >>> config = sweep_config({
-    ...     "instances": [{"preset": "testbed", "jobs": 3}],
-    ...     "policies": [{"name": ["fifo", "drf"]}],
-    ... })
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     result = run_sweep(config, f"{directory}/sweep.parquet")
-    >>> sweep_section("sweep.parquet", result.table).title
-    'Sweep: 2 cells, 2 policies, 1 instance, 1 seed'
-    """
+    """Build the section of a sweep: grid, means with intervals, pictures, provenance."""
     from experiments.sweep import FAILED, TASKS, summarise, varying  # noqa: PLC0415
     from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
 

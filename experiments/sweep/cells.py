@@ -30,17 +30,7 @@ from oasis.workloads.generator import read_counts, resolve
 
 
 class InstanceSource(Protocol):
-    """Source of the instance of each seed, or of another input of a task.
-
-    Attributes
-    ----------
-    labels : mapping
-        Plain data for people: the columns of the result.
-    identity : mapping
-        Plain data that determines the instance up to the seed.
-    draws : bool
-        Whether the instance depends on the seed.
-    """
+    """Source of the instance of each seed, or of another input of a task."""
 
     @property
     def labels(self) -> Mapping[str, Any]: ...

@@ -104,18 +104,6 @@ def check_cluster(address: str, seconds: float) -> None:
 
     A client of Dask that finds no scheduler takes its time to close and prints a traceback, and one
     that finds no workers never ends. So both are looked for first.
-
-    Parameters
-    ----------
-    address : str
-        Such as ``tcp://10.0.0.1:8786``.
-    seconds : float
-        Time to try, in seconds.
-
-    Raises
-    ------
-    OasisError
-        In one line: if nothing or something else answers there, or no worker comes in time.
     """
     expected = f"expected a Dask scheduler at {address}"
     begin = monotonic()

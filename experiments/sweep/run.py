@@ -83,15 +83,7 @@ class SweepResult:
 
 
 class UnwrittenSweepError(OSError):
-    """The file of a finished sweep cannot be written; the records of its cells are kept.
-
-    Parameters
-    ----------
-    error : OSError
-        Why not.
-    result : SweepResult
-        All that the file would hold.
-    """
+    """The file of a finished sweep cannot be written; the records of its cells are kept."""
 
     def __init__(self, error: OSError, result: SweepResult) -> None:
         super().__init__(error.errno, error.strerror, error.filename)

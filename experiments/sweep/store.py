@@ -120,15 +120,7 @@ class ResultStore:
 
 
 def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
-    """One row per cell, in the order of `cells`: parameters, status, figures, measured times last.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        The grid.
-    records : mapping of str to CellResult
-        Records by key of the cell; all must exist.
-    """
+    """One row for each of `cells`: parameters, status, figures, measured times last."""
     rows = [(cell, records[cell.key]) for cell in cells]
     parameters = [cell.columns for cell, _ in rows]
     states = [

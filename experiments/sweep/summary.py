@@ -120,13 +120,7 @@ _ENDS = ("low", "high")
 
 
 def label(row: Mapping[Any, Any], prefix: str) -> str:
-    """Name a point of the grid by the parameters that vary.
-
-    Examples
-    --------
-    >>> label({"policy.name": "las", "policy.line": "fit", "seed": 3}, "policy.")
-    'las line=fit'
-    """
+    """Name a point of the grid by the parameters that vary."""
     parts = []
     for name, value in row.items():
         if name.startswith(prefix) and not is_missing(value):
@@ -143,15 +137,7 @@ def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:
 
 
 def rows_of(table: pd.DataFrame, figures: Sequence[str]) -> list[tuple[str, ...]]:
-    """A row for each point of the grid, as text.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of `experiments.sweep.summary.summarise`.
-    figures : sequence of str
-        Columns of `table` that are shown.
-    """
+    """A row for each point of the grid, as text."""
     return [
         (
             label(row, "instance."),

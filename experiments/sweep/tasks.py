@@ -89,26 +89,7 @@ Gap = Annotated[  # NaN is not >= 0
 
 
 class RatioOptions(Options):
-    """Options of the task ``ratio``.
-
-    Parameters
-    ----------
-    time_limit : float or None
-        Seconds for the offline solve of an instance; None is no limit. In a file it may be a text
-        such as ``"5m"``, and no limit is ``inf``.
-    work_limit : float or None
-        Units of work in place of the time limit, as in `offline.solve`: the result then repeats.
-    gap, no_improvement : float or None
-        What else ends the solve, as in `offline.solve`; a cell without them is the same cell as
-        before there were any. Any gap is small enough if `gap` is infinite; the cell then has the
-        key with None, because records are JSON, which has no infinity.
-    seed : int
-        Seed of the offline solve.
-    method : str
-        As in `offline.solve`.
-    params : mapping, optional
-        Parameters of the method, as in ``params = {window = 3}``.
-    """
+    """Options of the task ``ratio``."""
 
     time_limit: Limit = 60.0
     work_limit: Units = None

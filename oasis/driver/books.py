@@ -1,14 +1,9 @@
-"""Records of a run: live jobs and allocations, the view of a policy, and the check of its plans.
-
-Every driver keeps such books, of a simulation or of a real cluster: one view of them, and one check
-of what a policy answers.
-"""
+"""The check of plans, and the form in which a policy without forms sees each job."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, Protocol
+from typing import Any
 
 from oasis.model.errors import PolicyError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -24,169 +19,11 @@ from oasis.scheduling.job import (
 )
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan
-from oasis.scheduling.site import Site
-
-
-class Tracked(Protocol):
-    """An unfinished job on the books."""
-
-    @property
-    def job(self) -> PolicyJob: ...  # in the form that it is in
-    @property
-    def seen(self) -> PolicyJob: ...  # as the policy sees it
-    @property
-    def forms(self) -> tuple[PolicyJob, ...]: ...  # that it may still be in; none: it has but one
-    @property
-    def form(self) -> int: ...  # that it is in, as an index of `oasis.model.job.Job.in_forms`
-    @property
-    def has_form(self) -> bool: ...  # it has held something and stays in it, unless it may switch
-    @property
-    def allocation(self) -> Allocation: ...
-    @property
-    def complete(self) -> bool: ...  # whether it can work with that
-    @property
-    def waiting_since(self) -> float | None: ...  # since when it cannot, without a break
-    @property
-    def admitted(self) -> bool: ...  # whether the policy accepted it before it arrived now
-    @property
-    def kept_until(self) -> float: ...  # before when it is not to be changed; 0: it may change
-    @property
-    def change_cost(self) -> float: ...  # time without work that a change takes; 0: unknown
-
-    def be_in(self, form: int) -> None:
-        """Be in this form; a policy that does not know forms sees the job in it."""
-        ...
-
-    def remaining_at(self, now: float) -> float:
-        """Work left at `now`."""
-        ...
-
-    def held_at(self, now: float) -> float:
-        """Time up to `now` in which the job held all that it needs to work."""
-        ...
-
-    def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
-        """Return the observed training values up to `now`; None without observation."""
-        ...
-
-
-class Books(Protocol):
-    """Records of a world at one instant."""
-
-    @property
-    def site(self) -> Site: ...
-    @property
-    def now(self) -> float: ...
-    @property
-    def jobs(self) -> Mapping[int, Tracked]: ...  # unfinished ones by index, in order of arrival
-    @property
-    def free(self) -> list[tuple[int, ...]]: ...  # grid units by machine; none of those down
-    @property
-    def down(self) -> Set[int]: ...  # machines that are not there
-    @property
-    def closing(self) -> Set[int]: ...  # machines on which what began would be interrupted
-
-
-class BooksView:
-    """View of the records of a world: the one implementation of `oasis.scheduling.View`."""
-
-    __slots__ = (
-        "_books",
-        "_policy",
-        "_told_remaining",
-        "arrived",
-        "evicted",
-        "finished",
-        "lost",
-        "now",
-        "returned",
-    )
-
-    def __init__(self, books: Books, policy: str, told_remaining: bool) -> None:
-        self._books, self._policy, self._told_remaining = books, policy, told_remaining
-        self.now = books.now
-        self.arrived: list[PolicyJob] = []
-        self.finished: list[PolicyJob] = []
-        self.evicted: list[PolicyJob] = []
-        self.lost: list[int] = []
-        self.returned: list[int] = []
-
-    @property
-    def happened(self) -> bool:
-        """Whether anything did at this instant."""
-        return bool(self.arrived or self.finished or self.evicted or self.lost or self.returned)
-
-    def jobs(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs in order of arrival."""
-        return (progress.seen for progress in self._books.jobs.values())
-
-    def free(self) -> list[tuple[int, ...]]:
-        """Free capacity of each machine by resource, in grid units: a copy to plan on."""
-        free = self._books.free.copy()
-        for k in self._books.closing:
-            free[k] = (0,) * len(free[k])
-        return free
-
-    def capacity(self) -> list[tuple[int, ...]]:
-        """Capacity of each idle machine, in grid units; zeros for machines that are down."""
-        nothing = (0,) * len(self._books.site.resources)
-        down = self._books.down
-        machines = self._books.site.machines
-        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
-
-    def down(self) -> Set[int]:
-        """Machines that are unavailable now: a copy."""
-        return frozenset(self._books.down)
-
-    def allocation(self, job: PolicyJob) -> Allocation:
-        """Current allocation of `job`."""
-        return self._books.jobs[job.index].allocation
-
-    def waiting(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs that hold too little to work, in order of arrival."""
-        return (p.seen for p in self._books.jobs.values() if not p.complete)
-
-    def running(self) -> Iterator[PolicyJob]:
-        """Unfinished jobs that hold all they need to work, in order of arrival."""
-        return (p.seen for p in self._books.jobs.values() if p.complete)
-
-    def waiting_since(self, job: PolicyJob) -> float | None:
-        """Time since which `job` has waited without a break; None if it runs."""
-        return self._books.jobs[job.index].waiting_since
-
-    def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """Evaluations of `job` so far, as (time, value) in order of time; None if not observed."""
-        return self._books.jobs[job.index].observed_at(self.now)
-
-    def remaining(self, job: PolicyJob) -> float:
-        """Remaining work; only for a policy that declares `told_remaining`."""
-        if not self._told_remaining:
-            detail = "asked for the work left without declaring told_remaining"
-            raise PolicyError(self._policy, detail, job=job.id)
-        tracked = self._books.jobs[job.index]
-        # While it has held nothing it may still be in any form: what is left is all of this one.
-        is_open = tracked.forms and not tracked.has_form
-        return job.work if is_open else tracked.remaining_at(self.now)
-
-    def attained(self, job: PolicyJob) -> float:
-        """Time that `job` held an allocation, in which it worked or was being set up."""
-        return self._books.jobs[job.index].held_at(self.now)
-
-    def kept_until(self, job: PolicyJob) -> float:
-        """Time before which `job` must not be changed; 0: it may change now."""
-        return self._books.jobs[job.index].kept_until
-
-    def change_cost(self, job: PolicyJob) -> float:
-        """Time without work that a change of `job` is expected to cost; 0: unknown."""
-        return self._books.jobs[job.index].change_cost
-
-    def was_admitted(self, job: PolicyJob) -> bool:
-        """Return whether `job` was admitted before: on a cluster, a job may arrive once more."""
-        return self._books.jobs[job.index].admitted
+from oasis.scheduling.view import Books, Tracked, View
 
 
 def choose_forms(
-    view: BooksView, books: Books, empty: EmptyCluster, *, again: bool = False, once: bool = False
+    view: View, books: Books, empty: EmptyCluster, *, again: bool = False, once: bool = False
 ) -> None:
     """Choose the form in which a policy without forms sees each job, until the job holds machines.
 

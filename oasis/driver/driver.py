@@ -12,9 +12,18 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.books import BooksView
 from oasis.driver.closures import Closures
-from oasis.driver.entry import Decided, Entry, Facts, Spec, differs, form_begun_in, was_edited
+from oasis.driver.entry import (
+    ANEW,
+    STATE,
+    Decided,
+    Entry,
+    Facts,
+    Spec,
+    differs,
+    form_begun_in,
+    was_edited,
+)
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import Calendar
@@ -23,10 +32,11 @@ from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.job import NOTHING, Allocation, FixedPs, PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
+from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
@@ -85,8 +95,13 @@ class Driver(World, Generic[Spec]):
 
     @property
     def jobs(self) -> Mapping[int, Entry[Spec]]:
-        """Live jobs by index, as `oasis.driver.books.Books` have them."""
+        """Live jobs by index, as `oasis.scheduling.view.Books` have them."""
         return self.entries
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a live job."""
+        return bool(self.entries)
 
     @property
     def down(self) -> frozenset[int]:
@@ -101,7 +116,7 @@ class Driver(World, Generic[Spec]):
     @property
     def free(self) -> list[tuple[int, ...]]:
         """Capacity of each machine that live jobs leave free; none of machines that are down."""
-        view = BooksView(self, self.policy.name, told_remaining=False)
+        view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity())
         for entry in self.entries.values():
             for tasks, demand in (
@@ -187,8 +202,8 @@ class Driver(World, Generic[Spec]):
             # the last boundary, not of this one.
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
-            entry.done = facts.done.get(entry.spec.uid, entry.done)
-            entry.change_cost = facts.costs.get(entry.spec.uid, entry.change_cost)
+            if entry.spec.uid in facts.done:
+                entry.done = max(0.0, facts.done[entry.spec.uid] - entry.early)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
             if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
                 entry.extend()
@@ -216,7 +231,7 @@ class Driver(World, Generic[Spec]):
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
         self._facts, self._outcome = facts, outcome
         try:
-            self._loop.instant(self.slot, ask=bool(ask or self.policy.slotted or self.minimum_run))
+            self._loop.instant(self.slot, ask=bool(ask or self.minimum_run))
             self.closures.check(self.entries, self.site, self.policy.name)
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
@@ -268,7 +283,7 @@ class Driver(World, Generic[Spec]):
 
     # -- as a world: what happened ---------------------------------------------------------------
 
-    def happen(self, view: BooksView) -> bool:
+    def happen(self, view: View) -> bool:
         """Take in what the facts tell."""
         facts, outcome = self._facts, self._outcome
         # Completions before losses before arrivals: a job that is done is not evicted from a
@@ -278,9 +293,7 @@ class Driver(World, Generic[Spec]):
         self._arrive(facts, int(view.now), view, anew, outcome)
         return True
 
-    def _leave(
-        self, facts: Facts[Spec], view: BooksView, outcome: Decided[Spec]
-    ) -> list[Entry[Spec]]:
+    def _leave(self, facts: Facts[Spec], view: View, outcome: Decided[Spec]) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
         anew = self._again(facts, outcome)
         for index, entry in list(self.entries.items()):
@@ -329,6 +342,7 @@ class Driver(World, Generic[Spec]):
 
     def _complete(self, entry: Entry[Spec], outcome: Decided[Spec]) -> None:
         uid = entry.spec.uid
+        entry.done += entry.early
         outcome.completed.append(uid)
         outcome.entries[uid] = entry
         # The world may show a job that ended for a while longer: it must not arrive as a new one.
@@ -352,7 +366,7 @@ class Driver(World, Generic[Spec]):
                 outcome.failed[uid] = error
                 return False
         # hardly any work is left from the beginning, too: a job that never ran has not done it
-        has_run = entry.begun or entry.done > 0
+        has_run = entry.begun or entry.done + entry.early > 0
         by_work = has_run and entry.has_hardly_any_left and not entry.spec.ends_itself
         return by_work or uid in facts.ended
 
@@ -360,7 +374,7 @@ class Driver(World, Generic[Spec]):
         """Worker-slots of a job in one of its forms."""
         return policy_job(form_begun_in(spec.job.in_forms, form), self.site).work
 
-    def _machines(self, facts: Facts[Spec], view: BooksView) -> None:
+    def _machines(self, facts: Facts[Spec], view: View) -> None:
         """Take in which machines are there; what runs on one that is not loses its allocation."""
         gone, were = set(facts.down), set(self.away)
         were_closed = self.closures.closed
@@ -387,7 +401,7 @@ class Driver(World, Generic[Spec]):
         self,
         facts: Facts[Spec],
         slot: int,
-        view: BooksView,
+        view: View,
         anew: list[Entry[Spec]],
         outcome: Decided[Spec],
     ) -> None:
@@ -399,15 +413,22 @@ class Driver(World, Generic[Spec]):
         for uid, spec in facts.specs.items():
             # A retried job keeps its first arrival: its utility falls from there.
             arrived, due, _ = self.retries.get(uid, (slot, slot, 0))
-            if uid not in known and uid not in outcome.failed and due <= slot:
-                arriving.append(Entry(spec, _NO_JOB, arrived, 0.0, facts.done.get(uid, 0.0)))
+            if uid in known or uid in outcome.failed or due > slot:
+                continue
+            # What was done before is not told: each decision is that on a job that begins now.
+            early, form = facts.done.get(uid, 0.0), facts.forms.get(uid, 0)
+            entry = Entry(spec, _NO_JOB, arrived, 0.0, early=early, form=form)
+            if (early or uid in facts.ended) and self._is_done(entry, spec, facts, outcome):
+                self._complete(entry, outcome)
+            elif uid not in outcome.failed:
+                arriving.append(entry)
         for entry in arriving:
             try:
                 self._enter(entry, slot, view)
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
                 outcome.failed[entry.spec.uid] = error
 
-    def _enter(self, entry: Entry[Spec], slot: int, view: BooksView) -> None:
+    def _enter(self, entry: Entry[Spec], slot: int, view: View) -> None:
         """Let a job arrive in `slot`, for the first time or with its remaining work."""
         spec = entry.spec
         source = replace(spec.job, arrival=entry.arrived)
@@ -446,7 +467,7 @@ class Driver(World, Generic[Spec]):
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
             # The owner's number of parameter servers takes the place of the rule by bandwidth (6).
-            job = replace(job, ps_per_worker=0.0, ps_rule=FixedPs(spec.ps_count))
+            job = replace(job, ps_per_worker=0.0, fixed_ps=spec.ps_count)
         return replace(job, index=index, initial_workers=fixed)
 
     def fewest_slots(self, spec: Spec) -> int | None:
@@ -470,7 +491,7 @@ class Driver(World, Generic[Spec]):
 
     # -- what is decided ---------------------------------------------------------------------------
 
-    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+    def carry_out(self, plan: Plan, view: View) -> bool:
         """Enter a checked plan in the books; return whether it changes anything."""
         outcome = self._outcome
         late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
@@ -669,12 +690,10 @@ class Driver(World, Generic[Spec]):
             # The state of the policy is lost, belongs to other machines or does not have this job:
             # only what was promised to owners counts, that is arrival, work done and admission.
             elif uid in specs:
-                arrived, done, given = (found[name] for name in ("arrived", "done", "given"))
-                self.remember(specs[uid], arrived, done, given, found.get("form", 0))
-                again = self._arrive_again[-1]
-                again.begun = found["given"] is not None
-                for name in ("admitted", "resizes", "restarts"):
-                    setattr(again, name, found[name])
+                kept = {name: found[name] for name in ANEW}
+                begun = found["given"] is not None
+                entry = Entry(specs[uid], _NO_JOB, work=0.0, begun=begun, **kept)
+                self._arrive_again.append(entry)
 
     def restored(
         self,
@@ -686,10 +705,10 @@ class Driver(World, Generic[Spec]):
         spec = specs.get(found["uid"])
         if spec is None or was_edited(spec, found):
             spec = as_it_was(found, spec)
-        form = found.get("form", 0)
+        form = found["form"]
         entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
         source = replace(spec.job, arrival=entry.arrived)
-        if found.get("alone"):
+        if found["alone"]:
             source = form_begun_in(source.in_forms, form)
         # The policy knew this job as what was left of it, so it is shown that again.
         if len(source.in_forms) > 1:
@@ -702,11 +721,9 @@ class Driver(World, Generic[Spec]):
         )
         shown = form if entry.whole is not None and workers else 0
         entry.allocation = Allocation(workers, ps, shown)
-        entry.work = found["work"]
-        for name in STATE:
+        for name in (*ANEW, *STATE):
             setattr(entry, name, found[name])
         entry.settled, entry.begun = entry.allocation, entry.given is not None
-        entry.kept_until = found.get("kept_until", 0.0)
         entry.observed = [(slot, loss) for slot, loss in found["observed"]]
         return entry
 
@@ -723,4 +740,3 @@ def _delayed(job: Job, slot: int) -> Job:
 
 
 _NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
-STATE = ("done", "held", "waiting_since", "admitted", "given", "resizes", "restarts")

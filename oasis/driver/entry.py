@@ -68,7 +68,7 @@ class Entry(Generic[Spec]):
     whole: PolicyJob | None = None  # what a policy that knows forms sees, if it has several
     extensions: int = 0  # how often its work was used up, and more was expected
     kept_until: float = 0.0  # the first slot in which it may be changed
-    change_cost: float = 0.0  # slots without work that a change is expected to take; 0: unknown
+    early: float = 0.0  # worker-slots done before it arrived, which the policy is not told of
 
     @property
     def has_form(self) -> bool:
@@ -119,8 +119,8 @@ class Entry(Generic[Spec]):
 
     @property
     def has_hardly_any_left(self) -> bool:
-        """Whether the remaining work is zero up to rounding."""
-        return self.remaining <= TOLERANCE * max(1.0, self.work)
+        """Whether the remaining work, with what was done early, is zero up to rounding."""
+        return self.remaining - self.early <= TOLERANCE * max(1.0, self.work)
 
     @property
     def seen(self) -> PolicyJob:
@@ -158,28 +158,16 @@ class Entry(Generic[Spec]):
             "ps_count": self.spec.ps_count,
             "index": self.job.index,
             "since": int(self.job.arrival),
-            "left": self.left,
-            "work": self.work,
             "fixed": self.job.initial_workers,
-            "arrived": self.arrived,
-            "done": self.done,
+            "alone": not self.forms,
             "allocation": [list(map(list, tasks)) for tasks in self.allocation.by_group],
-            "held": self.held,
-            "waiting_since": self.waiting_since,
-            "admitted": self.admitted,
-            "given": self.given,
-            "resizes": self.resizes,
-            "restarts": self.restarts,
-            "observed": self.observed,
-            # written only where there is a minimum run time
-            **({"kept_until": self.kept_until} if self.kept_until else {}),
-            # a job of one form is written as it was before there were several
-            **({"form": self.form, "alone": not self.forms} if self._has_several else {}),
+            **{name: getattr(self, name) for name in (*ANEW, *STATE)},
         }
 
-    @property
-    def _has_several(self) -> bool:
-        return len(self.spec.job.in_forms) > 1
+
+# What is plain data: that which lasts if the policy gets to know a job anew, and the rest of it.
+ANEW = ("arrived", "done", "given", "form", "admitted", "resizes", "restarts", "early")
+STATE = ("work", "left", "held", "waiting_since", "kept_until", "observed")
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:
@@ -197,7 +185,7 @@ class Facts(Generic[Spec]):
     ended: frozenset[str] = frozenset()  # jobs that say themselves that they are done
     down: frozenset[int] = frozenset()  # machines
     calendar: Calendar = EVER_OPEN  # for this slot and later ones
-    costs: Mapping[str, float] = field(default_factory=dict)  # known ones of a change, in slots
+    forms: Mapping[str, int] = field(default_factory=dict)  # of jobs that begin before they arrive
 
 
 @dataclass(slots=True)

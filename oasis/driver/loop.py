@@ -6,13 +6,14 @@ import math
 from array import array
 from time import perf_counter
 
-from oasis.driver.books import Books, BooksView, check_plan, choose_forms
+from oasis.driver.books import check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import PolicyError
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import own_error
+from oasis.scheduling.view import Books, View
 
 INFINITY = float("inf")
 # Far more calls than waiting for something can take; a policy that
@@ -39,11 +40,11 @@ class World:
     def pass_to(self, now: float) -> None:
         """Let time pass: what is held does its work."""
 
-    def happen(self, view: BooksView) -> bool:
+    def happen(self, view: View) -> bool:
         """Take in completions, then machines, then arrivals; whether anything happened."""
         raise NotImplementedError
 
-    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+    def carry_out(self, plan: Plan, view: View) -> bool:
         """Carry out a plan, which has been checked; whether anything changed."""
         raise NotImplementedError
 
@@ -85,7 +86,7 @@ class Loop:
         world = self.world
         woken = self.wake_at is not None and now >= self.wake_at
         world.pass_to(now)
-        view = BooksView(self._books, self.policy.name, self.told_remaining)
+        view = View(self._books, self.policy.name, self.told_remaining)
         anything = world.happen(view)
         if woken:
             self.wake_at = None  # it goes off once, also where the policy is not asked: the horizon
@@ -106,21 +107,21 @@ class Loop:
         """Whether jobs were taken back, of which no view tells."""
         return isinstance(self.policy, Planner) and bool(self.policy.withdrawn)
 
-    def _ask_in_forms(self, view: BooksView) -> bool:
+    def _ask_in_forms(self, view: View) -> bool:
         """Ask a policy without forms; ask again while waiting jobs fit in another form."""
         books = self._books
         choose_forms(view, books, self.empty, once=self._once)
         changed = self._ask(view)
         while not self._once:
             # Each time some job goes on to a later form, so this comes to an end.
-            view = BooksView(books, self.policy.name, self.told_remaining)
+            view = View(books, self.policy.name, self.told_remaining)
             choose_forms(view, books, self.empty, again=True)
             if not view.arrived:
                 break
             changed |= self._ask(view)
         return changed
 
-    def _ask(self, view: BooksView) -> bool:
+    def _ask(self, view: View) -> bool:
         """Ask the policy and have its plan carried out; return whether anything changed."""
         policy, world = self.policy, self.world
         begin = perf_counter()
@@ -158,7 +159,7 @@ class Loop:
             detail = f"was called {MOST_IDLE_CALLS} times while no job ran and no event was to come"
             raise PolicyError(self.policy.name, f"{detail}; {len(jobs)} jobs wait", time=now)
 
-    def _decide(self, view: BooksView) -> Plan:
+    def _decide(self, view: View) -> Plan:
         try:  # as in `naming_own_line`, in a third of its time
             return self.policy.decide(view)
         except (Exception, SystemExit) as error:

@@ -42,23 +42,33 @@ _FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
 
 def policy_state(policy: Any, live: Container[int]) -> str:
     """The state of `policy` for JSON; who reads it has the live jobs, others are written out."""
-    content = io.BytesIO()
-    writer = _StateWriter(content, policy, live)
     with located_at("policy"):
         try:
-            writer.dump(policy)
+            content = _written(policy, policy, live)
         except InputError:
             for name, item in attributes(policy).items():  # which of them it is
                 if name != GIVEN and not isinstance(item, _FUNCTIONS):
                     with located_at(name):
-                        _StateWriter(io.BytesIO(), policy, live).dump(item)
+                        _written(item, policy, live)
             raise
-        saved = writer.memo.copy()  # by id
-        for function, held in _held(writer.parts):
-            # The function of a fresh policy would go on with what was not brought into this state.
-            if id(held) in saved and id(held) not in writer.paths:
-                raise _unwritable(function)
-    return base64.b64encode(zlib.compress(content.getvalue())).decode("ascii")
+    return base64.b64encode(zlib.compress(content)).decode("ascii")
+
+
+def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
+    content = io.BytesIO()
+    try:
+        writer = _StateWriter(content, policy, live)
+        writer.dump(value)
+        saved = writer.memo.copy().keys() - writer.paths  # by id
+        # The function of a fresh policy would go on with what was not brought into this state.
+        astray = [f for f, held in _held(writer.parts) if id(held) in saved]
+    except OasisError:
+        raise
+    except Exception as error:  # too deep, or an attribute that cannot be read
+        raise _unwritable(in_words(error)) from error
+    if astray:
+        raise _unwritable(astray[0])
+    return content.getvalue()
 
 
 def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
@@ -237,8 +247,10 @@ def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for part in parts.values():
         for function in attributes(part).values():
             if isinstance(function, _FUNCTIONS):
-                cells = getattr(function, "__closure__", None) or ()
-                held = [getattr(function, "__self__", None), *(c.cell_contents for c in cells)]
+                held = [getattr(function, "__self__", None)]
+                for cell in getattr(function, "__closure__", None) or ():
+                    with suppress(ValueError):  # the variable has no value yet
+                        held.append(cell.cell_contents)
                 if isinstance(function, partial):
                     held += [*function.args, *function.keywords.values()]
                 for value in held:

@@ -74,10 +74,6 @@ class Happened:
     completed: list[Completion] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # given up
     broken: list[str] = field(default_factory=list)  # jobs whose promise was
-    given_up_after_start: int = 0
-    done: int = 0  # worker-slots of the jobs that left
-    wasted: int = 0  # and of those that were given up
-    cut_short: int = 0  # decisions in which a limit in seconds left rounds of the search undone
     rejected: dict[str, str] = field(default_factory=dict)  # reasons, by uid
 
 
@@ -183,11 +179,12 @@ class Service:
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs."""
         self.check_new(job)
-        # Such a policy answers by itself; for any other the whole
-        # service is copied and the call is made there.
+        found: Quote | None = None
         if isinstance(self.policy, Planner):
-            found: Quote = self.policy.foresee(job, self.now)
+            found = self.policy.foresee(job, self.now)
+        if found is not None:
             return found
+        # The policy does not say it: the whole service is copied, and the call is made there.
         copy = self._copy()
         decision = copy.take(Submit(job))
         assert isinstance(decision, Decision)
@@ -219,7 +216,7 @@ class Service:
             gone=happened.gone,
             broken=happened.broken,
         )
-        self._count(event, decision)
+        self.calls += 1
         if isinstance(event, Advance):  # what completed leaves the plan without a loss
             gone = tuple(happened.gone)
             self.last_change = Change(given_up=gone)
@@ -231,7 +228,9 @@ class Service:
         match event:
             case Submit(job):
                 self.check_new(job)
-                return self._submit(job), job.id
+                decision = self._submit(job)
+                self._count(submitted=1, refused=not decision.admitted)
+                return decision, job.id
             case Advance(now):
                 until = integer(now, "now", minimum=self.now)
                 if until > self.now:
@@ -254,23 +253,11 @@ class Service:
                 self._reserve(event)
         return None, None
 
-    def _count(self, event: Event, decision: Decision | None) -> None:
-        totals, happened = self.totals, self._happened
-        self.totals = replace(
-            totals,
-            submitted=totals.submitted + isinstance(event, Submit),
-            refused=totals.refused + (decision is not None and not decision.admitted),
-            completed=totals.completed + len(happened.completed),
-            cancelled=totals.cancelled + isinstance(event, Cancel),
-            given_up=totals.given_up + len(happened.gone),
-            given_up_after_start=totals.given_up_after_start + happened.given_up_after_start,
-            broken_promises=totals.broken_promises + len(happened.broken),
-            worker_slots_done=totals.worker_slots_done + happened.done,
-            worker_slots_wasted=totals.worker_slots_wasted + happened.wasted,
-            cut_short=totals.cut_short + happened.cut_short,
-            utility=totals.utility + math.fsum(done.utility for done in happened.completed),
-        )
-        self.calls += 1
+    def _count(self, **more: float) -> None:
+        """Add to the totals."""
+        totals = self.totals
+        sums = {name: getattr(totals, name) + amount for name, amount in more.items()}
+        self.totals = replace(totals, **sums)
 
     def _advance(self, until: int) -> None:
         """Let everything that is planned before slot `until` happen."""
@@ -287,9 +274,7 @@ class Service:
     def _next_event(self, until: int) -> int:
         """Next slot at which the policy must be asked."""
         times = [until]
-        if self.policy.slotted and self.live:
-            times.append(self.now + 1)
-        if self.driver.wake_at is not None:
+        if self.driver.wake_at is not None:  # at the latest the next slot, if it is `slotted`
             times.append(int(self.driver.wake_at))  # a later slot
         for window in self._calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
@@ -321,7 +306,7 @@ class Service:
         """Remove a job that its owner has cancelled."""
         del self._specs[entry.spec.uid]
         self._step(self.now)
-        self._happened.done += int(entry.done)
+        self._count(cancelled=1, worker_slots_done=int(entry.done))
 
     def _complete(self, entry: Live) -> None:
         """Remove a job whose work is done; it ends now, or when it last ran."""
@@ -380,21 +365,21 @@ class Service:
             self.policy.rounds_given = None
         self.has_failed = False
         events = self._happened
-        events.cut_short += self._cut_short - cut
         events.rejected = decided.rejected
         for uid in decided.completed:
             entry = before[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
             events.completed.append(Completion(entry.job.id, ends[uid], utility))
-            events.done += int(entry.done)
+            self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = before[uid]
             events.gone.append(entry.job.id)
-            events.done += int(entry.done)
-            events.wasted += int(entry.done)
-            events.given_up_after_start += entry.done > 0
+            done = int(entry.done)
+            self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
+            self._count(given_up_after_start=entry.done > 0)
         names = {uid: entry.job.id for uid, entry in (before | self.driver.by_uid).items()}
         events.broken += [names[uid] for uid in decided.late]
+        self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
         for uid in (*decided.completed, *decided.given_up, *decided.rejected):
             # Nothing of a job that ended stays but the counts.
             del self._specs[uid]

@@ -11,22 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
-    """Machines that are closed from slot `begin` to the slot before `end`.
-
-    Parameters
-    ----------
-    name : str
-        Name of the window as a cause.
-    begin, end : int
-        The first slot that it is for, and the first after it.
-    machines : frozenset of int
-        No task runs there, not even one that asks for nothing.
-
-    Examples
-    --------
-    >>> CalendarEntry("firmware", 4, 6, frozenset({0})).holds(6)
-    False
-    """
+    """Machines that are closed from slot `begin` to the slot before `end`."""
 
     name: str
     begin: int
@@ -40,20 +25,7 @@ class CalendarEntry:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The windows that are known; an empty one changes no decision.
-
-    Parameters
-    ----------
-    windows : tuple of CalendarEntry
-        In any order; several may close one machine.
-
-    Examples
-    --------
-    >>> firmware = CalendarEntry("firmware", 4, 6, frozenset({0}))
-    >>> calendar = Calendar((firmware, CalendarEntry("demo", 6, 9, frozenset({1}))))
-    >>> calendar.closed(5), calendar.closed(6), calendar.next_begin(1, 0)
-    (frozenset({0}), frozenset({1}), 6)
-    """
+    """The windows that are known; an empty one changes no decision."""
 
     windows: tuple[CalendarEntry, ...] = ()
     # by machine, when it is closed

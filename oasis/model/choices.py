@@ -12,33 +12,7 @@ MOST_SUGGESTED = 3
 
 
 def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = "") -> str:
-    """The entry of `known` that `name` stands for; upper and lower case do not count.
-
-    Parameters
-    ----------
-    name : str
-        The name that the user gave.
-    known : iterable of str
-        The names that exist.
-    field : str
-        The option or argument, for the error.
-    expected : str
-        What to say of them in a message, unless it is that one of them is expected.
-
-    Raises
-    ------
-    InputError
-        If it is none of them, or two differ from it in case alone; the message lists what there is,
-        and suggests what may be meant.
-
-    Examples
-    --------
-    >>> choice("FIFO", ["fifo", "drf"])
-    'fifo'
-    >>> choice("fifoo", ["fifo", "drf"])
-    Traceback (most recent call last):
-    oasis.model.errors.InputError: expected one of fifo, drf, got 'fifoo'; did you mean 'fifo'?
-    """
+    """The entry of `known` that `name` stands for; upper and lower case do not count."""
     entries = list(known)
     text = name.casefold() if isinstance(name, str) else None
     folded = [entry for entry in entries if entry.casefold() == text]
@@ -55,13 +29,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
     Near are the same letters and digits, the initials of several words, a beginning or a part, and
     what few changes of single letters lead to.
-
-    Examples
-    --------
-    >>> did_you_mean("ShortestRemainingTimeFirst", ["fifo", "srtf"])
-    "; did you mean 'srtf'?"
-    >>> did_you_mean("x", ["fifo", "srtf"])
-    ''
     """
     found = _near(name, list(known)) if isinstance(name, str) else []
     if not found:

@@ -14,31 +14,7 @@ Reader = Callable[[Any], T]
 
 
 def entry(data: Any, name: str, reader: Reader[T]) -> T:
-    """Read the entry `name` of the object `data`.
-
-    Parameters
-    ----------
-    data : plain data
-        A part of a JSON document.
-    name : str
-        Key that it must have; further keys do not matter.
-    reader : callable
-        Makes the value of the plain data, or raises InstanceError.
-
-    Raises
-    ------
-    InstanceError
-        With the path of what is missing or wrong.
-
-    Examples
-    --------
-    >>> from oasis.model.document import count, entry, list_of
-    >>> entry({"slots": [3, 5]}, "slots", list_of(count))
-    (3, 5)
-    >>> entry({"slots": [3, "x"]}, "slots", list_of(count))
-    Traceback (most recent call last):
-    oasis.model.errors.InstanceError: slots[1]: expected an integer, got 'x'
-    """
+    """Read the entry `name` of the object `data`."""
     mapping(data)
     if name not in data:
         raise InstanceError(name, "missing; this key is required")

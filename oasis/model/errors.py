@@ -269,13 +269,7 @@ class SolverError(OasisError):
 
 
 def nested(field: str, inner: str) -> str:
-    """Path of the field `inner` of `field`; each may be empty, and `inner` may be an index.
-
-    Examples
-    --------
-    >>> nested("jobs", "[3]"), nested("jobs[3]", "worker"), nested("", "jobs")
-    ('jobs[3]', 'jobs[3].worker', 'jobs')
-    """
+    """Path of the field `inner` of `field`; each may be empty, and `inner` may be an index."""
     return f"{field}{'.' if field and inner and not inner.startswith('[') else ''}{inner}"
 
 
@@ -290,23 +284,7 @@ def readable(field: str) -> Iterator[None]:
 
 
 class located_at:  # noqa: N801 (used like a function; a generator would take three times as long)
-    """Inside, any error is about a field of `prefix`, read from `source`.
-
-    Parameters
-    ----------
-    prefix : str
-        Path that is put before that of an `InputError`. Where that is about a file, `prefix` is
-        the field that names the file.
-    source : path
-        File, or option, that the whole was read from.
-
-    Examples
-    --------
-    >>> with located_at("jobs[3]", "day.json"):
-    ...     raise InputError("arrival", "expected a slot")
-    Traceback (most recent call last):
-    oasis.model.errors.InputError: day.json: jobs[3].arrival: expected a slot
-    """
+    """Inside, any error is about a field of `prefix`, read from `source`."""
 
     __slots__ = ("_prefix", "_source")
 

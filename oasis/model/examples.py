@@ -14,17 +14,7 @@ from oasis.model.instance_file import instance_from_dict
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A file that comes with the package.
-
-    Parameters
-    ----------
-    file : str
-        Its name.
-    about : str
-        Description of the file.
-    command : str
-        What to do with it first, as arguments of ``oasis``.
-    """
+    """A file that comes with the package."""
 
     file: str
     about: str
@@ -55,19 +45,7 @@ EXAMPLES = {
 
 
 def example_text(name: str) -> str:
-    """Content of an example.
-
-    Raises
-    ------
-    OasisError
-        If there is none of this name.
-
-    Examples
-    --------
-    >>> from oasis.model.examples import example_text
-    >>> example_text("jobs").splitlines()[0]
-    'id,submitted,duration,gpus'
-    """
+    """Content of an example."""
     name = choice(name, EXAMPLES, "name")
     return files("oasis").joinpath("examples", EXAMPLES[name].file).read_text(encoding="utf-8")
 

@@ -21,28 +21,7 @@ EXTRAS = {
 
 
 def require(what: str, *packages: str) -> None:
-    """Check that the packages of an optional part are installed; none of them is imported.
-
-    Parameters
-    ----------
-    what : str
-        The part, for the message.
-    *packages : str
-        Keys of `EXTRAS`.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        Naming the first package that is missing, and how to install it.
-
-    Examples
-    --------
-    >>> from oasis.model.extras import require
-    >>> require("this page")
-    >>> require("this page", "not_a_package")
-    Traceback (most recent call last):
-    KeyError: 'not_a_package'
-    """
+    """Check that the packages of an optional part are installed; none of them is imported."""
     for package in packages:
         extra = EXTRAS[package]
         if not _is_installed(package):
@@ -58,11 +37,5 @@ def _is_installed(package: str) -> bool:
 
 
 def install_line(extra: str) -> str:
-    """Return the command that installs an extra.
-
-    Examples
-    --------
-    >>> install_line("solve")
-    "pip install 'oasis-scheduler[solve]'"
-    """
+    """Return the command that installs an extra."""
     return f"pip install '{PROJECT}[{extra}]'"

@@ -64,36 +64,6 @@ def read_content(path: str | os.PathLike[str], *, also: Collection[str] = ()) ->
     """Read a file of text; decompress what gzip, bzip2, xz or zstd wrote.
 
     Standard input is read once; later calls return the same bytes.
-
-    Parameters
-    ----------
-    path : path
-        The file; ``-`` stands for standard input.
-    also : collection of str
-        Kinds that are no text and are taken, too, such as `PARQUET`.
-
-    Returns
-    -------
-    bytes
-        Its text, in an encoding that has the ASCII characters as they are.
-
-    Raises
-    ------
-    InstanceError
-        If a compressed file is damaged or incomplete, or the content is not text.
-    OSError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> import bz2, tempfile
-    >>> from pathlib import Path
-    >>> from oasis.model.file_kinds import read_content
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = Path(directory, "jobs.csv.bz2")
-    ...     _ = path.write_bytes(bz2.compress(b"id,gpus"))
-    ...     read_content(path)
-    b'id,gpus'
     """
     content = _standard_bytes() if str(path) == STANDARD_INPUT else Path(path).read_bytes()
     content = decompressed(content)
@@ -165,13 +135,7 @@ COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def binary_kind(content: bytes) -> str | None:
-    r"""Return the kind of file that starts with these bytes; None if it is text.
-
-    Examples
-    --------
-    >>> binary_kind(b"PAR1\x15\x04"), binary_kind(b"PAR1,b")
-    ('a Parquet file', None)
-    """
+    r"""Return the kind of file that starts with these bytes; None if it is text."""
     for begin, name in BINARY:
         # A mark of letters alone, such as ORC, may also
         # begin a table whose first column has that name.
@@ -249,19 +213,7 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A kind of file that is recognised by its content.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``instance``, ``run`` (a result of ``oasis run``), ``slurm`` or ``csv``.
-    looks : str
-        The kind in words, with an article.
-    takes : str
-        Which commands take such a file, which they call FILE; empty if none does.
-    is_table : bool
-        Whether it is a trace whose first line names columns.
-    """
+    """A kind of file that is recognised by its content."""
 
     name: str
     looks: str
@@ -270,14 +222,7 @@ class FileKind:
 
 
 def kind_of(text: str) -> FileKind | None:
-    """Return the kind of a file with this text; None if it is unknown.
-
-    Examples
-    --------
-    >>> from oasis.model.file_kinds import kind_of
-    >>> kind_of("id,submitted,duration,gpus").name, kind_of("seeds = 5")
-    ('plain', None)
-    """
+    """Return the kind of a file with this text; None if it is unknown."""
     begin = text.lstrip("\ufeff \t\r\n")
     if not begin:
         return _kind(EMPTY)
@@ -298,13 +243,7 @@ def kind_of(text: str) -> FileKind | None:
 
 
 def kind_of_data(data: Any) -> FileKind | None:
-    """Return the kind of the plain data of a JSON file; None if it is unknown.
-
-    Examples
-    --------
-    >>> kind_of_data({"format": "oasis-instance"}).looks
-    'an instance'
-    """
+    """Return the kind of the plain data of a JSON file; None if it is unknown."""
     kind = _kind(_name_of_data(data))
     if kind is None and data is not None:
         kind = import_module(TRACES).kind_of_trace([], data)
@@ -319,22 +258,6 @@ def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, 
     """Refuse a file that looks like another kind than the `wanted` ones.
 
     A file that looks like no known kind passes: its reader gives a better error.
-
-    Parameters
-    ----------
-    kind : FileKind or None
-        As `kind_of` or `kind_of_data` gives it.
-    wanted : collection of str
-        Names of kinds.
-    expected : str
-        The wanted kinds, in words.
-    file : str
-        How the user named it; stands for FILE in the commands that are named.
-
-    Raises
-    ------
-    InstanceError
-        Naming what is expected, what it looks like, and the command that takes it.
     """
     if kind is None or kind.name in wanted:
         return

@@ -28,12 +28,6 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool =
     a pipe, and the file that is this process's standard output or standard error receive `content`
     and stay what they are. Symbolic links are followed and stay links. A `durable` regular file is
     on the disk when this returns, not only in the memory of the operating system.
-
-    Raises
-    ------
-    OSError
-        If `path` cannot be written. It names `path`, never the temporary file, of which nothing is
-        left behind.
     """
     with naming(path):
         target, status = _destination(path)
@@ -244,30 +238,7 @@ def _temporary_beside(target: Path) -> Iterator[Path]:
 
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> Any:
-    """Make a data frame.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Values by column.
-    columns : mapping of str to str
-        The type of each column as pandas names it, in order.
-
-    Returns
-    -------
-    pandas.DataFrame
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If pandas is not installed, naming the extra that brings it.
-
-    Examples
-    --------
-    >>> from oasis.model.files import frame
-    >>> frame([{"job_id": "a", "start": None}], {"job_id": "string", "start": "Int64"}).shape
-    (1, 2)
-    """
+    """Make a data frame."""
     require("a data frame", "pandas")
     pandas = import_module("pandas")  # by name: this package itself needs NumPy alone
     return pandas.DataFrame(list(rows), columns=list(columns)).astype(dict(columns))

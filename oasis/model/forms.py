@@ -23,13 +23,7 @@ from oasis.model.validation import LARGEST_AMOUNT, check_list, text
 
 
 class Labels(Table[str]):
-    """Labels of a machine: what kind it is, and where it stands.
-
-    Examples
-    --------
-    >>> Labels({"gpu": "a100", "zone": "b"})["zone"]
-    'b'
-    """
+    """Labels of a machine: what kind it is, and where it stands."""
 
     contents = "labels"
 
@@ -39,14 +33,7 @@ class Labels(Table[str]):
 
 
 class Requirement(Table[tuple[str, ...]]):
-    """Labels that tasks require of a machine: for each label, the accepted values.
-
-    Examples
-    --------
-    >>> fast = Requirement({"gpu": ["a100", "h100"]})
-    >>> fast.admits(Labels({"gpu": "h100"})), fast.admits(Labels({"zone": "b"}))
-    (True, False)
-    """
+    """Labels that tasks require of a machine: for each label, the accepted values."""
 
     contents = "lists of values by label"
 
@@ -62,13 +49,7 @@ class Requirement(Table[tuple[str, ...]]):
         return all(labels.get(name) in values for name, values in self._entries.items())
 
     def unmet_by(self, machines: Sequence[Mapping[str, str]]) -> str | None:
-        """A label that excludes all `machines`: by itself, if one does; None if a machine is in.
-
-        Examples
-        --------
-        >>> Requirement({"gpu": ["h100"]}).unmet_by([Labels({"gpu": "t4"})])
-        'gpu'
-        """
+        """A label that excludes all `machines`: by itself, if one does; None if a machine is in."""
         if any(self.admits(labels) for labels in machines):
             return None
         for name, values in self._entries.items():

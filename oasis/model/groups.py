@@ -61,17 +61,6 @@ class TaskGroup(StrEnum):
 
     A job without parameter servers (`Job.needs_ps`) has no tasks of the second kind, and a cluster
     for such jobs alone need not have machines for them.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.model.groups import GROUPS, TaskGroup
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> [(str(group), len(group.ids(instance.cluster))) for group in GROUPS]
-    [('worker', 7), ('ps', 2)]
-    >>> job = instance.jobs[0]
-    >>> TaskGroup.PS.of(job) == job.ps, TaskGroup.PS.needed(job, [1, 7]).tolist()
-    (True, [1, 4])
     """
 
     WORKER = "worker"

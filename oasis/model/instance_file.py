@@ -49,18 +49,7 @@ def read(path: str | os.PathLike[str]) -> Instance:
 
 
 def read_json(path: str | os.PathLike[str], kinds: Collection[str] = (), expected: str = "") -> Any:
-    """Parse a JSON file strictly: UTF-8, no repeated keys.
-
-    Parameters
-    ----------
-    path : path
-        The file, compressed or not; ``-`` stands for standard input.
-    kinds : collection of str
-        What it may be, by the names of `oasis.model.file_kinds`. A file that looks like another
-        kind is refused with the command that takes it; empty: it may be any JSON.
-    expected : str
-        The expected kinds, in words.
-    """
+    """Parse a JSON file strictly: UTF-8, no repeated keys."""
     return parse_json(read_content(path), kinds, expected, os.fspath(path))
 
 

@@ -59,13 +59,7 @@ def _shown(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Number(Kind):
-    """A finite number from `minimum`, or `above` it, to `maximum`.
-
-    Examples
-    --------
-    >>> Number(above=True).check(2, "horizon"), Number(above=True).schema()
-    (2.0, {'type': 'number', 'exclusiveMinimum': 0})
-    """
+    """A finite number from `minimum`, or `above` it, to `maximum`."""
 
     minimum: float = 0.0
     above: bool = False
@@ -249,17 +243,7 @@ class Either(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Variant(Kind):
-    """One of several records; their attribute ``kind`` tells which.
-
-    Parameters
-    ----------
-    records : mapping of str to type
-        Classes by kind.
-    meaning : str
-        Meaning of the whole variant.
-    accepts : callable, optional
-        Whether the constructor takes a value that is of no such class.
-    """
+    """One of several records; their attribute ``kind`` tells which."""
 
     records: Mapping[str, type[Any]]
     meaning: str = ""
@@ -319,33 +303,7 @@ AMOUNTS = Named("amounts", Amounts())
 
 
 def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any = MISSING) -> Any:
-    """A field of a record.
-
-    Parameters
-    ----------
-    kind : Kind
-        Kind of its values.
-    meaning : str
-        A sentence for the schema.
-    default : object, optional
-        What it is where it is left out; a field without one is required.
-    absent : plain data, optional
-        What it is where plain data leave it out, though the constructor requires it.
-
-    Examples
-    --------
-    >>> @dataclass(frozen=True)
-    ... class Machine:
-    ...     id: str = entry(Text(), "Its name.")
-    ...     count: int = entry(Whole(minimum=1), "So many of them.", 1)
-    ...     def __post_init__(self):
-    ...         check(self)
-    >>> parse(Machine, {"id": "w", "count": 2}), plain(Machine("w"))
-    (Machine(id='w', count=2), {'id': 'w'})
-    >>> parse(Machine, {"id": "w", "count": 0})
-    Traceback (most recent call last):
-    oasis.model.errors.InstanceError: count: expected an integer >= 1, got 0
-    """
+    """A field of a record."""
     return field(default=default, metadata={"kind": kind, "meaning": meaning, "absent": absent})
 
 

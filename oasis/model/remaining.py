@@ -14,26 +14,6 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
     """The utility of a job that arrived `elapsed` slots ago, by the delay from now.
 
     The values at whole slots are the same; a schedule never completes between them.
-
-    Parameters
-    ----------
-    utility : Utility
-        Utility by the delay from the true arrival.
-    elapsed : int
-        Slots since then.
-    slots : int
-        Number of delays that are kept; beyond them the value is that of the last.
-    end : int, optional
-        From this delay on, counted from now, a completion is worth nothing.
-
-    Examples
-    --------
-    >>> from oasis.model.utility import Sigmoid
-    >>> utility = Sigmoid(priority=10.0, decay=1.0, target=4.0)
-    >>> float(later(utility, 3, 8)(1)) == float(utility(4))
-    True
-    >>> later(utility, 0, 8, end=2)([1, 2, 3]).tolist()
-    [9.525741268224333, 0.0, 0.0]
     """
     if isinstance(utility, Constant) and end is None:
         return utility
@@ -51,29 +31,6 @@ def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | Non
     """A job that arrives at `now` with the `remaining` worker-slots of `job`.
 
     It reserves what `job` reserves, and is worth at a slot what `job` is worth then.
-
-    Parameters
-    ----------
-    job : Job
-        The job as it arrived.
-    remaining : int
-        Worker-slots that are left.
-    now : int
-        The present slot.
-    slots : int
-        Delays that can still matter.
-    end : int, optional
-        From this slot on a completion is worth nothing.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
-    >>> rest = remaining_job(job, 7, now=9, slots=20)
-    >>> rest.work(slot_seconds=1200.0), rest.arrival
-    (7, 9)
-    >>> float(rest.utility(1)) == float(job.utility(6))
-    True
     """
     elapsed = now - job.arrival
     until = None if end is None else max(0, end - now)

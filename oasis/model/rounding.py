@@ -28,14 +28,7 @@ def _slack(x: FloatArray) -> FloatArray:
 
 
 def ceil(x: npt.ArrayLike) -> FloatArray:
-    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``.
-
-    Examples
-    --------
-    >>> from oasis.model import rounding
-    >>> rounding.ceil([2.0000000001, 2.1]).tolist()
-    [2.0, 3.0]
-    """
+    """Round up, forgiving an excess of ``1e-9 max(1, |x|)``."""
     values = np.asarray(x, dtype=np.float64)
     rounded: FloatArray = np.ceil(values - _slack(values))
     return rounded
@@ -54,29 +47,14 @@ def ceil_number(x: float) -> int:
 
 
 def floor(x: npt.ArrayLike) -> FloatArray:
-    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``.
-
-    Examples
-    --------
-    >>> from oasis.model import rounding
-    >>> rounding.floor([2.9999999999, 2.9]).tolist()
-    [3.0, 2.0]
-    """
+    """Round down, forgiving a shortfall of ``1e-9 max(1, |x|)``."""
     values = np.asarray(x, dtype=np.float64)
     rounded: FloatArray = np.floor(values + _slack(values))
     return rounded
 
 
 def floor_counts(x: FloatArray) -> FloatArray:
-    """Round down as `floor` does, negative numbers to 0; quicker, and `x` is overwritten.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from oasis.model import rounding
-    >>> rounding.floor_counts(np.array([2.9999999999, 2.9, -0.5])).tolist()
-    [3.0, 2.0, 0.0]
-    """
+    """Round down as `floor` does, negative numbers to 0; quicker, and `x` is overwritten."""
     slack = np.maximum(x, 1.0)  # whatever is below 0 becomes 0 anyway
     slack *= TOLERANCE
     np.minimum(slack, LARGEST_SLACK, out=slack)
@@ -86,16 +64,7 @@ def floor_counts(x: FloatArray) -> FloatArray:
 
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
-    """Number of units of `demand` (R,) that fit capacities (..., R), at most `most`; shape (...).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from oasis.model import rounding
-    >>> capacity = np.array([[4.0, 32.0], [1.0, 32.0]])
-    >>> rounding.units(capacity, demand=np.array([1.0, 10.0]), most=9).tolist()
-    [3, 1]
-    """
+    """How many units of `demand` (R,) fit capacities (..., R), at most `most`; shape (...)."""
     asked = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
@@ -132,27 +101,13 @@ def key(x: float) -> float:
 
 
 def payoff_noise(utility: float, cost: float = 0.0) -> float:
-    """The difference up to which payoffs count as equal to one of this utility and cost.
-
-    Examples
-    --------
-    >>> from oasis.model import rounding
-    >>> rounding.payoff_noise(1000.0, cost=1.0)
-    1.01e-09
-    """
+    """The difference up to which payoffs count as equal to one of this utility and cost."""
     # Prices are known less exactly than utilities.
     return ULPS * utility + TOLERANCE * cost
 
 
 def difference(one: float, other: float) -> float:
-    """``one - other``; 0 if they are equal up to rounding.
-
-    Examples
-    --------
-    >>> from oasis.model import rounding
-    >>> rounding.difference(0.1 + 0.2, 0.3), rounding.difference(3.0, 2.0)
-    (0.0, 1.0)
-    """
+    """``one - other``; 0 if they are equal up to rounding."""
     found = one - other
     return 0.0 if abs(found) <= TOLERANCE * max(abs(one), abs(other)) else found
 

@@ -141,19 +141,7 @@ class Schedule(Summarised):
 
 
 def schedules_by_job(value: Any) -> dict[str, Schedule]:
-    """Read the list ``schedules`` of a document: schedules by job id.
-
-    Raises
-    ------
-    InstanceError
-        With the path of what is missing or wrong, and if a job has two.
-
-    Examples
-    --------
-    >>> from oasis.model.schedule import schedules_by_job
-    >>> list(schedules_by_job([{"job_id": "j0", "workers": [[0, 2, 3]], "ps": [[0, 0, 1]]}]))
-    ['j0']
-    """
+    """Read the list ``schedules`` of a document: schedules by job id."""
     found = document.list_of(Schedule.from_dict)(value)
     check_unique([schedule.job_id for schedule in found], "", "job id", ".job_id")
     return {schedule.job_id: schedule for schedule in found}
@@ -178,25 +166,7 @@ def add_usage(used: FloatArray, rows: IntArray, demand: FloatArray) -> None:
 def committed(
     instance: Instance, schedules: Mapping[str, Schedule]
 ) -> tuple[FloatArray, FloatArray]:
-    """Resources that `schedules` use, shapes (T, H, R) and (T, K, R), in raw units.
-
-    Raises
-    ------
-    InputError
-        Naming the job whose schedule is in a form, a slot or on a server that there is not.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.model.schedule import committed
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    >>> worker, ps = committed(instance, run.schedules)
-    >>> worker.shape, ps.shape
-    ((10, 7, 5), (10, 2, 5))
-    >>> worker[4, 0].round(2)  # six workers of job j0
-    array([ 0.  , 30.  , 60.  , 60.  ,  6.75])
-    """
+    """Resources that `schedules` use, shapes (T, H, R) and (T, K, R), in raw units."""
     cluster, horizon = instance.cluster, instance.horizon
     worker, ps = (np.zeros((horizon, *group.capacity(cluster).shape)) for group in GROUPS)
     for job in instance.jobs:

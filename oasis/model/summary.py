@@ -11,17 +11,7 @@ LONGEST = 48  # characters of one value in a `repr`
 
 
 class Summarised:
-    """Gives a class a short ``repr`` and a small table in notebooks, both from `summary`.
-
-    Examples
-    --------
-    >>> from oasis.model.summary import Summarised
-    >>> class Trip(Summarised):
-    ...     def summary(self):
-    ...         return "Trip", [("to", "Oslo"), ("nights", "3")]
-    >>> Trip()
-    <Trip: to Oslo, nights 3>
-    """
+    """Gives a class a short ``repr`` and a small table in notebooks, both from `summary`."""
 
     __slots__ = ()
 
@@ -44,35 +34,16 @@ class Summarised:
 
 
 def called(value: object, options: Mapping[str, Any]) -> str:
-    """The call that makes an object like `value`: its class and some options.
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> called(FIFO(), {"seed": 3})
-    'FIFO(seed=3)'
-    """
+    """The call that makes an object like `value`: its class and some options."""
     given = ", ".join(f"{name}={cut(repr(option))}" for name, option in options.items())
     return f"{type(value).__name__}({given})"
 
 
 def cut(text: str) -> str:
-    """`text`, or its beginning if it is longer than `LONGEST`.
-
-    Examples
-    --------
-    >>> cut("x" * 100)
-    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
-    """
+    """`text`, or its beginning if it is longer than `LONGEST`."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def short(value: float | None) -> str:
-    """A number for people, six significant digits; a dash where there is none.
-
-    Examples
-    --------
-    >>> short(1234.56789), short(None)
-    ('1234.57', '-')
-    """
+    """A number for people, six significant digits; a dash where there is none."""
     return "-" if value is None else f"{value:.6g}"

@@ -226,12 +226,6 @@ class UtilityColumns:
     ----------
     priority, decay, target : (jobs,) float array
         Decays are per second; targets and deadlines are seconds after the submission.
-
-    Examples
-    --------
-    >>> worth = UtilityColumns.of([Deadline(5.0, 60.0), Constant(2.0), Sigmoid(10.0, 1.0, 4.0)])
-    >>> worth(np.array([61.0, 61.0, 4.0])).tolist()
-    [0.0, 2.0, 5.0]
     """
 
     priority: FloatArray

@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 
 from oasis.model import rounding
-from oasis.model.calendar import EVER_OPEN, Calendar
-from oasis.model.decision import Decision
+from oasis.model.calendar import EVER_OPEN
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
@@ -55,7 +54,7 @@ class LivePlanner(Planner):
 
     def _forget(self) -> None:
         """Reset all decisions."""
-        self._decided: dict[int, Decision] = {}
+        self._decided = {}
         self.late: set[int] = set()
         self.withdrawn: list[int] = []
         self._calendar = EVER_OPEN
@@ -74,14 +73,6 @@ class LivePlanner(Planner):
     def _fixed(self) -> list[object]:
         """What never changes, so that a copy shares it."""
         raise NotImplementedError
-
-    def plan_around(self, calendar: Calendar) -> None:
-        """Plan around `calendar` from the next decision on."""
-        self._calendar = calendar
-
-    def last_decisions(self) -> Mapping[int, Decision]:
-        """Decisions on the latest arrivals, by index of the job."""
-        return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""
@@ -127,8 +118,7 @@ def differs(live: LiveJob, left: int) -> bool:
     A plan of a gang may do more than that, because its last slot runs the whole minimum.
     """
     spare = 0
-    has_cost = live.held is not None and live.held.cost > 0
-    if live.schedule is not None and (live.job.min_workers > 1 or has_cost):
+    if live.schedule is not None and live.job.min_workers > 1:
         # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
     return not (left == live.remaining or live.remaining < left <= spare)

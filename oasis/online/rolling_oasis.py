@@ -226,18 +226,13 @@ class RollingOASiS(rolling.LivePlanner):
 
     def making(self) -> dict[str, Any]:
         """Plain data from which `made` builds the same policy."""
-        return {
-            "lookahead": self.lookahead,
-            "bounds": self.bounds.to_dict(),
-            "patience": self.patience,
-            "keep_admitted": self.keep_admitted,
-            "end": self.end,
-        }
+        return {**self.parameters, "bounds": self.bounds.to_dict()}
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
-        return cls(**{**making, "bounds": PriceBounds.from_dict(making["bounds"])})
+        given = {name: value for name, value in making.items() if name != "alpha"}
+        return cls(**{**given, "bounds": PriceBounds.from_dict(making["bounds"])})
 
     def _arriving(self, job: Job, now: int) -> Job:
         """`job` as it arrives now; completions from slot `end` on are worth nothing."""

@@ -38,21 +38,11 @@ def check_granularity(granularity: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RemainingWork:
-    """Remaining work of a job that may have run before.
+    """Remaining work of a job that may have run before."""
 
-    Parameters
-    ----------
-    start : int
-        The first slot that may be used.
-    work : int
-        Worker-slots left to do, at least 1.
-    ends : Completions
-        Completion slots that the rest can reach and their utilities, measured from the arrival.
-    """
-
-    start: int
-    work: int
-    ends: Completions
+    start: int  # the first slot that may be used
+    work: int  # worker-slots left to do, at least 1
+    ends: Completions  # slots that the rest can reach, and utilities, measured from the arrival
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +75,10 @@ class _RunCapacity:
 class Search:
     """Cheapest schedules of one job at given prices, beside what is committed.
 
-    Parameters
-    ----------
-    job : Job
-        What is scheduled: a job of one form, or a job in one of its forms.
-    ledger : Ledger
-        Prices and committed amounts; not changed.
-    granularity : {"worker-slot", "chunk"}
-        Unit in which work is split over slots (docs/theory, "Work is counted in worker-slots").
-    min_utility_fraction : float
-        phi: completions worth less than phi times the best count as worthless.
-    remaining : RemainingWork, optional
-        What is left of the job and from when; default: all of it, from its arrival.
-    form : int
-        Index of that form, which its schedules name.
-
-    Attributes
-    ----------
-    ends : Completions
-        Completion slots and their utilities.
-    start : int
-        The first slot that may be used.
-    work : int
-        Worker-slots to place, ceil(W_i) for a whole job.
-    most : int
-        Most workers in a slot.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.online.search import Search
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> ledger = oasis.OASiS.from_instance(instance).ledger
-    >>> search = Search(instance.jobs[0], ledger)
-    >>> split = search.best()
-    >>> split.completion, search.work, split.counts
-    (4, 45, array([9, 9, 9, 9, 9, 0]))
+    `job` is a job of one form, or a job in the form with the index `form`, which its schedules
+    name. Work is split over slots by `granularity` (docs/theory, "Work is counted in
+    worker-slots"). Completions worth less than `min_utility_fraction` times the best count as
+    worthless. Without `remaining`, all of the job is scheduled. The ledger is not changed.
     """
 
     def __init__(
@@ -430,19 +388,7 @@ def searches(
     granularity: Granularity = "worker-slot",
     min_utility_fraction: float = 0.0,
 ) -> list[Search]:
-    """Make a search for each form of a job; together they cover all its schedules.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from dataclasses import replace
-    >>> from oasis.online.search import searches
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> ledger = oasis.OASiS.from_instance(instance).ledger
-    >>> two = (oasis.Form(), oasis.Form(minibatch_time=0.01))
-    >>> [search.work for search in searches(replace(instance.jobs[0], forms=two), ledger)]
-    [45, 4]
-    """
+    """Make a search for each form of a job; together they cover all its schedules."""
     seconds = ledger.cluster.slot_seconds
     ends = completions_by_form(job, ledger.cluster, ledger.end, min_utility_fraction)
     return [

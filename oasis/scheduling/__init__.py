@@ -8,10 +8,7 @@ from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
 from oasis.scheduling.job import (
     NOTHING,
     Allocation,
-    ByBandwidth,
-    FixedPs,
     PolicyJob,
-    PsRule,
     TrainingCurve,
 )
 from oasis.scheduling.placement import (
@@ -38,10 +35,8 @@ __all__ = [
     "Allocation",
     "BasePolicy",
     "BestFit",
-    "ByBandwidth",
     "EmptyCluster",
     "FirstFit",
-    "FixedPs",
     "JobBook",
     "Machine",
     "MinimumOnOneNode",
@@ -51,7 +46,6 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyJob",
-    "PsRule",
     "Room",
     "RoundRobin",
     "Site",

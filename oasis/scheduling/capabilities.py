@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any
 
-from oasis.model.calendar import Calendar
+from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.decision import Decision
 from oasis.model.job import Job
 from oasis.scheduling.job import Allocation, PolicyJob
@@ -13,26 +14,12 @@ from oasis.scheduling.policy import BasePolicy, Policy
 
 
 def wants(policy: object, attribute: str) -> bool:
-    """Whether `policy` has one of the attributes of `BasePolicy` that are no by default.
-
-    Examples
-    --------
-    >>> from baselines import FIFO, SRTF
-    >>> wants(FIFO(), "told_remaining"), wants(SRTF(), "told_remaining")
-    (False, True)
-    """
+    """Whether `policy` has one of the attributes of `BasePolicy` that are no by default."""
     return bool(getattr(policy, attribute, False))
 
 
 def left_out(policy: object) -> str:
-    """Why a replay runs `policy` only where it is named; empty if it always does.
-
-    Examples
-    --------
-    >>> from baselines import DRF, FIFO, ElasticFlow
-    >>> left_out(FIFO), left_out(DRF), left_out(ElasticFlow)
-    ('', 'slow with many jobs', 'need deadlines')
-    """
+    """Why a replay runs `policy` only where it is named; empty if it always does."""
     needs = getattr(policy, "needs", "")
     return f"need {needs}" if needs else "slow with many jobs" * wants(policy, "is_slow")
 
@@ -48,36 +35,18 @@ class Planner(BasePolicy):
 
     A driver asks ``isinstance(policy, Planner)``, and mypy then knows which members it may use.
     Defaults are those of a planner that promises nothing.
-
-    Attributes
-    ----------
-    lookahead : int or None
-        Slots that the plan reaches ahead; None if the horizon does not roll.
-    bounds : PriceBounds or None
-        U and L (23)-(26), which results record.
-    late : set of int
-        Indices of the jobs whose promise was broken by the last decision.
-    withdrawn : sequence of int
-        Indices of jobs that were withdrawn and that the policy has not taken in yet.
-    rounds_given : int or None
-        Exact number of rounds of the search in the next decisions.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from baselines import FIFO
-    >>> isinstance(oasis.Recourse(), Planner), isinstance(FIFO(), Planner)
-    (True, False)
     """
 
     told_remaining = True
     plans_in_model = True
     knows_forms = True
-    lookahead: int | None = None
-    bounds: Any = None
-    late: Set[int] = frozenset()
-    withdrawn: Sequence[int] = ()
-    rounds_given: int | None = None
+    lookahead: int | None = None  # slots that the plan reaches ahead; None if it does not roll
+    bounds: Any = None  # U and L (23)-(26), which results record
+    late: Set[int] = frozenset()  # jobs whose promise was broken by the last decision
+    withdrawn: Sequence[int] = ()  # jobs that were withdrawn and are not taken in yet
+    rounds_given: int | None = None  # exact number of rounds of the search in the next decisions
+    _calendar = EVER_OPEN
+    _decided: Mapping[int, Decision] = MappingProxyType({})
 
     @property
     def rounds_done(self) -> int:
@@ -95,10 +64,11 @@ class Planner(BasePolicy):
 
     def plan_around(self, calendar: Calendar) -> None:
         """Place nothing, from the next decision on, where `calendar` keeps machines from jobs."""
+        self._calendar = calendar
 
     def last_decisions(self) -> Mapping[int, Decision]:
         """Decisions on the latest arrivals, by index of the job."""
-        return {}
+        return self._decided
 
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""
@@ -113,8 +83,11 @@ class Planner(BasePolicy):
         return {}
 
     def foresee(self, job: Job, now: int) -> Any:
-        """Return what would happen to `job` if it arrived in slot `now`; nothing changes."""
-        raise NotImplementedError
+        """Return what would happen to `job` if it arrived in slot `now`; nothing changes.
+
+        None if the policy cannot say it: a service then asks a copy of it to decide.
+        """
+        return None
 
     def making(self) -> dict[str, Any] | None:
         """Plain data from which its class builds the same policy; None if there are none."""

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn, Protocol, cast, overload
+from typing import Any, NamedTuple, NoReturn, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -140,134 +140,18 @@ class TrainingCurve:
         return low + (high - low) * (share - left) / (right - left)
 
 
-class PsRule(Protocol):
-    """The number of parameter servers by the number of workers.
-
-    `per_worker` and `fixed` describe the rule as linear inequalities: `n`
-    workers, at least one, need ``ceil(per_worker * n) + fixed`` of them.
-
-    Examples
-    --------
-    Both rules are described alike to whoever needs linear inequalities:
-
-    >>> [(rule.per_worker, rule.fixed, rule.needed(3)) for rule in (ByBandwidth(0.5), FixedPs(1))]
-    [(0.5, 0, 2), (0.0, 1, 1)]
-    """
-
-    @property
-    def per_worker(self) -> float:
-        """Parameter servers that each worker adds, before rounding up."""
-        ...
-
-    @property
-    def fixed(self) -> int:
-        """Parameter servers that are needed however many workers there are."""
-        ...
-
-    def needed(self, workers: int) -> int:
-        """Fewest parameter servers for `workers`; none for no worker."""
-        ...
-
-    def most(self, workers: int) -> int:
-        """Most parameter servers for `workers`."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ByBandwidth:
-    """The rule of the OASiS paper: the parameter servers must keep up with the workers.
-
-    Parameters
-    ----------
-    per_worker : float
-        b_i / B_i: n workers need ceil(n b_i / B_i) parameter servers (6), and at most n (7).
-
-    Examples
-    --------
-    >>> ByBandwidth(0.3).needed(4), ByBandwidth(0.3).most(4)
-    (2, 4)
-    """
-
-    per_worker: float = 0.0
-
-    @property
-    def fixed(self) -> int:
-        return 0
-
-    def needed(self, workers: int) -> int:
-        return int(rounding.ceil(workers * self.per_worker)) if self.per_worker else 0
-
-    def most(self, workers: int) -> int:
-        return workers
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPs:
-    """The same number of parameter servers for any number of workers.
-
-    Parameters
-    ----------
-    count : int
-        Number of parameter servers beside the workers; most Kubernetes jobs have one. 0: the job
-        has no template for them.
-
-    Examples
-    --------
-    >>> FixedPs(1).needed(4), FixedPs(1).needed(0)
-    (1, 0)
-    """
-
-    count: int = 1
-
-    def __post_init__(self) -> None:
-        if self.count < 0:
-            raise InputError("count", "expected at least 0 parameter servers", self.count)
-
-    @property
-    def per_worker(self) -> float:
-        return 0.0
-
-    @property
-    def fixed(self) -> int:
-        return self.count
-
-    def needed(self, workers: int) -> int:
-        return self.count if workers else 0
-
-    def most(self, workers: int) -> int:
-        return self.needed(workers)
-
-
 @dataclass(frozen=True, slots=True)
 class LimitedDemand(Sequence[tuple[int, int]]):
     """Demand of a task that may run on some machines only; otherwise as a `Demand`.
 
     Two such demands are equal if they are of the same amounts and the same machines, so whatever
     is known of tasks by their demand holds for the machines, too.
-
-    Parameters
-    ----------
-    amounts : tuple of (resource index, amount)
-        Reserved amounts, in grid units.
-    machines : frozenset of int
-        Those that admit it, by their index in `Site.machines`.
-    requires : Requirement
-        Labels that it requires of the machines.
-    unmet : str or None
-        A label that no machine has as it must be; None if some machine admits the task.
-
-    Examples
-    --------
-    >>> from oasis.model.forms import Requirement
-    >>> demand = LimitedDemand(((0, 1),), frozenset({2}), Requirement({"gpu": ["h100"]}))
-    >>> list(demand), demand.machines
-    ([(0, 1)], frozenset({2}))
     """
 
-    amounts: tuple[tuple[int, int], ...]
-    machines: frozenset[int]
-    requires: Requirement
-    unmet: str | None = None
+    amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
+    machines: frozenset[int]  # those that admit it
+    requires: Requirement  # labels that it requires of them
+    unmet: str | None = None  # a label that no machine has as it must be; None if some does
 
     def __len__(self) -> int:
         return len(self.amounts)
@@ -290,15 +174,7 @@ def admits(demand: Demand, machine: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unvalued:
-    """Utility of a job without one, as in a trace: 1 at every delay.
-
-    A policy that goes by value can so run on a trace; no total utility is made of it.
-
-    Examples
-    --------
-    >>> float(Unvalued()(1e6))
-    1.0
-    """
+    """Utility of a job without one: 1 at every delay; no total utility is made of it."""
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.ones_like(delay, dtype=float)
@@ -328,7 +204,7 @@ class PolicyJob(Summarised):
     min_workers, max_workers : int
         Range of its number of workers while it works.
     ps_per_worker : float
-        b_i / B_i, a shorthand for the rule `ByBandwidth`.
+        b_i / B_i: n workers need ceil(n b_i / B_i) parameter servers (6), and at most n (7).
     utility : Utility
         Value by delay, in the time of the run: slots on an instance, seconds in a replay. A job
         of a trace has none of its own (`has_utility`): it is worth 1 at any delay.
@@ -338,8 +214,9 @@ class PolicyJob(Summarised):
         Its place in the order of arrival, which says nothing about later jobs.
     initial_workers : int or None
         Workers that its owner asked for; None if the choice is left to the policy.
-    ps_rule : PsRule or None
-        Number of parameter servers as a function of the workers; None: by `ps_per_worker`.
+    fixed_ps : int or None
+        Parameter servers beside any number of workers, as most Kubernetes jobs have one; None: by
+        `ps_per_worker`.
     worker_cpu, ps_cpu : float
         Cores that one running worker and one running parameter server keep busy. They are shared,
         not reserved: a machine may be asked for more than it has, and then its tasks slow down.
@@ -363,8 +240,7 @@ class PolicyJob(Summarised):
 
     Examples
     --------
-    >>> from oasis.scheduling import FixedPs
-    >>> job = PolicyJob("a", 0.0, 60.0, ((0, 1),), min_workers=2, max_workers=4, ps_rule=FixedPs(1))
+    >>> job = PolicyJob("a", 0.0, 60.0, ((0, 1),), min_workers=2, max_workers=4, fixed_ps=1)
     >>> job.ps_needed(3)
     1
     >>> job.works_with(Allocation(((0, 2),), ((0, 1),))), job.works_with(Allocation(((0, 2),)))
@@ -383,7 +259,7 @@ class PolicyJob(Summarised):
     source: Job | None = None
     index: int = -1
     initial_workers: int | None = None
-    ps_rule: PsRule | None = None
+    fixed_ps: int | None = None
     worker_cpu: float = 0.0
     ps_cpu: float = 0.0
     gradient_mb: float = 0.0
@@ -400,10 +276,9 @@ class PolicyJob(Summarised):
             object.__setattr__(self, "forms", forms)
         if cast(object, self.utility) is None:  # not given, as in untyped code
             object.__setattr__(self, "utility", Unvalued())
-        if self.ps_rule is not None and self.ps_per_worker:
-            raise InputError(
-                "ps_rule", "expected None beside ps_per_worker, which is a rule itself"
-            )
+        if self.fixed_ps is not None and (self.fixed_ps < 0 or self.ps_per_worker):
+            expected = "expected at least 0 parameter servers, and no ps_per_worker beside them"
+            raise InputError("fixed_ps", expected, self.fixed_ps)
         initial = self.initial_workers
         if initial is not None and not self.min_workers <= initial <= self.max_workers:
             expected = f"expected {self.min_workers}..{self.max_workers}"
@@ -468,20 +343,19 @@ class PolicyJob(Summarised):
 
     def ps_needed(self, workers: int) -> int:
         """Fewest parameter servers for `workers`, (6) for an instance of the model."""
-        if self.ps_rule is not None:
-            return self.ps_rule.needed(workers)
+        if self.fixed_ps is not None:
+            return self.fixed_ps if workers else 0
         return rounding.ceil_number(workers * self.ps_per_worker) if self.ps_per_worker else 0
 
     def ps_most(self, workers: int) -> int:
         """Most parameter servers for `workers`, (7) for an instance of the model."""
         # (7): no more parameter servers than workers.
-        return workers if self.ps_rule is None else self.ps_rule.most(workers)
+        return workers if self.fixed_ps is None else self.ps_needed(workers)
 
     @property
     def ps_line(self) -> tuple[float, int]:
-        """(per_worker, fixed) of its rule: n workers need ceil(per_worker n) + fixed."""
-        rule = self.ps_rule
-        return (self.ps_per_worker, 0) if rule is None else (rule.per_worker, rule.fixed)
+        """(per_worker, fixed): n workers need ceil(per_worker n) + fixed parameter servers."""
+        return self.ps_per_worker, self.fixed_ps or 0
 
     def works_with(self, allocation: Allocation) -> bool:
         """Return whether `allocation` is a complete gang.
@@ -524,28 +398,7 @@ declaring told_remaining
 class UntoldJob(PolicyJob):
     """A job in the view of a policy that does not declare `told_remaining`.
 
-    It has all that a `PolicyJob` has but what says how much work it is: `work`, `source` and
-    `curve` raise `PolicyError`.
-
-    Examples
-    --------
-    A policy that sorts by work, and forgets to say that it needs to know it:
-
-    >>> from baselines import FIFO
-    >>> from oasis.simulator import PlainJob, replay, rigid_workload
-    >>> class Shortest(FIFO):
-    ...     name = "shortest"
-    ...     def key(self, job, workers, view):
-    ...         return job.work
-    >>> jobs = [PlainJob("a", 0.0, 60.0, 8)]
-    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Shortest())
-    Traceback (most recent call last):
-    oasis.model.errors.PolicyError: policy shortest [job a]: asked for work of a job without \
-declaring told_remaining
-    >>> class Told(Shortest):
-    ...     told_remaining = True
-    >>> replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Told()).completions
-    [60.0]
+    What says how much work it is, `work`, `source` and `curve`, raises `PolicyError`.
     """
 
     __slots__ = ("policy",)

@@ -298,11 +298,6 @@ class Spread(TaskByTask):
         return min(fitting, key=lambda m: (-room.idle_share(m), m), default=None)
 
 
-def place(room: Room, job: PolicyJob, workers: int, ps: int, how: Placement) -> Allocation | None:
-    """Place these tasks of `job` and subtract them from `room`; None if they do not fit."""
-    return how.place(room, job, workers, ps)
-
-
 class OneNode:
     """All tasks on one machine: that with the smallest free share on which they fit.
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, cast
 
 from oasis.model.summary import called
-from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.job import Allocation
 from oasis.scheduling.site import Site
+from oasis.scheduling.view import View
+
+__all__ = ["BasePolicy", "Plan", "Policy", "View"]
 
 
 @dataclass(slots=True)
@@ -97,25 +100,7 @@ class _ClassName:
 class BasePolicy:
     """The attributes that every `Policy` needs, with defaults; `decide` is left to the subclass.
 
-    Attributes
-    ----------
-    name : str
-        What results call it; the name of the class.
-    slotted : bool
-        Whether it is called at the beginning of every slot, also if nothing happened; no.
-    told_remaining : bool
-        Whether it uses how much work jobs have (`PolicyJob.work`, `View.remaining`); no.
-    needs : str
-        What it goes by that traces lack, in words, such as deadlines; nothing.
-    is_slow : bool
-        Whether many jobs take it long; no. With either, a replay runs it only where it is named.
-    knows_forms : bool
-        Whether it chooses the form in which a job of several runs (`PolicyJob.forms`); no, then the
-        driver chooses.
-    keeps_run_times : bool
-        Whether it changes no job before `View.kept_until`; no.
-    site : Site
-        The machines of the present run, from `reset` on.
+    An attribute that is not set means no.
 
     Examples
     --------
@@ -133,13 +118,13 @@ class BasePolicy:
     ('Small', {'most': 2}, 'too large')
     """
 
-    name: str = cast(str, _ClassName())
-    slotted: bool = False
-    told_remaining: bool = False
-    needs: str = ""
-    is_slow: bool = False
-    knows_forms: bool = False
-    keeps_run_times: bool = False
+    name: str = cast(str, _ClassName())  # what results call it; the name of the class
+    slotted: bool = False  # whether it is called at each slot, also if nothing happened
+    told_remaining: bool = False  # whether it uses how much work jobs have
+    needs: str = ""  # what it goes by that traces lack, in words, such as deadlines
+    is_slow: bool = False  # with many jobs; with either, a replay runs it only where it is named
+    knows_forms: bool = False  # whether it chooses the form in which a job of several runs
+    keeps_run_times: bool = False  # whether it changes no job before `View.kept_until`
 
     def __new__(cls, *given: Any, **named: Any) -> Any:
         """Make the object, and keep what its constructor is given for `parameters`."""
@@ -206,131 +191,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(entry) for entry in value]
     return getattr(value, "__qualname__", type(value).__qualname__)
-
-
-class View(Protocol):
-    """The past and the present, read-only; a simulation and a real cluster each supply their own.
-
-    Attributes
-    ----------
-    now : float
-        The present time: slots on an instance, seconds in a replay.
-    arrived, finished, evicted : sequence of PolicyJob
-        What happened at this instant; evicted jobs lost a server and hold nothing.
-    lost, returned : sequence of int
-        Machines that went down or came back at this instant.
-
-    Examples
-    --------
-    FIFO, printing the time of each call and the waiting jobs:
-
-    >>> from baselines import FIFO
-    >>> from oasis.simulator import PlainJob, replay, rigid_workload
-    >>> class Telling(FIFO):
-    ...     def decide(self, view):
-    ...         print(view.now, [job.id for job in view.waiting()], view.free())
-    ...         return super().decide(view)
-    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
-    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Telling())
-    0.0 ['a'] [(8,)]
-    5.0 ['b'] [(0,)]
-    60.0 ['b'] [(8,)]
-    90.0 [] [(8,)]
-    """
-
-    @property
-    def now(self) -> float:
-        """The present time: slots on an instance, seconds in a replay."""
-        ...
-
-    @property
-    def arrived(self) -> Sequence[PolicyJob]:
-        """Jobs that arrived at this instant, in order of arrival."""
-        ...
-
-    @property
-    def finished(self) -> Sequence[PolicyJob]:
-        """Jobs whose work ended at this instant, or whose owners cancelled them.
-
-        Those that were taken back, which no simulation does, may have held nothing.
-        """
-        ...
-
-    @property
-    def evicted(self) -> Sequence[PolicyJob]:
-        """Jobs that lost a server at this instant and hold nothing."""
-        ...
-
-    @property
-    def lost(self) -> Sequence[int]:
-        """Machines that went down at this instant."""
-        ...
-
-    @property
-    def returned(self) -> Sequence[int]:
-        """Machines that came back at this instant."""
-        ...
-
-    def jobs(self) -> Iterator[PolicyJob]:
-        """Iterate over the unfinished jobs that have arrived, in order of arrival."""
-        ...
-
-    def free(self) -> list[tuple[int, ...]]:
-        """Return what is free on each machine, by resource, in grid units: a copy to plan on."""
-        ...
-
-    def capacity(self) -> list[tuple[int, ...]]:
-        """Return what each machine has when idle, in grid units; zeros if it is down."""
-        ...
-
-    def down(self) -> Set[int]:
-        """Return the machines that are down, for a `Room`: they take no task."""
-        ...
-
-    def allocation(self, job: PolicyJob) -> Allocation:
-        """Return what `job` holds now; `NOTHING` if it holds nothing."""
-        ...
-
-    def waiting(self) -> Iterator[PolicyJob]:
-        """Iterate over unfinished jobs that hold too little to work, in order of arrival."""
-        ...
-
-    def running(self) -> Iterator[PolicyJob]:
-        """Iterate over unfinished jobs that hold all they need to work, in order of arrival."""
-        ...
-
-    def waiting_since(self, job: PolicyJob) -> float | None:
-        """Return since when `job` has been waiting without a break; None if it runs."""
-        ...
-
-    def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
-        """Return the evaluations of `job` so far, as (time, value); None if it is not observed."""
-        ...
-
-    def remaining(self, job: PolicyJob) -> float:
-        """Return the work that is left of `job`, in worker-slots, or worker-seconds in a replay.
-
-        Of a job that has held nothing yet, all of the work in the form that is given.
-
-        Raises
-        ------
-        PolicyError
-            If the policy does not declare `told_remaining`.
-        """
-        ...
-
-    def attained(self, job: PolicyJob) -> float:
-        """Return for how long `job` has worked or was being set up so far."""
-        ...
-
-    def kept_until(self, job: PolicyJob) -> float:
-        """Return the time before which `job` should stay as it is; 0 if it may change."""
-        ...
-
-    def change_cost(self, job: PolicyJob) -> float:
-        """Return the time without work that a change of `job` is expected to cost; 0: unknown."""
-        ...
-
-    def was_admitted(self, job: PolicyJob) -> bool:
-        """Return whether `job` was accepted before: on a cluster, a job may arrive once more."""
-        ...

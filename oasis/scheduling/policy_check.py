@@ -39,24 +39,7 @@ METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), 
 def check_policy(policy: Any) -> None:
     """Refuse an object that is no `Policy` before anything is run.
 
-    Raises
-    ------
-    TypeError
-        If it is no policy at all, such as the name or the class of one; says how to make one of it.
-    PolicyError
-        Naming the attribute that is missing or wrong, what it should be, and where the class is.
-
-    Examples
-    --------
-    >>> class Half:
-    ...     name, slotted = "half", False
-    ...     def reset(self, site):
-    ...         pass
-    ...     def decide(self, view):
-    ...         pass
-    >>> check_policy(Half())  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    oasis.model.errors.PolicyError: policy half: ...parameters: missing; expected a mapping, ...
+    `TypeError` for no policy at all, `PolicyError` for an attribute that is missing or wrong.
     """
     # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:
@@ -95,48 +78,22 @@ def _no_policy(given: object) -> TypeError:
 
 
 def parameters_of(policy: Any) -> dict[str, Any]:
-    """Return the recorded options of a policy.
-
-    Raises
-    ------
-    PolicyError
-        If they are not plain data: numbers, texts, truth values, None, lists and mappings of such.
-    """
+    """The recorded options of a policy; `PolicyError` if they are not plain data."""
     return _plain_mapping(policy, "parameters")
 
 
 def report_of(policy: Any) -> dict[str, Any]:
-    """Return the policy's own report on its run; empty if it has no `report`.
-
-    Raises
-    ------
-    PolicyError
-        If it is not plain data.
-    """
+    """The policy's own report on its run, plain data too; empty if it has no `report`."""
     return _plain_mapping(policy, "report")
 
 
 def own_error(
     error: BaseException, policy: Any, where: str, time: float | None = None
 ) -> PolicyError | None:
-    """Turn an error that came out of the author's own code into one that names the line.
+    """Turn an error into one that names the innermost line of the author's code, and `where`.
 
-    Parameters
-    ----------
-    error : BaseException
-        The exception that was raised.
-    policy : Policy or type
-        Whose method it came out of; the class, if that was its constructor.
-    where : str
-        Name of the method.
-    time : float, optional
-        Time of the call.
-
-    Returns
-    -------
-    PolicyError or None
-        It names the innermost line of the author's code. None if that code has no part in it: the
-        fault is that of the program.
+    None if that code has no part in it: the fault is that of the program. `policy` may be the class
+    whose constructor failed; `time` is that of the call.
     """
     made_by = policy if isinstance(policy, type) else type(policy)
     # An error in one of our own policies is a fault of the program and keeps its traceback.
@@ -167,13 +124,7 @@ def naming_own_line(policy: Any, where: str, time: float | None = None) -> Itera
 
 
 def in_words(error: BaseException) -> str:
-    """An error in one line: its class and its message.
-
-    Examples
-    --------
-    >>> in_words(KeyError("gpu")), in_words(AssertionError())
-    ("KeyError: 'gpu'", 'AssertionError')
-    """
+    """An error in one line: its class and its message."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     said = " ".join(said.split())
     said = said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}..."
@@ -183,17 +134,8 @@ def in_words(error: BaseException) -> str:
 def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
     """The innermost line, outside the toolkit, that an error came through, as ``file.py:12``.
 
-    Parameters
-    ----------
-    error : BaseException
-        With its traceback.
-    modules : set of str
-        Modules that count as outside the toolkit, even if they are installed packages.
-
-    Returns
-    -------
-    str or None
-        None if all code is that of the toolkit, of Python or of installed packages.
+    None if all code is that of the toolkit, of Python or of installed packages; code of `modules`
+    counts as outside even if it is installed.
     """
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{shown(error.filename)}:{error.lineno}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 import numpy as np
 
@@ -280,17 +279,7 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
 def cluster_of(site: Site) -> Cluster:
     """The machines of `site` as the cluster of an instance.
 
-    Raises
-    ------
-    InstanceError
-        If a machine takes both kinds of tasks: the two groups of the model are disjoint.
-
-    Examples
-    --------
-    >>> one = Machine("a", (4.0,), frozenset({"worker"}))
-    >>> other = Machine("b", (1.0,), frozenset({"ps"}))
-    >>> cluster_of(Site(("gpu",), (one, other), unit_seconds=60.0)).ps_ids
-    ('b',)
+    `InstanceError` if a machine takes both kinds of tasks: the model's two groups are disjoint.
     """
     servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
     for machine in site.machines:
@@ -306,23 +295,9 @@ def cluster_of(site: Site) -> Cluster:
 
 
 def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> Site:
-    """The servers of `cluster` as the machines of a site in slots; the inverse of `cluster_of`.
+    """The servers of `cluster` as machines of a site in slots: the worker servers, then the others.
 
-    Parameters
-    ----------
-    cluster : Cluster
-        Worker servers come first, then the hosts of parameter servers, in their order.
-    horizon : int, optional
-        Number of slots; none: time does not end.
-    grid : int
-        As `grid_for` gives it where all jobs are known; where they are not, the fine one is safe.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> cluster = oasis.generate("testbed", jobs=1, seed=1).cluster
-    >>> site_of(cluster).machines[0].id, cluster_of(site_of(cluster)).ps_ids == cluster.ps_ids
-    ('w0', True)
+    `grid` is that of `grid_for` where all jobs are known; where they are not, the fine one is safe.
     """
     machines = tuple(
         Machine(name, tuple(row), frozenset({group}), grid, labels=server.labels)
@@ -338,10 +313,8 @@ def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> S
 
 def allocations(schedule: Schedule, site: Site) -> dict[int, Allocation]:
     """Return the allocation of a job by slot; machines are indices of `site`."""
-    workers = _tasks_by_slot(schedule.workers, 0)
-    ps = _tasks_by_slot(schedule.ps, len(site.machines_for(TaskGroup.WORKER)))
-    form = schedule.form
-    return {slot: Allocation(tasks, ps.get(slot, ()), form) for slot, tasks in workers.items()}
+    slots = np.unique(schedule.workers[:, SLOT]).tolist()
+    return {slot: allocation_in(schedule, slot, site) for slot in slots}
 
 
 def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
@@ -351,13 +324,6 @@ def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
     if not workers:
         return NOTHING
     return Allocation(workers, _tasks_in(schedule.ps, slot, first_ps), schedule.form)
-
-
-def _tasks_by_slot(rows: IntArray, offset: int) -> dict[int, Tasks]:
-    return {
-        slot: tuple((server + offset, count) for _, server, count in group)
-        for slot, group in groupby(rows.tolist(), key=lambda row: row[SLOT])
-    }
 
 
 def _tasks_in(rows: IntArray, slot: int, offset: int) -> Tasks:

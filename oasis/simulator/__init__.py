@@ -1,12 +1,11 @@
 """One event-driven simulator on which every policy competes (docs/simulator)."""
 
-from oasis.scheduling.job import NOTHING, Allocation, ByBandwidth, FixedPs, PolicyJob, TrainingCurve
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.costs import ChangeCosts, Costs
-from oasis.simulator.elastic import ElasticWorkload, elastic_from_dict, read_elastic, write_elastic
-from oasis.simulator.elastic_generator import generate_elastic
+from oasis.simulator.costs import ChangeCosts
+from oasis.simulator.elastic import elastic_from_dict, read_elastic, write_elastic
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
 from oasis.simulator.observation import Observation
@@ -28,14 +27,10 @@ __all__ = [
     "NOTHING",
     "Allocation",
     "BestFit",
-    "ByBandwidth",
     "ChangeCosts",
     "Communication",
-    "Costs",
     "CpuSharing",
-    "ElasticWorkload",
     "Engine",
-    "FixedPs",
     "JobTimes",
     "Linear",
     "Load",
@@ -58,7 +53,6 @@ __all__ = [
     "View",
     "Workload",
     "elastic_from_dict",
-    "generate_elastic",
     "read_elastic",
     "replay",
     "rigid_workload",

@@ -1,10 +1,9 @@
-"""Time that a job loses when its allocation changes; exchangeable."""
+"""Time that a job loses when its allocation changes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from oasis.model.records import Number, check, entry
 from oasis.model.validation import LARGEST_COUNT
@@ -29,46 +28,14 @@ class GangChange(StrEnum):
         return cls.MIGRATE if same else cls.RESIZE
 
 
-class Costs(Protocol):
-    """Time without work around a change, in units of the workload's time.
-
-    Examples
-    --------
-    Costs by the size of the job, where `ChangeCosts` has them fixed:
-
-    >>> class ByWorkers(ChangeCosts):
-    ...     def overhead(self, job, before, after, started):
-    ...         return 2.0 * after.worker_count
-    >>> job = PolicyJob("a", 0.0, 1.0, ((0, 1),), max_workers=4)
-    >>> ByWorkers().overhead(job, Allocation(), Allocation(((0, 3),)), started=False)
-    6.0
-    """
-
-    @property
-    def checkpoint_interval(self) -> float | None:
-        """Time at work between two checkpoints; None: no work is ever lost."""
-        ...
-
-    def overhead(
-        self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
-    ) -> float:
-        """Time that `job` loses when it goes from `before` to `after`, which is not empty."""
-        ...
-
-    def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
-        """Time for which a running `job` saves its state before it gives up `before`.
-
-        Meanwhile the machines that it leaves stay busy, and it does no work.
-        """
-        ...
-
-
 TIME = Number(maximum=LARGEST_COUNT)  # a clock can still tell it from the next second
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCosts:
-    """Fixed times, the same for every job.
+    """Time without work around a change, in units of the workload's time: the same for every job.
+
+    A subclass may go by the job, in `overhead` and in `saving`.
 
     Parameters
     ----------
@@ -94,6 +61,14 @@ class ChangeCosts:
     >>> one, two = Allocation(((0, 1),)), Allocation(((0, 2),))
     >>> ChangeCosts(start=5.0, resize=40.0).overhead(job, one, two, started=True)
     40.0
+
+    Costs by the size of the job:
+
+    >>> class ByWorkers(ChangeCosts):
+    ...     def overhead(self, job, before, after, started):
+    ...         return 2.0 * after.worker_count
+    >>> ByWorkers().overhead(job, Allocation(), two, started=False)
+    4.0
     """
 
     start: float = entry(TIME, "Start of a job.", 0.0)
@@ -116,6 +91,7 @@ class ChangeCosts:
     def overhead(
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
     ) -> float:
+        """Time that `job` loses when it goes from `before` to `after`, which is not empty."""
         change = GangChange.of(before, after, started)
         if change is GangChange.START:
             return self.start
@@ -124,4 +100,8 @@ class ChangeCosts:
         return self.resize if change is GangChange.RESIZE else self.migrate
 
     def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
+        """Time for which a running `job` saves its state before it gives up `before`.
+
+        Meanwhile the machines that it leaves stay busy, and it does no work.
+        """
         return self.save

@@ -41,7 +41,6 @@ from oasis.model.records import (
     parse,
 )
 from oasis.model.resources import check_known
-from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import UTILITY, Utility
 from oasis.model.validation import (
     LARGEST_AMOUNT,
@@ -52,8 +51,6 @@ from oasis.model.validation import (
     number,
 )
 from oasis.scheduling.job import (
-    ByBandwidth,
-    FixedPs,
     PolicyJob,
     TrainingCurve,
     Unvalued,
@@ -66,56 +63,11 @@ from oasis.simulator.speed import (
     CpuSharing,
     Linear,
     ScalingTable,
-    Speed,
     TrainingSpeed,
 )
 from oasis.simulator.workload import Workload
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.window import JobRecord, Window
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ElasticWorkload(Summarised):
-    """Elastic jobs on machines, with all that decides how fast they train; times in seconds.
-
-    Parameters
-    ----------
-    workload : Workload
-        The machines and the jobs.
-    speed : Speed
-        Speed model.
-    costs : ChangeCosts
-        Costs of changes of allocations.
-    observation : Observation or None
-        Sampling of their training curves.
-    document : mapping
-        The plain data of the file that all this was made from.
-
-    Examples
-    --------
-    >>> from baselines import FIFO
-    >>> from oasis.simulator import generate_elastic, replay
-    >>> made = generate_elastic(jobs=3, seed=1)
-    >>> len(replay(made.workload, FIFO(), **made.options).completions)
-    3
-    """
-
-    workload: Workload
-    speed: Speed
-    costs: ChangeCosts
-    observation: Observation | None
-    document: Mapping[str, Any] = field(repr=False, compare=False)
-
-    def summary(self) -> tuple[str, Facts]:
-        """Jobs, machines and resources; and the speed model."""
-        _, said = self.workload.summary()
-        return "ElasticWorkload", [*said, ("speed", type(self.speed).__name__)]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The arguments of `replay` and `Engine` that are part of the workload."""
-        return {"speed": self.speed, "costs": self.costs, "observation": self.observation}
-
+from oasis.traces.table import Frame
 
 FORMAT, VERSION = "oasis-elastic-workload", 1
 SPAN = Number(above=True, maximum=LARGEST_COUNT)
@@ -331,7 +283,8 @@ class JobEntry(InForms):
             min_workers=least,
             initial_workers=initial,
             max_workers=most,
-            ps_rule=ByBandwidth(ps.per_worker) if isinstance(ps, ServerShare) else FixedPs(ps),
+            ps_per_worker=ps.per_worker if isinstance(ps, ServerShare) else 0.0,
+            fixed_ps=None if isinstance(ps, ServerShare) else ps,
             worker_cpu=job.worker_cpu,
             ps_cpu=job.ps_cpu,
             gradient_mb=job.gradient_mb,
@@ -418,7 +371,7 @@ def elastic_schema() -> dict[str, Any]:
     )
 
 
-def read_elastic(path: str | os.PathLike[str]) -> ElasticWorkload:
+def read_elastic(path: str | os.PathLike[str]) -> Workload:
     """Read a file of elastic jobs.
 
     Raises
@@ -431,37 +384,40 @@ def read_elastic(path: str | os.PathLike[str]) -> ElasticWorkload:
     Examples
     --------
     >>> import tempfile
-    >>> from oasis.simulator import generate_elastic
+    >>> from pathlib import Path
+    >>> from baselines import FIFO
+    >>> from oasis.model.examples import example_text
+    >>> from oasis.simulator import replay
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     write_elastic(generate_elastic(jobs=3, seed=1), f"{directory}/jobs.json")
-    ...     made = read_elastic(f"{directory}/jobs.json")
-    >>> [job.id for job in made.workload.jobs]
-    ['j0-inception-v3', 'j1-resnet-50', 'j2-alexnet']
+    ...     path = Path(directory, "elastic.json")
+    ...     _ = path.write_text(example_text("elastic"))
+    ...     made = read_elastic(path)
+    >>> len(replay(made, FIFO()).completions)
+    12
     """
     return elastic_from_dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
 
 
-def write_elastic(made: ElasticWorkload, path: str | os.PathLike[str]) -> None:
+def write_elastic(made: Workload, path: str | os.PathLike[str]) -> None:
     """Write `made` so that `read_elastic` gives the same; the file appears whole or not at all.
 
     Examples
     --------
     >>> import tempfile
-    >>> from oasis.simulator import generate_elastic
-    >>> made = generate_elastic(jobs=3, seed=1)
+    >>> from oasis.model.examples import example_text
+    >>> made = elastic_from_dict(json.loads(example_text("elastic")))
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     write_elastic(made, f"{directory}/jobs.json")
     ...     print(read_elastic(f"{directory}/jobs.json").document == made.document)
     True
     """
-    if not isinstance(made, ElasticWorkload):
-        hint = "; the workload comes first" if isinstance(path, ElasticWorkload) else ""
-        expected = "expected an oasis.simulator.ElasticWorkload"
-        raise TypeError(f"made: {expected}, got {describe(made)}{hint}")
+    if not (isinstance(made, Workload) and made.document):
+        hint = "; the workload comes first" if isinstance(path, Workload) else ""
+        raise TypeError(f"made: expected a workload of elastic jobs, got {describe(made)}{hint}")
     write_text(path, json.dumps(made.document, indent=1, allow_nan=False) + "\n")
 
 
-def elastic_from_dict(data: Any) -> ElasticWorkload:
+def elastic_from_dict(data: Any) -> Workload:
     """Build a workload from the plain data of a file of elastic jobs.
 
     Raises
@@ -471,10 +427,10 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
 
     Examples
     --------
-    >>> from oasis.simulator import generate_elastic
-    >>> data = dict(generate_elastic(jobs=3, seed=1).document)
-    >>> len(elastic_from_dict(data).workload.jobs)
-    3
+    >>> from oasis.model.examples import example_text
+    >>> data = json.loads(example_text("elastic"))
+    >>> len(elastic_from_dict(data).jobs)
+    12
     >>> elastic_from_dict(data | {"version": 2})
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: version: expected 1, got 2
@@ -506,12 +462,12 @@ def elastic_from_dict(data: Any) -> ElasticWorkload:
         ),
         partial_gangs=found.partial_gangs,
     )
-    return ElasticWorkload(
+    return replace(
         Workload.of(site, [job.policy_job(site) for job in found.jobs]),
-        _speed(found),
-        found.costs or ChangeCosts(),
-        found.observation,
-        data,
+        speed=_speed(found),
+        costs=found.costs or ChangeCosts(),
+        observation=found.observation,
+        document=data,
     )
 
 
@@ -530,25 +486,12 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
     )
 
 
-def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkload:
-    """Let the jobs of a trace grow and shrink.
+def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
+    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
 
     A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
     begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
-    and n workers are n times as fast as one. The machines are those that `options` give for
-    workers; there are no parameter servers, no gradients and no costs. All of that can be changed
-    in the file that `write_elastic` writes.
-
-    Examples
-    --------
-    >>> from oasis.simulator.elastic import elastic_from_window
-    >>> from oasis.traces import MachineOptions
-    >>> from oasis.traces.window import JobRecord, Window
-    >>> record = JobRecord("a", 100.0, 3600.0, 4, 4, {"gpu": 1.0})
-    >>> made = elastic_from_window(Window(100.0, (record,), {}), MachineOptions(elasticity=2.0))
-    >>> job = made.workload.jobs[0]
-    >>> job.arrival, job.work, job.min_workers, job.max_workers
-    (0.0, 14400.0, 1, 8)
+    and n workers are n times as fast as one. There are no parameter servers and no costs.
     """
     gpus = options.gpus_per_server
     machine = {
@@ -566,19 +509,21 @@ def elastic_from_window(window: Window, options: MachineOptions) -> ElasticWorkl
             "version": VERSION,
             "resources": list(machine["capacity"]),  # type: ignore[call-overload]
             "machines": [machine],
-            "jobs": [
-                _elastic_job(record, window.start, options.elasticity) for record in window.records
-            ],
+            "jobs": [_elastic_job(job, options.elasticity) for job in frame.to_dict("records")],
         }
     )
 
 
-def _elastic_job(record: JobRecord, start: float, elasticity: float) -> dict[str, Any]:
-    most = max(record.workers, round(elasticity * record.workers))
+def _elastic_job(job: Mapping[str, Any], elasticity: float) -> dict[str, Any]:
+    workers = job["workers"]
     return {
-        "id": record.id,
-        "arrival": record.submitted - start,
-        "work": record.size,
-        "workers": {"min": 1, "initial": record.workers, "max": most},
-        "worker": dict(record.demand),
+        "id": job["id"],
+        "arrival": job["submitted"],
+        "work": workers * job["duration"],
+        "workers": {
+            "min": 1,
+            "initial": workers,
+            "max": max(workers, round(elasticity * workers)),
+        },
+        "worker": {name: job[name] for name in ("gpu", "cpu", "memory_gb")},
     }

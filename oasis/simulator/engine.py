@@ -10,18 +10,17 @@ import math
 from array import array
 from collections.abc import Iterable
 
-from oasis.driver.books import BooksView
 from oasis.driver.loop import INFINITY, Loop, World
 from oasis.model.errors import InputError, describe
 from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
-from oasis.simulator.costs import ChangeCosts, Costs
+from oasis.scheduling.view import View
+from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
 from oasis.simulator.execution import Execution, Settled
 from oasis.simulator.observation import Observation, Samples
-from oasis.simulator.outcome import MachineUse
-from oasis.simulator.speed import Linear, Load, Speed
+from oasis.simulator.speed import Load, Speed
 from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
 
@@ -36,18 +35,16 @@ class Engine(World):
     policy : Policy
         The policy; it is reset, then asked at every instant.
     speed : Speed
-        Speed model; linear in workers by default.
-    costs : Costs
-        Time that changes cost; nothing by default.
+        Speed model; that of `workload` by default.
+    costs : ChangeCosts
+        Time that changes cost; as `workload` says by default.
     outages : iterable of Outage
         Losses of servers; jobs on a lost server lose all they hold, and of their progress what
         `costs` says.
     on_settled : callable, optional
         Called for each job that finished or was rejected.
     observation : Observation, optional
-        Sampling of the evaluation functions of jobs with a training curve; none by default.
-    record_machines : bool
-        Whether to keep what each machine was used for over time, `machine_use`.
+        Sampling of the evaluation functions of jobs with a training curve; likewise.
 
     Examples
     --------
@@ -67,20 +64,18 @@ class Engine(World):
         policy: Policy,
         *,
         speed: Speed | None = None,
-        costs: Costs | None = None,
+        costs: ChangeCosts | None = None,
         outages: Iterable[Outage] = (),
         on_settled: Settled | None = None,
         observation: Observation | None = None,
-        record_machines: bool = False,
     ) -> None:
         check_policy(policy)
         _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
-        self.speed: Speed = speed or Linear()
-        self.costs: Costs = costs or ChangeCosts()
+        self.speed, self.costs = speed or workload.speed, costs or workload.costs
+        observation = observation or workload.observation
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
-        self.machine_use = MachineUse(self.state) if record_machines else None
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))
         self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
         self._observation = observation
@@ -141,7 +136,7 @@ class Engine(World):
             # Before anything happens: the time that passed had the allocations of the last instant.
             state.saving.advance(now, state.free)
 
-    def happen(self, view: BooksView) -> bool:
+    def happen(self, view: View) -> bool:
         """Take in what is due."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
@@ -155,7 +150,7 @@ class Engine(World):
             self.state.now = self._before  # a cancelled event does not make the run longer
         return bool(anything or view.arrived)
 
-    def carry_out(self, plan: Plan, view: BooksView) -> bool:
+    def carry_out(self, plan: Plan, view: View) -> bool:
         """Carry out a plan, which has been checked; return whether anything changed."""
         return self._do.carry_out(plan)
 
@@ -167,8 +162,6 @@ class Engine(World):
             # between would hold for no time at all.
             if self.speed.coupled:
                 self._do.set_speeds()
-        if self.machine_use is not None:
-            self.machine_use.note()
 
     def finish(self) -> None:
         """Account for the time up to the end of the run of the jobs that are still there.
@@ -220,7 +213,7 @@ class Engine(World):
             self._loop.knows_forms,
         )
 
-    def _happen(self, view: BooksView) -> bool:
+    def _happen(self, view: View) -> bool:
         """Process due events; return if anything happened."""
         anything = False
         for _, kind, subject, version in self._agenda.take_events(view.now):

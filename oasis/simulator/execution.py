@@ -9,7 +9,7 @@ from oasis.driver.loop import INFINITY
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan
-from oasis.simulator.costs import Costs, GangChange
+from oasis.simulator.costs import ChangeCosts, GangChange
 from oasis.simulator.events import COMPLETION, SAVED, Agenda
 from oasis.simulator.speed import Speed
 from oasis.simulator.state import JobProgress, State
@@ -25,7 +25,7 @@ class Execution:
         state: State,
         agenda: Agenda,
         speed: Speed,
-        costs: Costs,
+        costs: ChangeCosts,
         on_settled: Settled | None = None,
     ) -> None:
         self._state, self._agenda = state, agenda

@@ -14,7 +14,7 @@ from oasis.model.groups import GROUPS
 from oasis.model.summary import Facts, Summarised, short
 from oasis.scheduling.site import Site
 from oasis.simulator.costs import GangChange
-from oasis.simulator.state import JobProgress, State
+from oasis.simulator.state import JobProgress
 
 SHARES = object_of(optional(real))  # of each resource; null where there is none of it
 UTILISATION = object_of(SHARES)  # of each group
@@ -128,43 +128,6 @@ class JobTimes(Summarised):
         )
 
 
-Row = tuple[int, ...]
-MachineTimeline = tuple[tuple[float, Row], ...]
-
-
-class MachineUse:
-    """Amounts in use on each machine from each time on."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        idle = (0,) * len(state.site.resources)
-        self._rows: list[list[tuple[float, Row]]] = [[(0.0, idle)] for _ in state.site.machines]
-        self._seen = state.free.copy()
-        self._saving = False
-
-    def note(self) -> None:
-        """Record the amounts that have changed by now."""
-        state = self._state
-        saving = bool(state.saving.kept)
-        for machine, rows in enumerate(self._rows):
-            # Rows are replaced, never changed, so that identity tells
-            # at once that nothing happened here.
-            if state.free[machine] is self._seen[machine] and not (saving or self._saving):
-                continue
-            row = state.busy(machine)
-            if row != rows[-1][1]:
-                # Several changes in one instant: only the last of them lasts.
-                if rows[-1][0] == state.now:
-                    rows.pop()
-                if not rows or rows[-1][1] != row:
-                    rows.append((state.now, row))
-        self._seen, self._saving = state.free.copy(), saving
-
-    def timelines(self) -> tuple[MachineTimeline, ...]:
-        """The notes of each machine, as (time, amounts in grid units by resource)."""
-        return tuple(map(tuple, self._rows))
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome(Summarised):
     """A run on the simulator.
@@ -197,9 +160,6 @@ class Outcome(Summarised):
     saving : tuple of float
         By resource, the amount in grid units times the time for which machines were kept busy by
         nothing but jobs that saved their state before they left.
-    machines : tuple of ((float, tuple of int), ...) or None
-        Of each machine, the amounts in use from each time on, by resource in grid units, where the
-        run kept them; nothing while it is down.
 
     Examples
     --------
@@ -223,7 +183,6 @@ class Outcome(Summarised):
     seed: int | None
     version: str
     saving: tuple[float, ...] = ()
-    machines: tuple[MachineTimeline, ...] | None = field(default=None, repr=False)
 
     @property
     def completions(self) -> list[float]:

@@ -290,21 +290,7 @@ def read_result(path: str | os.PathLike[str]) -> Any:
 
 
 def result_from_dict(data: Any) -> Any:
-    """Build a result from the plain data of its document.
-
-    Raises
-    ------
-    InstanceError
-        With the path of what is missing or wrong.
-
-    Examples
-    --------
-    >>> from oasis.simulator.result import result_from_dict
-    >>> result_from_dict({"kind": "dream"})
-    Traceback (most recent call last):
-    oasis.model.errors.InstanceError: kind: expected one of run, quote, solve, ratio, compare, \
-replay, whatif, got 'dream'
-    """
+    """Build a result from the plain data of its document, by its `kind`."""
     expected = f"expected one of {', '.join(READERS)}"
     if "kind" not in document.mapping(data):
         raise InstanceError("kind", f"missing; {expected}: the document of a command's --json")

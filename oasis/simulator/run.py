@@ -16,7 +16,7 @@ from oasis.online.oasis import OASiS
 from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
-from oasis.simulator.costs import Costs
+from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
 from oasis.simulator.events import Outage
 from oasis.simulator.execution import Settled
@@ -36,11 +36,10 @@ def replay(
     policy: Policy,
     *,
     speed: Speed | None = None,
-    costs: Costs | None = None,
+    costs: ChangeCosts | None = None,
     outages: Iterable[Outage] = (),
     on_settled: Settled | None = None,
     observation: Observation | None = None,
-    record_machines: bool = False,
 ) -> Outcome:
     """Run `policy` on `workload`; the parameters are those of `Engine`.
 
@@ -68,7 +67,6 @@ def replay(
         outages=outages,
         on_settled=on_settled,
         observation=observation,
-        record_machines=record_machines,
     )
     return _run(engine, policy, None)
 
@@ -78,7 +76,7 @@ def simulate(
     policy: Policy,
     *,
     speed: Speed | None = None,
-    costs: Costs | None = None,
+    costs: ChangeCosts | None = None,
     outages: Iterable[Outage] = (),
     on_decision: Callable[[Decision], None] | None = None,
 ) -> Run:
@@ -172,12 +170,10 @@ def _expect_workload(workload: object) -> None:
     got = describe(workload)
     if isinstance(workload, (str, os.PathLike)):
         file = repr(os.fspath(workload))
-        got += f"; read_elastic({file}).workload is one of elastic jobs, and "
+        got += f"; read_elastic({file}) is one of elastic jobs, and "
         got += f"rigid_workload(oasis.traces.read_plain({file}).jobs, servers, gpus) one of a trace"
     elif isinstance(workload, Instance):
         got += "; oasis.simulate(instance, policy) runs a policy on it"
-    elif isinstance(getattr(workload, "workload", None), Workload):
-        got += "; replay(made.workload, policy, **made.options) takes such jobs"
     elif callable(getattr(workload, "decide", None)):
         got += ", a policy; the workload comes first"
     raise TypeError(f"workload: expected an oasis.simulator.Workload, got {got}")
@@ -216,7 +212,6 @@ def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
         seed=seed,
         version=__version__,
         saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
-        machines=None if engine.machine_use is None else engine.machine_use.timelines(),
     )
 
 

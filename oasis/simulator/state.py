@@ -69,7 +69,7 @@ class JobProgress:
         "waiting_since",
     )
     admitted = False  # in a simulation every job arrives once
-    kept_until = change_cost = 0.0  # a simulation knows neither
+    kept_until = 0.0  # a simulation has no minimum run time
 
     def __init__(
         self,
@@ -267,10 +267,6 @@ class Saving:
                 del self.kept[machine]
         self._since = now
 
-    def amounts(self, machine: int) -> list[int]:
-        """Amounts that saving jobs keep busy on `machine`."""
-        return self._sum(self.kept.get(machine, []))
-
     def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:
         total = [0] * len(self._site.resources)
         for _, row in kept:
@@ -347,17 +343,6 @@ class State:
                 row[resource] -= taken
                 used[offset + resource] += taken
             free[machine] = tuple(row)
-
-    def busy(self, machine: int) -> tuple[int, ...]:
-        """Amounts in use on `machine`, or kept busy by saving; nothing while it is down."""
-        if machine in self.down:
-            return (0,) * len(self.site.resources)
-        capacity = self.site.machines[machine].capacity
-        amounts = self.saving.amounts(machine)
-        return tuple(
-            min(most, most - left + more)
-            for most, left, more in zip(capacity, self.free[machine], amounts, strict=True)
-        )
 
     def lose(self, machine: int) -> None:
         """Take an idle machine out of service."""

@@ -33,22 +33,12 @@ def read_training_log(
     value: str | None = None,
     points: int = POINTS,
 ) -> TrainingLog:
-    r"""Read a CSV with a header, a row for each step that was logged.
+    """Read a CSV with a header, a row for each step that was logged.
 
     `position` is the column of steps, epochs or times, which increase, and `value` that of the
     evaluation function, such as a loss; the first and the second if left out. Rows without a value
     are passed over. The curve has at most `points` pieces: of a longer log, the values at even
     shares.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     path = pathlib.Path(directory, "vae.csv")
-    ...     _ = path.write_text("step,loss\n0,2.0\n100,0.5\n400,0.4\n")
-    ...     log = read_training_log(path)
-    >>> log.curve.points, log.length
-    (((0.0, 2.0), (0.25, 0.5), (1.0, 0.4)), 400.0)
     """
     name = os.fspath(path)
     with open(path, newline="", encoding="utf-8") as stream:

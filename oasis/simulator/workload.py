@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.groups import GROUPS
@@ -13,6 +14,9 @@ from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_COUNT, integer
 from oasis.scheduling.job import PolicyJob, Unvalued
 from oasis.scheduling.site import Machine, Site, grid_for, policy_job, site_of
+from oasis.simulator.costs import ChangeCosts
+from oasis.simulator.observation import Observation
+from oasis.simulator.speed import Linear, Speed
 from oasis.traces.plain_job import PlainJob
 
 
@@ -29,6 +33,14 @@ class Workload(Summarised):
     recorded : tuple of PlainJob
         What the trace says of each of `jobs`, such as when it really started; empty if the
         workload was not made of a trace. No policy sees it.
+    speed : Speed
+        How fast the jobs train, unless a run is given another model; linear in workers.
+    costs : ChangeCosts
+        Costs of changes of allocations, likewise; none.
+    observation : Observation or None
+        Sampling of the training curves, likewise.
+    document : mapping
+        Plain data of the file of elastic jobs that all this was read from; empty if it was not.
 
     Examples
     --------
@@ -41,13 +53,19 @@ class Workload(Summarised):
     site: Site
     jobs: tuple[PolicyJob, ...]
     recorded: tuple[PlainJob, ...] = ()
+    speed: Speed = field(default_factory=Linear)
+    costs: ChangeCosts = field(default_factory=ChangeCosts)
+    observation: Observation | None = None
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def summary(self) -> tuple[str, Facts]:
         """Jobs, machines and resources."""
         names = ", ".join(self.site.resources)
         counts = [("jobs", len(self.jobs)), ("machines", len(self.site.machines))]
         said = [(name, str(count)) for name, count in counts]
-        return "Workload", [*said, ("resources", names)]
+        said.append(("resources", names))
+        speed = [] if isinstance(self.speed, Linear) else [("speed", type(self.speed).__name__)]
+        return "Workload", [*said, *speed]
 
     @classmethod
     def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
@@ -112,15 +130,7 @@ def rigid_workload(
 def rigid_workload_on(
     jobs: Iterable[PlainJob], gpus: Sequence[int], placement: str = "pooled"
 ) -> Workload:
-    """Plain jobs on machines that may differ; `gpus` are those of each machine.
-
-    Parameters and errors are otherwise those of `rigid_workload`.
-
-    Examples
-    --------
-    >>> rigid_workload_on([PlainJob("a", 0.0, 60.0, 6)], [8, 4, 4]).site.machines[0].amounts
-    (16.0,)
-    """
+    """As `rigid_workload`, on machines that may differ; `gpus` are those of each machine."""
     if isinstance(jobs, (str, os.PathLike)):
         how = f"oasis.traces.read_plain({os.fspath(jobs)!r}).jobs reads them from that file"
         raise TypeError(f"jobs: expected plain jobs, got {describe(jobs)}; {how}")
@@ -155,6 +165,11 @@ def _check_rigid(k: int, job: PlainJob, most: int) -> None:
     if not 1 <= job.gpus <= most:
         expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
         raise InstanceError(f"jobs[{k}].gpus", expected)
+    check_times(k, job)
+
+
+def check_times(k: int, job: PlainJob) -> None:
+    """Refuse times of the job at place `k` that a simulation cannot add up."""
     if not 0 <= job.duration <= LARGEST_COUNT:
         raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
     if not 0 <= job.submitted <= LARGEST_COUNT:

@@ -46,21 +46,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SolveProgress:
-    """State of a running solve.
-
-    Parameters
-    ----------
-    elapsed : float
-        Seconds since the solve began.
-    incumbent : float or None
-        Value of the best solution so far, None before the first.
-    bound : float
-        No solution is better than this; infinite at first.
-    gap : float
-        `relative_gap` of the two; infinite without an incumbent.
-    phase : str
-        Present phase, such as "configuration LP".
-    """
+    """State of a running solve."""
 
     elapsed: float
     incumbent: float | None
@@ -71,22 +57,7 @@ class SolveProgress:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Outcome of a solve.
-
-    Parameters
-    ----------
-    status : Status
-        Why the solve ended.
-    objective : float or None
-        Value of the best solution found, None if there is none.
-    bound : float
-        Proven limit of every solution's value: an upper bound when maximising, a lower one when
-        minimising; infinite if nothing is proven.
-    gap : float
-        `relative_gap` of the two; infinite without a solution.
-    values : mapping of str to float
-        Variables by name; empty without a solution.
-    """
+    """Outcome of a solve."""
 
     status: Status
     objective: float | None

@@ -78,13 +78,7 @@ def dropped(highs: highspy.Highs) -> float:
 
 
 def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip: bool) -> Solution:
-    """Return the solution of a finished solve; HiGHS's objective is multiplied by `scale`.
-
-    Raises
-    ------
-    SolverError
-        If it ended with a status that says nothing about the model.
-    """
+    """Return the solution of a finished solve; HiGHS's objective is multiplied by `scale`."""
     found = highs.getModelStatus()
     if found not in _STATUS:
         raise SolverError(f"HiGHS ended with the status {highs.modelStatusToString(found)!r}")

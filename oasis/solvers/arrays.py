@@ -25,14 +25,7 @@ FORGIVEN = 1e-9  # by which a row without variables may miss its limits, as in H
 
 
 def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
-    """Assemble a table from blocks, as `numpy.block` does; None is a block of zeros.
-
-    Examples
-    --------
-    >>> blocks([[np.ones((1, 2)), None], [None, np.eye(1)]])
-    array([[1., 1., 0.],
-           [0., 0., 1.]])
-    """
+    """Assemble a table from blocks, as `numpy.block` does; None is a block of zeros."""
     heights = [next(len(block) for block in row if block is not None) for row in rows]
     columns = zip(*rows, strict=True)
     widths = [next(block.shape[1] for block in c if block is not None) for c in columns]

@@ -29,38 +29,6 @@ class Stopping:
 
     The caller says how much has been spent, in seconds or in units of work; it reads the clock
     for a deadline alone.
-
-    Parameters
-    ----------
-    gap : float or None
-        Relative gap of solution and bound at which to end; None or 0 asks for a proof.
-    no_improvement : float or None
-        Amount after which to end, if until then the interval between solution and bound has not
-        become shorter by a thousandth of itself; None or inf is no such criterion.
-    now : float
-        Amount spent when the solve begins.
-
-    Raises
-    ------
-    ValueError
-        If one of the two is negative or NaN.
-
-    Attributes
-    ----------
-    met : Status or None
-        The criterion that was met first; once it is set, it stays.
-    listen : callable or None
-        Called before every `check`: takes up what another process has learnt about the solve.
-    deadline : float
-        What the clock shows when a time limit passes that stands beside a limit of work; or inf.
-
-    Examples
-    --------
-    >>> from oasis.solvers.budget import Stopping
-    >>> stopping = Stopping(gap=0.1, no_improvement=5.0)
-    >>> stopping.note(8.0, 10.0, now=3.0)
-    >>> stopping.check(7.9), stopping.check(8.0)
-    (None, <Status.NO_IMPROVEMENT: 'no_improvement'>)
     """
 
     def __init__(
@@ -78,19 +46,7 @@ class Stopping:
     def note(
         self, solution: float | None, bound: float, now: float, verified: float | None = None
     ) -> None:
-        """Record the best solution and the best bound.
-
-        Parameters
-        ----------
-        solution : float or None
-            Value of the best known solution; None before the first.
-        bound : float
-            The best bound.
-        now : float
-            Amount spent.
-        verified : float or None
-            Value of the best solution that is at hand and verified: the gap is that of it alone.
-        """
+        """Record the best solution and the best bound."""
         width = math.inf if solution is None else bound - solution
         # Measured from the last real improvement, so that many tiny ones add up to one.
         if width < self._width * (1 - LEAST_PROGRESS):
@@ -186,25 +142,7 @@ class WorkCounter:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit that began to count when this was made.
-
-    Parameters
-    ----------
-    limit : float or None
-        Seconds, or units of work if `meter` counts those; None is no limit.
-    meter : BudgetMeter
-        Tells how much has been spent; by default, seconds of wall-clock time.
-    stopping : Stopping
-        Criteria that end the solve before the limit; every part of a budget heeds those of the
-        whole.
-
-    Examples
-    --------
-    >>> budget = Budget(10.0, WorkCounter())
-    >>> budget.charge(4.0)
-    >>> budget.left, budget.share(0.5).left, budget.within(1.0).left
-    (6.0, 3.0, 1.0)
-    """
+    """A limit that began to count when this was made."""
 
     limit: float | None = None
     meter: BudgetMeter = field(default_factory=Stopwatch)
@@ -488,13 +426,6 @@ def stop_of(
 
     Where nothing else is a limit, neither `stop` nor a shorthand, the time limit is the default of
     60 seconds; a `stop` that was given, and a `time_limit` of None, mean what they say.
-
-    Raises
-    ------
-    ValueError
-        If a limit or a criterion is negative or NaN.
-    TypeError
-        If `stop` is none.
     """
     if stop is not None and not isinstance(stop, Stop):
         raise TypeError(f"stop: expected criteria such as TimeLimit(60), got {stop!r}")

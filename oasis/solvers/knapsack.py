@@ -75,11 +75,6 @@ def knapsack(
         bound. Within 1e-6 of the selection, relative, unless that takes more than `NODES` nodes.
     units : (I,) int array
         The selection.
-
-    Raises
-    ------
-    SolverError
-        If HiGHS does not solve it.
     """
     solver = highs.configured(None, NODES, presolve=True, seed=0)
     highs.configure(solver, _PLAIN)

@@ -27,27 +27,6 @@ def weak_duality_bound(model: ArrayModel, duals: FloatArray) -> float:
     duals : (M,) float array
         By how much the optimum grows with the limit of each row. Where a value has a sign for which
         its row has no limit, 0 takes its place.
-
-    Returns
-    -------
-    float
-        Infinite if a variable without a limit has a reduced cost of the wrong sign.
-
-    Examples
-    --------
-    At most 3 of two units that are worth 1 and 2, two of each at most, are worth 5:
-
-    >>> import numpy as np
-    >>> from oasis.solvers.arrays import ArrayModel, RowArrays
-    >>> row = RowArrays(
-    ...     np.array([0, 2]), np.array([0, 1]), np.ones(2), np.array([-np.inf]), np.array([3.0])
-    ... )
-    >>> limits = np.zeros(2), np.full(2, 2.0)
-    >>> model = ArrayModel(
-    ...     ["x", "y"], np.array([1.0, 2.0]), 0.0, *limits, np.zeros(2, bool), row, maximise=True
-    ... )
-    >>> [weak_duality_bound(model, np.array([price])) for price in (0.5, 1.0, 1.5)]
-    [5.5, 5.0, 5.5]
     """
     sign, rows = (1.0 if model.maximise else -1.0), model.rows
     prices = sign * duals
@@ -111,13 +90,7 @@ class LpSolution:
 
 
 class ColumnLp:
-    """A maximisation in standard inequality form, grown row by row and column by column.
-
-    Parameters
-    ----------
-    upper : iterable of float
-        Right-hand sides of the first rows.
-    """
+    """A maximisation in standard inequality form, grown row by row and column by column."""
 
     def __init__(self, upper: Iterable[float]) -> None:
         self._highs = highspy.Highs()
@@ -201,13 +174,7 @@ class ColumnLp:
 
 
 def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
-    """Solve a linear program; False if the budget is spent first.
-
-    Raises
-    ------
-    SolverError
-        If HiGHS fails, or finds it infeasible or unbounded.
-    """
+    """Solve a linear program; False if the budget is spent first."""
     iteration = ITERATION_WORK + ITERATION_WORK_PER_ROW * solver.getNumRow()
     seconds, iterations = math.inf, NO_ITERATION_LIMIT
     if not budget.is_repeatable:
@@ -234,18 +201,7 @@ _CONTINUOUS = highspy.HighsVarType.kContinuous
 
 
 class Relaxation:
-    """A model without its integrality; the model itself is not modified.
-
-    Parameters
-    ----------
-    model : ArrayModel
-        With its rows so far.
-
-    Raises
-    ------
-    SolverError
-        If HiGHS refuses the model.
-    """
+    """A model without its integrality; the model itself is not modified."""
 
     def __init__(self, model: ArrayModel) -> None:
         self._model = model

@@ -57,33 +57,6 @@ class RunningSolve:
     """A solve in a thread of its own, so that the calling thread can do other work and hear Ctrl-C.
 
     Leaving a ``with`` block stops it.
-
-    Parameters
-    ----------
-    highs : highspy.Highs
-        With the model; it starts at once.
-    scale : float
-        Factor on its objective.
-    read : callable
-        Returns the solution once HiGHS has ended.
-    worst : float
-        The bound as long as there is none: infinite.
-    budget : Budget
-        Budget that the work is charged to.
-    check_work : float
-        Work between two of HiGHS's checks whether it should stop.
-    is_whole_problem : bool
-        Whether what it finds and proves counts for the criteria of the budget.
-    exchange : Exchange, optional
-        Gives solutions and takes those that are found, unless the budget counts work: when they
-        come depends on the machine.
-    names : sequence of str
-        Of the variables, for `exchange`.
-
-    Attributes
-    ----------
-    progress : SolveProgress or None
-        Last report of HiGHS.
     """
 
     def __init__(

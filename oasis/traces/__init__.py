@@ -1,9 +1,10 @@
 """Instances from public cluster traces (docs/traces)."""
 
 from oasis.traces.clusters import PhillyOptions
+from oasis.traces.job_table import PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import OpenbOptions, read_openb
-from oasis.traces.plain import PlainTrace, read_instance, read_plain
+from oasis.traces.plain import read_instance, read_plain
 from oasis.traces.plain_instance import PlainOptions
 from oasis.traces.slurm import SlurmOptions
 from oasis.traces.swf import SwfOptions

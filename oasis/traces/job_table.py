@@ -1,53 +1,41 @@
-"""A kind of trace, and the frame of the jobs that it reads."""
+"""Traces as frames of jobs: a kind of trace, and the choice of jobs, which counts all others."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from math import isnan
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from math import floor, isnan
+from typing import Any, TypeVar
 
 import numpy as np
 
+from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
-from oasis.traces.everything import fit_machines, widened
-from oasis.traces.mapping import MachineOptions, build
+from oasis.model.job import Job
+from oasis.model.summary import Facts, Summarised
+from oasis.traces.mapping import MachineOptions, fit_machines, jobs_of
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import Frame, Rows, TraceSource, pd, read_source
+from oasis.traces.table import NO_JOBS, Frame, Mask, Rows, TraceSource, pd, read_source
 from oasis.traces.times import TraceTimes
-from oasis.traces.window import LABELS, Window, check_choice, select
+from oasis.version import __version__
 
+Options = TypeVar("Options", bound=TraceOptions)
 SHARES = "jobs with a part of a GPU, which count with the next whole number"
 TABLE = "csv"  # a table of no kind that is known
+LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
+MOST_NAMED = 12  # choices in an error message
+RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
 FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values where a trace has none
     **{"id": "", "submitted": np.nan, "duration": np.nan, "gpus": 0, "owner": ""},
-    **{
-        "started": np.nan,
-        "ended": np.nan,
-        "state": "",
-        "utility": None,
-        "model": "",
-        "is_share": False,
-    },
+    **{"started": np.nan, "ended": np.nan, "state": "", "utility": None, "model": ""},
+    **{"is_share": False},
 }
-
-
-@dataclass(slots=True)
-class TraceTable:
-    """The jobs of a file, and what is to be said of how it was read.
-
-    ``jobs`` is a frame with the columns `FIELDS`, in the order of the file, its lines as index, and
-    a column for each label that jobs can be chosen by. NaN in `started` and `ended` is unknown.
-    """
-
-    jobs: Frame
-    malformed: Mapping[str, Mapping[str, int]]
-    notes: list[str] = field(default_factory=list)
-    clock: TraceTimes | None = None
 
 
 def jobs_frame(rows: Rows, **columns: Any) -> Frame:
@@ -55,20 +43,273 @@ def jobs_frame(rows: Rows, **columns: Any) -> Frame:
     return pd.DataFrame({**FIELDS, **columns}, index=rows.lines)
 
 
-def model_note(jobs: Frame) -> list[str]:
-    """What is said of jobs that ask for a model of GPU."""
-    count = int((jobs["model"] != "").sum())
-    alike = "which is not respected: all GPUs count alike"
-    return [f"jobs that ask for a model of GPU, {alike}: {count}"] if count else []
+@dataclass(repr=False)
+class PlainTrace(Summarised):
+    """The jobs of a trace, and what is to be said of how it was read.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A row for each job: ``id``, ``submitted``, ``duration``, ``gpus``, ``owner``, ``started``,
+        ``ended``, ``state``, ``utility``, ``model``, ``is_share``, and a column for each label that
+        jobs can be chosen by. Times are in seconds; NaN is unknown. `read_plain` puts them in order
+        of submission, those of one instant as in the file, in seconds after the first of them.
+    malformed : mapping
+        Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
+    notes : sequence of str
+        Notes on how the rows were read, which affect what the numbers mean.
+    clock : TraceTimes, optional
+        The form of its times.
+    format : str
+        How the file was read: a key of `oasis.traces.plain.FORMATS`.
+    left_out : dict of str to int
+        How many of the other jobs each rule has left out.
+    rules : dict of str to str
+        Those rules with their values, in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from oasis.traces import PlainTrace
+    >>> trace = PlainTrace(pd.DataFrame({"id": ["a", "b"], "gpus": [4, 8]}), {})
+    >>> trace.keep("gpus", trace.frame["gpus"] > 4, "by GPUs (5..)")
+    >>> len(trace.frame), trace.kept
+    (1, 'kept 1 of 2 jobs: 1 by GPUs (5..)')
+    """
+
+    frame: Frame
+    malformed: Mapping[str, Mapping[str, int]]
+    notes: Sequence[str] = ()
+    clock: TraceTimes | None = None
+    format: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)
+    rules: dict[str, str] = field(default_factory=dict)
+    window_start: str = field(default="", init=False)  # as the trace writes times; there, 0 s is
+
+    @cached_property
+    def jobs(self) -> tuple[PlainJob, ...]:
+        """The jobs as records, once they are chosen."""
+        columns = [self.frame[name].tolist() for name in FIELDS if name != "is_share"]
+        for name in ("started", "ended"):
+            place = list(FIELDS).index(name)
+            columns[place] = [None if isnan(time) else time for time in columns[place]]
+        return tuple(map(PlainJob, *columns))
+
+    @property
+    def shares(self) -> int:
+        """Jobs that held a part of a GPU and count with a whole one."""
+        return int(self.frame["is_share"].sum())
+
+    @property
+    def malformed_counts(self) -> dict[str, int]:
+        """Number of jobs lost to each kind of malformed row, up to its first colon."""
+        counts: Counter[str] = Counter()
+        for kind, found in self.malformed.items():
+            if kind not in NO_JOBS:
+                counts[kind.partition(":")[0]] += found["count"]
+        return dict(counts)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no job was left out."""
+        return not any(self.left_out.values()) and not self.malformed_counts
+
+    @property
+    def kept(self) -> str:
+        """One line: how many jobs there are, and what left out the others."""
+        by_rule = [(self.rules[rule], count) for rule, count in self.left_out.items() if count]
+        reasons, kept = [*self.malformed_counts.items(), *by_rule], len(self.frame)
+        total = kept + sum(count for _, count in reasons)
+        if not reasons:
+            return f"kept all {total} jobs" if total != 1 else "kept the only job"
+        said = ", ".join(f"{count} {rule}" for rule, count in reasons)
+        return f"kept {kept} of {total} job{'s' if total != 1 else ''}: {said}"
+
+    @property
+    def models_note(self) -> list[str]:
+        """What is said of jobs that ask for a model of GPU."""
+        count = int((self.frame["model"] != "").sum())
+        alike = "which is not respected: all GPUs count alike"
+        return [f"jobs that ask for a model of GPU, {alike}: {count}"] if count else []
+
+    def summary(self) -> tuple[str, Facts]:
+        """Format, jobs, and rows that could not be used."""
+        unusable = sum(found["count"] for found in self.malformed.values())
+        counts = [("jobs", str(len(self.frame))), ("malformed rows", str(unusable))]
+        return "PlainTrace", [("format", self.format), *counts]
+
+    def keep(self, rule: str, kept: Any, words: str) -> None:
+        """Go on with the rows of a mask or slice; count those that the rule leaves out."""
+        before, self.frame = len(self.frame), self.frame[kept]
+        self.left_out[rule], self.rules[rule] = before - len(self.frame), words
+
+    def choose(self, options: TraceOptions) -> None:
+        """Keep the jobs with the labels that the options name, and perhaps whole GPUs alone."""
+        every = self.frame
+        for name in LABELS:
+            label = getattr(options, name, "")
+            if label and len(every):
+                if name not in every:
+                    raise InstanceError(name, "expected a file with a column of it", label)
+                check_choice(name, label, every[name].unique())
+                self.keep(name, self.frame[name] == label, f"by {name} ({label})")
+        if options.parts != "whole" and self.shares:
+            self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
+
+    def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
+        """Keep the jobs that make an instance, with times from its start; return the options.
+
+        They come in order of submission. With `fixed`, the options that leave out jobs are changed
+        such that they leave out none, but for those with these names; an import with the new values
+        takes the same jobs.
+        """
+        clock = self.clock or TraceTimes(options, is_dated=False)
+        begin = clock.start(options.start)
+        self._check_some()
+        if fixed is not None:
+            options = _widened(options, self.frame, fixed, begin)
+        # Each rule counts what the ones before it have left. Size and duration come before the
+        # window, so that the busiest window is that of jobs which can be taken.
+        self.frame = self.frame.sort_values("submitted", kind="stable")
+        low, high = options.min_gpus, options.max_gpus
+        fits = self.frame["gpus"].between(low, high)
+        # Those without GPUs that are kept are so whatever the rule of GPUs is.
+        fits |= options.cpu_jobs & (self.frame["gpus"] == 0)
+        self.keep("gpus", fits, f"by GPUs ({low}..{high})")
+        short, long = options.min_duration, options.max_duration
+        fits = self.frame["duration"].between(short, long)
+        self.keep("duration", fits, f"by duration ({short:.10g}..{long:.10g} s)")
+        length = options.arrival_slots * options.slot_seconds
+        begin = _start(self.frame, options, length) if begin is None else begin
+        self.window_start = clock.show(begin)
+        since = f"{options.arrival_slots} slots from {self.window_start}"
+        inside = self.frame["submitted"].between(begin, begin + length, inclusive="left")
+        self.keep("window", inside, f"outside the window ({since})")
+        self.keep("stride", slice(None, None, options.stride), f"by stride ({options.stride})")
+        words = f"by max_jobs ({options.max_jobs}, {options.keep})"
+        self.keep("max_jobs", _most(self.frame, options), words)
+        self._check_some()
+        self.count_from(begin)
+        return options
+
+    def count_from(self, begin: float) -> None:
+        """Let the times of all jobs be seconds after `begin`."""
+        times = {name: self.frame[name] - begin for name in ("submitted", "started", "ended")}
+        self.frame = self.frame.assign(**times)
+
+    def _check_some(self) -> None:
+        if not len(self.frame):
+            none = f"the options leave none: {self.kept}" if self.left_out else "got none"
+            raise InstanceError("", f"expected a job, {none}")
 
 
-def plain_jobs_of(frame: Frame) -> list[PlainJob]:
-    """The jobs of a frame."""
-    columns = [frame[name].tolist() for name in FIELDS if name != "is_share"]
-    for name in ("started", "ended"):
-        place = list(FIELDS).index(name)
-        columns[place] = [None if isnan(time) else time for time in columns[place]]
-    return list(map(PlainJob, *columns))
+TraceTable = PlainTrace  # as the readers of formats call it: with all its jobs
+
+
+def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
+    """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted.
+
+    What no row has is refused: it is a typo more often than a wish for no jobs.
+    """
+    names = sorted({name for name in there if name})
+    if wanted and wanted not in names:
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        choices = (
+            f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
+        )
+        raise InstanceError(option, f"expected {choices}", wanted)
+
+
+def build(
+    trace: PlainTrace,
+    jobs: tuple[Job, ...],
+    cluster: Cluster,
+    options: TraceOptions,
+    found: Mapping[str, Any],
+) -> Instance:
+    """The instance of `jobs` on `cluster`; `found` is what reading the files reports."""
+    metadata = {
+        "generator": f"oasis.traces.{trace.format}",
+        "version": __version__,
+        "seed": options.seed,
+        "options": asdict(options),
+        "left_out": trace.left_out,
+        "cannot_finish": sum(
+            job.arrival + job.shortest_duration(options.slot_seconds) > options.horizon
+            for job in jobs
+        ),
+        **found,
+        **{"window_start": trace.window_start, "kept": trace.kept},
+    }
+    return Instance(options.horizon, cluster, jobs, metadata)
+
+
+def kept_line(instance: Instance) -> str | None:
+    """The line about the jobs of the trace that `instance` was imported from."""
+    kept = instance.metadata.get("kept")
+    return kept if isinstance(kept, str) else None
+
+
+# --- the window -----------------------------------------------------------------------------------
+
+
+def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to `given` the options whose defaults would contradict it."""
+    defaults = {entry.name: entry.default for entry in fields(kind)}
+    more: dict[str, Any] = {}
+    for low, high in RANGES:
+        if high in given:
+            more[low] = min(defaults[low], given[high])
+        if low in given:
+            more[high] = max(defaults[high], given[low])
+    return {**more, **given}
+
+
+def _widened(options: Options, jobs: Frame, fixed: Collection[str], begin: float | None) -> Options:
+    """The options that leave out none of `jobs`, by values of the trace such as its most GPUs."""
+    submitted = jobs["submitted"]
+    first = submitted.min() if begin is None else begin
+    slots = max(1, floor((submitted.max() - first) / options.slot_seconds) + 1)
+    wide = {
+        **{"min_gpus": 0 if options.cpu_jobs else 1, "max_gpus": int(jobs["gpus"].max())},
+        **{"min_duration": 0.0, "max_duration": float(jobs["duration"].max())},
+        "arrival_slots": min(slots, options.horizon) if "horizon" in fixed else slots,
+        **{"start": "first", "stride": 1, "max_jobs": len(jobs), "keep": "first"},
+    }
+    wide |= {name: getattr(options, name) for name in wide if name in fixed}
+    for low, high in RANGES:  # a limit that is given may be above all that there is
+        if high not in fixed:
+            wide[high] = max(wide.get(high, options.horizon), wide[low])
+    return replace(options, **wide)
+
+
+def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
+    """Submission of the first job, or of the one that opens the window with the most work."""
+    submitted = jobs["submitted"].to_numpy()
+    if options.start == "first" or not len(jobs):
+        return float(submitted[0]) if len(jobs) else 0.0
+    work = np.concatenate([[0.0], np.cumsum(jobs["workers"] * jobs["duration"])])
+    ends = np.searchsorted(submitted, submitted + length)
+    # All jobs of the instant at which a window opens are
+    # in it; of equal windows, `argmax` takes the first.
+    begins = np.searchsorted(submitted, submitted)
+    return float(submitted[np.argmax(work[ends] - work[begins])])
+
+
+def _most(jobs: Frame, options: TraceOptions) -> Mask:
+    """Which jobs, in order of submission, are the at most `max_jobs` that are kept."""
+    count = min(len(jobs), options.max_jobs)
+    places = np.arange(count)
+    if options.keep == "largest":
+        # The sort is stable: of jobs of one size, those that came first are kept.
+        sizes = (jobs["workers"] * jobs["duration"]).to_numpy()
+        places = np.argsort(-sizes, kind="stable")[:count]
+    elif options.keep == "spread" and count:
+        places = places * len(jobs) // count
+    return np.isin(np.arange(len(jobs)), places)
+
+
+# --- kinds of traces ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +321,7 @@ class JobTrace:
     """
 
     name: str
-    read: Callable[[TraceSource, Any], TraceTable]
+    read: Callable[[TraceSource, Any], PlainTrace]
     about: Mapping[str, str]
     options: type[TraceOptions] = MachineOptions
     looks: str = ""
@@ -88,80 +329,48 @@ class JobTrace:
     finds: Callable[[list[str], Any], bool] | None = None
     is_table: bool = True  # with a header, so that --map names its columns; or so read by it
 
-    def table(self, source: TraceSource, options: TraceOptions) -> TraceTable:
+    def table(self, source: TraceSource, options: TraceOptions) -> PlainTrace:
         """Read the jobs of `source`, before any option selects some of them."""
         kind = source.kind()
         if not (getattr(options, "map", "") and kind is not None and kind.is_table):
             refuse_other(kind, (self.name, TABLE), self.looks, source.path)
-        table = self.read(source, options)
-        if table.clock is not None:
-            table.notes += table.clock.notes()
-        return table
+        trace = self.read(source, options)
+        trace.format = self.name
+        if trace.clock is not None:
+            trace.notes = [*trace.notes, *trace.clock.notes()]
+        return trace
 
-    def window(
+    def imported(
         self,
         path: str | os.PathLike[str],
         options: MachineOptions,
         fixed: Collection[str] | None = None,
-    ) -> tuple[Window, dict[str, Any], MachineOptions]:
-        """The jobs that the options choose, what reading the file reports, and the options.
+    ) -> tuple[Instance, PlainTrace, MachineOptions]:
+        """The instance of the jobs that the options choose, those jobs, and the options.
 
         With `fixed`, all jobs are kept: every option that leaves out jobs, the number of machines
         and the horizon are chosen so that they fit, but for the options with these names.
         """
         source = read_source(path)
-        table = self.table(source, options)
-        jobs, left_out = chosen_jobs(table, options)
-        records = [options.record(job) for job in plain_jobs_of(jobs)]
-        notes = [*table.notes, *model_note(jobs)]
-        shares = int(jobs["is_share"].sum())
-        if shares:
-            notes.append(f"{SHARES}: {shares}")
-        if jobs["utility"].notna().any():
+        trace = self.table(source, options)
+        rows = len(trace.frame)
+        trace.choose(options)
+        trace.frame = options.sized(trace.frame)
+        notes = [*trace.notes, *trace.models_note]
+        if trace.shares:
+            notes.append(f"{SHARES}: {trace.shares}")
+        if trace.frame["utility"].notna().any():
             notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
-        clock = table.clock or TraceTimes(options, is_dated=False)
-        begin = clock.start(options.start)
+        options = trace.window(options, fixed)
+        jobs = jobs_of(trace.frame, options)
         if fixed is not None:
-            options = widened(options, records, fixed, begin)
-        window = select(records, options, begin)
-        if fixed is not None:
-            options = fit_machines(options, window, fixed)
-        window = Window(window.start, window.records, {**left_out, **window.left_out})
+            options = fit_machines(options, trace.frame, jobs, fixed)
         found = {
             **self.about,
             "files": {"jobs": source.name},
-            "rows": {"jobs": len(table.jobs)},
-            "malformed": {"jobs": table.malformed} if table.malformed else {},
+            "rows": {"jobs": rows},
+            "malformed": {"jobs": trace.malformed} if trace.malformed else {},
             "notes": {"jobs": notes} if notes else {},
-            "window_start": clock.show(window.start),
         }
-        return window, found, options
-
-    def instance(
-        self,
-        path: str | os.PathLike[str],
-        options: MachineOptions,
-        fixed: Collection[str] | None = None,
-    ) -> Instance:
-        """The instance of those jobs; parameters and errors are those of `window`."""
-        window, found, options = self.window(path, options, fixed)
-        return build(self.name, window, options.cluster(), options, found)
-
-
-def chosen_jobs(table: TraceTable, options: TraceOptions) -> tuple[Frame, dict[str, int]]:
-    """Jobs with the labels that the options name, and how many each of these labels left out."""
-    jobs, left_out = table.jobs, {}
-    for name in LABELS:
-        label = getattr(options, name, "")
-        if label and len(table.jobs):
-            if name not in table.jobs:
-                raise InstanceError(name, "expected a file with a column of it", label)
-            # A label that no row has is refused: it is a typo more often than a wish for no jobs.
-            check_choice(name, label, table.jobs[name].unique())
-            kept = jobs[jobs[name] == label]
-            left_out[name] = len(jobs) - len(kept)
-            jobs = kept
-    if options.parts != "whole" and jobs["is_share"].any():
-        left_out["parts"] = int(jobs["is_share"].sum())
-        jobs = jobs[~jobs["is_share"]]
-    return jobs, left_out
+        made = build(trace, jobs, options.cluster(), options, found)
+        return made, trace, options

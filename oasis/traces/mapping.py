@@ -1,98 +1,75 @@
-"""From a recorded job to a job of the model (docs/traces gives every formula)."""
+"""From recorded jobs to jobs of the model, and machines for them (docs/traces: the formulas)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from math import floor
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from math import ceil, floor
+from typing import Any, TypeVar
 
 import numpy as np
 
 from oasis.model.cluster import Cluster, Server
-from oasis.model.instance import Instance
+from oasis.model.errors import InstanceError
 from oasis.model.job import GBIT_PER_MB, Job
 from oasis.model.resources import BANDWIDTH
-from oasis.model.rounding import FloatArray
-from oasis.model.utility import Utility, UtilityColumns
+from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.utility import UtilityColumns
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import PlainJob
-from oasis.traces.window import JobRecord, Window
-from oasis.version import __version__
+from oasis.traces.table import Frame
 from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
 
+Options = TypeVar("Options", bound=TraceOptions)
 RESOURCES = ("gpu", "cpu", "memory_gb", BANDWIDTH)
+_BANDWIDTH = {BANDWIDTH: "server_bandwidth_gbps"}
+WORKERS = {**dict.fromkeys(("gpu", "cpu", "memory_gb"), "gpus_per_server"), **_BANDWIDTH}
+PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
 
 
-def build(
-    trace: str,
-    window: Window,
-    cluster: Cluster,
-    options: TraceOptions,
-    found: Mapping[str, Any],
-) -> Instance:
-    """The instance of `window` on `cluster`; `found` is what reading the files reports."""
-    jobs = jobs_of(window, options)
-    metadata = {
-        "generator": f"oasis.traces.{trace}",
-        "version": __version__,
-        "seed": options.seed,
-        "options": asdict(options),
-        "left_out": dict(window.left_out),
-        "cannot_finish": sum(
-            job.arrival + job.shortest_duration(options.slot_seconds) > options.horizon
-            for job in jobs
-        ),
-    }
-    return Instance(options.horizon, cluster, jobs, metadata | dict(found))
+def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
+    """The jobs of the model that stand for the rows of a window, which begins at 0 s.
 
-
-def jobs_of(window: Window, options: TraceOptions) -> tuple[Job, ...]:
-    """The jobs of the model that stand for the records of `window`."""
-    durations = np.array([record.duration for record in window.records])
-    worth = drawn_utilities(durations / options.slot_seconds, options)
-    return tuple(
-        _job(record, window.start, options, utility)
-        for record, utility in zip(window.records, worth.rows(), strict=True)
-    )
-
-
-def _job(record: JobRecord, start: float, options: TraceOptions, utility: Utility) -> Job:
-    """Spread the worker-seconds of `record` over chunks, epochs and mini-batches."""
+    A row has ``workers``, and ``gpu``, ``cpu`` and ``memory_gb`` of each. Its worker-seconds are
+    spread over chunks, epochs and mini-batches. It may have ``requires`` too: labels of machines.
+    """
+    slot = options.slot_seconds
+    workers, duration = frame["workers"].to_numpy(), frame["duration"].to_numpy()
+    size = workers * duration  # worker-seconds
     # kappa = tau + 2 e / b: gradients go to the parameter servers, and parameters come back.
     exchange = 2 * options.gradient_mb * GBIT_PER_MB / options.worker_bandwidth_gbps  # seconds
     nominal = options.minibatch_seconds + exchange
-    most = max(1, floor(record.size / nominal))  # every chunk gets a mini-batch of nominal length
-    chunks = min(most, max(1, round(options.elasticity * record.workers)))
-    steps = max(1, floor(record.size / (chunks * nominal)))  # mini-batches of a chunk, all epochs
-    epochs = min(options.epochs, steps)
+    most = np.floor(size / nominal)  # every chunk gets a mini-batch of nominal length
+    chunks = np.fmax(1, np.fmin(most, np.rint(options.elasticity * workers)))
+    steps = np.fmax(1, np.floor(size / (chunks * nominal)))  # mini-batches of a chunk, all epochs
+    epochs = np.fmin(options.epochs, steps)
     minibatches = steps // epochs
-    # the rest of the division lengthens the mini-batches, so that W_i is as recorded
-    seconds = record.size / (chunks * epochs * minibatches) - exchange
-    worker, ps = dict(record.demand), {}
+    # The rest of the division lengthens the mini-batches, so that W_i is as recorded. A record
+    # shorter than one exchange of gradients leaves no time to train; its job gets longer.
+    seconds = np.fmax(0.0, size / (chunks * epochs * minibatches) - exchange)
+    gradients: dict[str, Any] = {"gradient_mb": options.gradient_mb, "ps": {}}
+    bandwidth: dict[str, float] = {}
     if options.gradient_mb:  # else no bandwidth is reserved, and (6) asks for no parameter server
-        worker[BANDWIDTH] = options.worker_bandwidth_gbps
-        ps = {
+        bandwidth = {BANDWIDTH: options.worker_bandwidth_gbps}
+        gradients["ps"] = {
             "cpu": options.ps_cpus,
             "memory_gb": options.ps_memory_gb,
             BANDWIDTH: options.ps_bandwidth_gbps,
         }
-    return Job(
-        id=record.id,
-        arrival=int((record.submitted - start) // options.slot_seconds),
-        epochs=epochs,
-        chunks=chunks,
-        minibatches=minibatches,
-        # A record shorter than one exchange of gradients
-        # leaves no time to train; its job gets longer.
-        minibatch_time=max(0.0, seconds) / options.slot_seconds,
-        gradient_mb=options.gradient_mb,
-        worker=worker,
-        ps=ps,
-        utility=utility,
-        requires=record.requires,
-    )
+    columns = {
+        "id": frame["id"].tolist(),
+        "arrival": map(int, (frame["submitted"] // slot).tolist()),
+        "epochs": map(int, epochs.tolist()),
+        "chunks": map(int, chunks.tolist()),
+        "minibatches": map(int, minibatches.tolist()),
+        "minibatch_time": (seconds / slot).tolist(),
+        "worker": (row | bandwidth for row in frame[[*RESOURCES[:3]]].to_dict("records")),
+        "utility": drawn_utilities(duration / slot, options).rows(),
+        "requires": frame["requires"] if "requires" in frame else repeat({}, len(frame)),
+    }
+    rows = zip(*columns.values(), strict=True)
+    return tuple(Job(**gradients, **dict(zip(columns, row, strict=True))) for row in rows)
 
 
 def drawn_utilities(durations: FloatArray, options: TraceOptions) -> UtilityColumns:
@@ -134,21 +111,18 @@ class MachineOptions(TraceOptions):
     ps_server_cpus: float = option(8.0, "CPU cores of each of them")
     ps_server_memory_gb: float = option(32.0, "memory of each of them in GB")
 
-    def record(self, job: PlainJob) -> JobRecord:
-        """The record of a job of which the trace says no more than its GPUs and times.
+    def sized(self, frame: Frame) -> Frame:
+        """The jobs with their workers, of which the trace says no more than GPUs.
 
         A job without GPUs is one worker with CPUs and memory alone.
         """
-        each = self.gpus_per_worker
-        demand = {
-            "gpu": float(each) if job.gpus else 0.0,
-            "cpu": each * self.cpus_per_gpu,
-            "memory_gb": each * self.memory_gb_per_gpu,
-        }
-        # Rounded up, because the last worker may use fewer GPUs than the others.
-        workers = max(1, -(-job.gpus // each))
-        return JobRecord(
-            job.id, job.submitted, job.duration, job.gpus, workers, demand, job.started
+        each, gpus = self.gpus_per_worker, frame["gpus"]
+        return frame.assign(
+            # Rounded up, because the last worker may use fewer GPUs than the others.
+            workers=np.maximum(1, -(-gpus // each)),
+            gpu=np.where(gpus > 0, float(each), 0.0),
+            cpu=each * self.cpus_per_gpu,
+            memory_gb=each * self.memory_gb_per_gpu,
         )
 
     def cluster(self) -> Cluster:
@@ -164,3 +138,86 @@ class MachineOptions(TraceOptions):
         workers = (Server("w", capacity, self.worker_servers),)
         ps = (Server("p", ps_capacity, self.ps_servers),)
         return Cluster(RESOURCES, workers, ps, self.slot_seconds)
+
+
+# --- machines that hold all jobs ------------------------------------------------------------------
+
+
+def fit_machines(
+    options: MachineOptions, frame: Frame, jobs: Sequence[Job], fixed: Collection[str]
+) -> MachineOptions:
+    """`options` with the fewest servers that hold the busiest moment of a window, and its horizon.
+
+    The busiest moment is that of the recorded runs where the trace says when each job began, and
+    otherwise of runs that begin at submission: workers and parameter servers are counted at that
+    moment, and each server holds as many of them as its capacity allows. In the horizon, every job
+    can finish with the recorded workers, whether it starts at its arrival or when it really did.
+    """
+    per_server = max(options.gpus_per_server, options.gpus_per_worker)
+    options = chosen(options, fixed, gpus_per_server=per_server)
+    shape = options.cluster()
+    # The largest worker counts for all of them: whatever mix runs, this number fits on each server.
+    worker = {**frame[[*RESOURCES[:3]]].max(), BANDWIDTH: options.worker_bandwidth_gbps}
+    hold = _held(worker, shape.worker_servers[0].capacity, WORKERS)
+    hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, PS)
+    return chosen(
+        options,
+        fixed,
+        worker_servers=max(1, ceil(busiest(frame, frame["workers"]) / hold)),
+        ps_servers=max(1, ceil(busiest(frame, ps_counts(frame, jobs)) / hold_ps)),
+        horizon=max(options.arrival_slots, last_slot(frame, jobs, options)),
+    )
+
+
+def chosen(options: Options, fixed: Collection[str], **values: Any) -> Options:
+    """`options` with these values, but for those that are `fixed`."""
+    return replace(options, **{name: one for name, one in values.items() if name not in fixed})
+
+
+def ps_counts(frame: Frame, jobs: Sequence[Job]) -> IntArray:
+    """Parameter servers of the recorded workers of each job; all jobs need as many a worker."""
+    return jobs[0].ps_needed(_workers(frame, jobs))
+
+
+def busiest(frame: Frame, amount: Any) -> float:
+    """The most of `amount` (jobs,) that the recorded runs hold at one time."""
+    begins, amount = _begins(frame), np.asarray(amount, dtype=float)
+    times = np.concatenate([begins + frame["duration"], begins])
+    changes = np.concatenate([-amount, amount])
+    # At one time an end sorts before a beginning.
+    order = np.lexsort([changes, np.repeat([0, 1], len(frame)), times])
+    return max(0.0, float(np.cumsum(changes[order]).max()))
+
+
+def last_slot(frame: Frame, jobs: Sequence[Job], options: TraceOptions) -> int:
+    """Slots until every job has ended, with the recorded workers."""
+    slot = options.slot_seconds
+    work = np.array([job.work(slot) for job in jobs])
+    # The floor of a negative quotient is a ceiling in whole numbers, without rounding of floats.
+    alone = [job.arrival for job in jobs] - (-work // _workers(frame, jobs))
+    recorded = np.ceil((_begins(frame) + frame["duration"]) / slot)
+    return int(max(1, alone.max(), recorded.max()))
+
+
+def _workers(frame: Frame, jobs: Sequence[Job]) -> IntArray:
+    found: IntArray = np.minimum(frame["workers"].to_numpy(), [job.chunks for job in jobs])
+    return found
+
+
+def _begins(frame: Frame) -> Frame:
+    return frame["started"].fillna(frame["submitted"])
+
+
+def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
+    """Number of such workers, or parameter servers, that fit one server; 1 if there are none."""
+    counts = {
+        # 0.3 / 0.1 is below 3 as a float, and yet three fit.
+        name: floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))
+        for name, wanted in demand.items()
+        if wanted > 0
+    }
+    scarcest = min(counts, key=lambda name: counts[name], default="")
+    if scarcest and counts[scarcest] < 1:
+        expected = f"expected {scarcest} >= {demand[scarcest]:g}, which each of them needs"
+        raise InstanceError(sizes[scarcest], f"{expected}, got {capacity.get(scarcest, 0.0):g}")
+    return counts.get(scarcest, 1)

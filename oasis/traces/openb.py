@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,25 +14,22 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import refuse_other
 from oasis.model.forms import Requirement
 from oasis.model.instance import Instance
+from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
-from oasis.traces.everything import busiest, last_slot, ps_counts, widened
-from oasis.traces.job_table import TABLE
-from oasis.traces.mapping import RESOURCES, build, jobs_of
+from oasis.traces.job_table import TABLE, build, check_choice
+from oasis.traces.mapping import RESOURCES, busiest, chosen, jobs_of, last_slot, ps_counts
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_instance import TableFormat, table_trace
+from oasis.traces.plain_instance import table_trace
 from oasis.traces.table import (
     NEVER_SCHEDULED,
-    Faults,
     Frame,
     Rows,
     TraceSource,
-    cells_of,
-    csv_layout,
+    csv_rows,
+    pd,
     read_source,
 )
-from oasis.traces.times import TraceTimes
-from oasis.traces.window import JobRecord, Window, check_choice, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +68,23 @@ GB_PER_MIB = 1.048576e-3
 GPU_LABEL = "gpu"  # of a node: its model; pods may ask for some
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A machine as the trace lists it."""
-
-    name: str
-    gpus: int
-    cpus: float
-    memory_gb: float
-    model: str
-
-
-def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[list[Node], Faults]:
-    """The machines of a node list, and its rows that cannot be used."""
-    faults = Faults()
-    rows = Rows(cells_of(source, csv_layout(source), NODE_COLUMNS, faults), faults)
-    cpus = rows.number("cpu_milli", "cpu_milli") / 1000
-    memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB
-    gpus = rows.number("gpu", "gpu", whole=True)
-    names, models = rows.texts("sn"), rows.texts("model")
-    nodes = [
-        Node(names[k], int(gpus[k]), float(cpus[k]), float(memory[k]), models[k])
-        for k in np.flatnonzero(rows.settle("sn")).tolist()
-    ]
-    faults.check_usable(len(nodes), source.name, allow_malformed=allow_malformed)
-    return nodes, faults
+def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[Frame, Rows]:
+    """The machines of a node list, with cores and GB, and its rows that cannot be used."""
+    rows = csv_rows(source, NODE_COLUMNS)
+    columns = {
+        "sn": rows.texts("sn"),
+        "cpu": rows.number("cpu_milli") / 1000,
+        "memory_gb": rows.number("memory_mib") * GB_PER_MIB,
+        "gpu": rows.number("gpu", whole=True),
+        "model": rows.texts("model"),
+    }
+    rows.unique("sn")
+    nodes = pd.DataFrame(columns, index=rows.lines)[rows.settle()]
+    rows.check_usable(len(nodes), allow_malformed=allow_malformed)
+    return nodes, rows
 
 
-def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
+def cluster_of(nodes: Frame, options: OpenbOptions) -> Cluster:
     """Choose nodes evenly over the list: first those for workers, then those for servers.
 
     Nodes for parameter servers come without their GPUs. Nodes that have none are not taken, so that
@@ -108,111 +94,89 @@ def cluster_of(nodes: Sequence[Node], options: OpenbOptions) -> Cluster:
     if len(fitting) < options.worker_servers + options.ps_servers:
         wanted = f"expected {options.worker_servers} + {options.ps_servers} nodes"
         raise InstanceError("worker_servers", f"{wanted}, the options leave {len(fitting)}")
-    chosen = _spread(fitting, options.worker_servers)
-    names = {node.name for node in chosen}
-    others = _spread([node for node in fitting if node.name not in names], options.ps_servers)
-    bandwidth = options.server_bandwidth_gbps
-    workers = tuple(
-        Server(node.name, _capacity(node.gpus, node, bandwidth), labels=_labels(node))
-        for node in chosen
+    workers = _spread(fitting, options.worker_servers)
+    ps = _spread(fitting.drop(index=workers.index), options.ps_servers).assign(gpu=0.0, model="")
+    return Cluster(RESOURCES, _servers(workers), _servers(ps), options.slot_seconds)
+
+
+def _servers(nodes: Frame) -> tuple[Server, ...]:
+    return tuple(
+        Server(
+            node["sn"],
+            {name: node[name] for name in RESOURCES},
+            labels={GPU_LABEL: node["model"]} if node["model"] else {},
+        )
+        for node in nodes.to_dict("records")
     )
-    ps = tuple(Server(node.name, _capacity(0, node, bandwidth)) for node in others)
-    return Cluster(RESOURCES, workers, ps, options.slot_seconds)
 
 
-def _labels(node: Node) -> dict[str, str]:
-    return {GPU_LABEL: node.model} if node.model else {}
-
-
-def _fitting(nodes: Sequence[Node], options: OpenbOptions) -> list[Node]:
+def _fitting(nodes: Frame, options: OpenbOptions) -> Frame:
     """Nodes of the right size and model; one without GPUs is none, in whichever list it stands."""
-    return [
-        node
-        for node in nodes
-        if 0 < node.gpus <= options.max_node_gpus and options.model in ("", node.model)
-    ]
+    fits = nodes["gpu"].between(1, options.max_node_gpus)
+    fits &= (nodes["model"] == options.model) | (not options.model)
+    return nodes[fits].assign(**{BANDWIDTH: options.server_bandwidth_gbps})
+
+
+def _spread(nodes: Frame, count: int) -> Frame:
+    """So many nodes in steps of equal length through the list: they mix as the whole list does."""
+    return nodes.iloc[np.arange(count) * len(nodes) // count]
 
 
 def fit_nodes(
-    options: OpenbOptions, window: Window, nodes: Sequence[Node], fixed: Collection[str]
+    options: OpenbOptions,
+    pods: Frame,
+    jobs: Sequence[Job],
+    nodes: Frame,
+    fixed: Collection[str],
 ) -> OpenbOptions:
-    """`options` with the fewest nodes that hold the busiest moment of `window`, and its horizon.
+    """`options` with the fewest nodes that hold the busiest moment of a window, and its horizon.
 
     Nodes of all sizes are taken. The busiest moment is that of the recorded runs; the nodes hold it
     if, of each resource, they have as much in all as the pods of that moment had, and if they hold
     the workers of each pod.
     """
-    chosen: dict[str, Any] = {
-        "max_node_gpus": max((node.gpus for node in nodes), default=0),
-        "horizon": max(options.arrival_slots, last_slot(window, options)),
-    }
-    options = replace(options, **{name: n for name, n in chosen.items() if name not in fixed})
+    options = chosen(
+        options,
+        fixed,
+        max_node_gpus=int(max(nodes["gpu"], default=0)),
+        horizon=max(options.arrival_slots, last_slot(pods, jobs, options)),
+    )
     fitting = _fitting(nodes, options)
-    pods = {record.id: _worker(record, options) for record in window.records}
-
-    def held(k: int) -> float:
-        return busiest(window.records, lambda record: record.workers * pods[record.id][k])
-
-    most = [held(k) for k in range(len(RESOURCES))]
-    gangs = {(pods[record.id], record.workers) for record in window.records}
-    sizes: dict[str, Any] = {
-        "worker_servers": _fewest(fitting, gangs, most, options, "worker_servers")
-    }
-    workers = sizes["worker_servers"] if "worker_servers" not in fixed else options.worker_servers
-    names = {node.name for node in _spread(fitting, min(workers, len(fitting)))}
-    jobs = jobs_of(window, options)
-    needed = ps_counts(window, jobs)
-    peak = busiest(window.records, lambda record: needed[record.id])
+    asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*RESOURCES]].to_numpy()
+    workers = pods["workers"].to_numpy()
+    most = [busiest(pods, amount) for amount in (asked.T * workers)]
+    gangs = set(zip(map(tuple, asked.tolist()), workers.tolist(), strict=True))
+    fewest = _fewest(fitting, gangs, most, "worker_servers")
+    options = chosen(options, fixed, worker_servers=fewest)
+    taken = _spread(fitting, min(options.worker_servers, len(fitting)))
+    peak = busiest(pods, ps_counts(pods, jobs))
     each = tuple(jobs[0].ps.get(name, 0.0) for name in RESOURCES)
-    others = [node for node in fitting if node.name not in names]
-    ps = {(each, int(peak))} if peak else set()
-    sizes["ps_servers"] = _fewest(others, ps, [peak * a for a in each], options, "ps_servers")
-    return replace(options, **{name: n for name, n in sizes.items() if name not in fixed})
-
-
-def _worker(record: JobRecord, options: OpenbOptions) -> tuple[float, ...]:
-    """Demand of one worker of a pod, in the order of `RESOURCES`."""
-    demand = {**record.demand, BANDWIDTH: options.worker_bandwidth_gbps}
-    return tuple(demand[name] for name in RESOURCES)
+    gangs = {(each, int(peak))} if peak else set()
+    others, most = fitting.drop(index=taken.index), [peak * amount for amount in each]
+    return chosen(options, fixed, ps_servers=_fewest(others, gangs, most, "ps_servers"))
 
 
 def _fewest(
-    nodes: Sequence[Node],
-    gangs: Collection[tuple[tuple[float, ...], int]],
-    most: Sequence[float],
-    options: OpenbOptions,
-    what: str,
+    nodes: Frame, gangs: Collection[tuple[tuple[float, ...], int]], most: Sequence[float], what: str
 ) -> int:
     """The smallest number of `nodes`, spread evenly, that hold each gang, and `most` in all."""
     # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
-    rows = [list(_capacity(n.gpus, n, options.server_bandwidth_gbps).values()) for n in nodes]
-    table = np.array(rows).reshape(len(rows), len(RESOURCES))
     for count in range(1, len(nodes) + 1):
-        chosen = table[np.arange(count) * len(nodes) // count]
-        if np.all(chosen.sum(axis=0) >= np.array(most) - 1e-9) and all(
-            _held(chosen, np.array(demand)) >= size for demand, size in gangs
+        there = _spread(nodes, count)[[*RESOURCES]].to_numpy()
+        if np.all(there.sum(axis=0) >= np.array(most) - 1e-9) and all(
+            _room(there, np.array(demand)) >= size for demand, size in gangs
         ):
             return count
     expected = "expected nodes that hold the busiest moment of the pods that are kept"
     raise InstanceError(what, f"{expected}, the {len(nodes)} nodes of the list do not")
 
 
-def _held(capacities: FloatArray, demand: FloatArray) -> int:
+def _room(capacities: FloatArray, demand: FloatArray) -> int:
     """Number of workers with this `demand` that fit the servers."""
     wanted = demand > 0
     ratios = capacities[:, wanted] / demand[wanted]
     # Amounts are decimals divided by decimals, so a whole number may come out a little too small.
     return int(np.floor(ratios.min(axis=1) + 1e-9).sum())
-
-
-def _capacity(gpus: int, node: Node, bandwidth: float) -> dict[str, float]:
-    shape = (gpus, node.cpus, node.memory_gb, bandwidth)
-    return dict(zip(RESOURCES, shape, strict=True))
-
-
-def _spread(nodes: Sequence[Node], count: int) -> list[Node]:
-    # Steps of equal length through the list give the mix of nodes that the whole list has.
-    return [nodes[k] for k in (np.arange(count) * len(nodes) // count).tolist()]
 
 
 def read_openb(
@@ -266,50 +230,40 @@ def read_openb(
     ('pod-0', ('node-0',))
     """
     options = OpenbOptions() if options is None else options
-    pod_source, node_source = (
-        _source(pods, PODS.name, PODS.looks),
-        _source(nodes, NODES, NODES_LOOK),
-    )
-    table = PODS.table(pod_source, options)
-    ran, clock = table.jobs, table.clock or TraceTimes(options, is_dated=False)
-    malformed = dict(table.malformed)
-    never = malformed.pop(NEVER_SCHEDULED, {"count": 0})["count"]
+    source = _source(pods, PODS.name, PODS.looks)
+    node_source = _source(nodes, NODES, NODES_LOOK)
+    trace = PODS.table(source, options)
     every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)
-    check_choice("qos", options.qos, ran["qos"])
-    check_choice("model", options.model, (node.model for node in every))
-    wanted = ran[ran["qos"] == options.qos] if options.qos else ran
-    records = _records(wanted)
-    begin = clock.start(options.start)
+    unusable = {name: kind for name, kind in trace.malformed.items() if name != NEVER_SCHEDULED}
+    never = trace.malformed.get(NEVER_SCHEDULED, {"count": 0})["count"]
+    rows = {"pods": len(trace.frame) + never, "nodes": len(every)}
+    trace.choose(options)
+    check_choice("model", options.model, every["model"])
+    options = trace.window(options, fixed)
+    jobs = jobs_of(trace.frame, options)
     if fixed is not None:
-        options = widened(options, records, fixed, begin)
-    window = select(records, options, begin)
-    if options.qos:
-        other = {"qos": len(ran) - len(records)}
-        window = Window(window.start, window.records, {**other, **window.left_out})
-    if fixed is not None:
-        options = fit_nodes(options, window, every, fixed)
-    bare = sum(not node.gpus for node in every)
+        options = fit_nodes(options, trace.frame, jobs, every, fixed)
     cluster = cluster_of(every, options)
+    bare = int((every["gpu"] == 0).sum())
     notes = {"nodes": [f"nodes without GPUs, which are not taken: {bare}"]} if bare else {}
-    if asking := [record for record in window.records if record.requires]:
+    if asking := [requires for requires in trace.frame["requires"] if requires]:
         labels = [server.labels for server in cluster.worker_servers]
-        lost = sum(Requirement(one.requires).unmet_by(labels) is not None for one in asking)
-        told = (
-            f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for {lost}"
-        )
-        notes["pods"] = [told]
-    unusable = {"pods": malformed, "nodes": bad_nodes.malformed}
+        lost = sum(Requirement(one).unmet_by(labels) is not None for one in asking)
+        told = "pods that ask for a model of GPU"
+        notes["pods"] = [f"{told}: {len(asking)}, of which no node has it for {lost}"]
     found = {
-        "trace": "Alibaba openb 2023",
-        "licence": "Apache-2.0, alibaba/clusterdata",
-        "files": {"pods": pod_source.name, "nodes": node_source.name},
-        "rows": {"pods": len(ran) + never, "nodes": len(every)},
-        "malformed": {name: kinds for name, kinds in unusable.items() if kinds},
+        **PODS.about,
+        "files": {"pods": source.name, "nodes": node_source.name},
+        "rows": rows,
+        "malformed": {
+            name: kinds
+            for name, kinds in (("pods", unusable), ("nodes", bad_nodes.malformed))
+            if kinds
+        },
         "notes": notes,
         "never_scheduled": never,
-        "window_start": clock.show(window.start),
     }
-    return build("openb", window, cluster, options, found)
+    return build(trace, jobs, cluster, options, found)
 
 
 def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
@@ -320,63 +274,22 @@ def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
     return source
 
 
-POD_COLUMNS = {
-    **{"id": "name", "submitted": "creation_time", "started": "scheduled_time"},
-    **{"ended": "deletion_time", "gpus": "num_gpu", "state": "pod_phase", "model": "gpu_spec"},
-}
-AMOUNTS = ("cpu_milli", "memory_mib", "gpu_milli")
-
-
-def _pod_rows(
-    source: TraceSource, options: OpenbOptions
-) -> tuple[Rows, Mapping[str, str], list[str]]:
-    """The pods; two of the columns are not in every list of the trace."""
-    layout, faults = csv_layout(source), Faults()
-    absent = {"gpu_spec", "pod_phase"} - set(layout.header)
-    wanted = [name for name in (*POD_COLUMNS.values(), *AMOUNTS, "qos") if name not in absent]
-    return Rows(cells_of(source, layout, wanted, faults), faults), POD_COLUMNS, []
-
-
-def _amounts(rows: Rows, duration: FloatArray, gpus: FloatArray, _: Any) -> dict[str, Any]:
+def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
     """What a worker of a pod asks for: CPUs and memory are of the whole pod, shared evenly."""
+    gpus = found["gpus"]
     rows.reject(gpus % 1 != 0, "bad num_gpu")
-    share = rows.number("gpu_milli", "gpu_milli") / 1000
+    share = rows.number("gpu_milli") / 1000
     # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
     rows.reject(((gpus > 0) != (share > 0)) | (share > 1), "bad gpu_milli")
     workers = np.fmax(1, gpus)
-    cpu = rows.number("cpu_milli", "cpu_milli") / 1000 / workers
-    memory = rows.number("memory_mib", "memory_mib") * GB_PER_MIB / workers
-    found = {"qos": rows.texts("qos"), "share": share, "cpu": cpu, "memory": memory}
-    return {**found, "is_share": (share > 0) & (share < 1)}
+    models = [[model for model in text.split("|") if model] for text in rows.texts("gpu_spec")]
+    found |= {
+        **{"qos": rows.texts("qos"), "workers": workers.astype(np.int64), "gpu": share},
+        "cpu": rows.number("cpu_milli") / 1000 / workers,
+        "memory_gb": rows.number("memory_mib") * GB_PER_MIB / workers,
+        "requires": [{GPU_LABEL: those} if those else {} for those in models],
+        "is_share": (share > 0) & (share < 1),
+    }
 
 
-def _records(jobs: Frame) -> list[JobRecord]:
-    """The pods that ran, with what a worker of each asks for."""
-    names = ("id", "submitted", "duration", "gpus", "share", "cpu", "memory", "started", "model")
-    return [
-        JobRecord(
-            *(name, submitted, duration, gpus, max(1, gpus)),
-            {"gpu": share, "cpu": cpu, "memory_gb": memory},
-            started,
-            {GPU_LABEL: models} if (models := [each for each in model.split("|") if each]) else {},
-        )
-        for name, submitted, duration, gpus, share, cpu, memory, started, model in zip(
-            *(jobs[column].tolist() for column in names), strict=True
-        )
-    ]
-
-
-PODS = table_trace(
-    "openb",
-    "Alibaba openb 2023",
-    TableFormat(
-        rows=_pod_rows,
-        states={"Running": "", "Pending": ""},  # phases of pods that the list says an end of
-        never=NEVER_SCHEDULED,
-        check=_amounts,
-    ),
-    options=OpenbOptions,
-    licence="Apache-2.0, alibaba/clusterdata",
-    looks="the pod list of the openb trace",
-    header=("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time"),
-)
+PODS = table_trace("openb", OpenbOptions, check=_amounts)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 
 from oasis.model.errors import InputError, InstanceError
-from oasis.model.validation import integer, number
+from oasis.model.records import Flag, Kind, Number, Whole, check
 
 KEEP = ("spread", "largest", "first")
 RUNS = ("joined", "last", "each")
@@ -30,6 +30,21 @@ ORDERED = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Word(Kind):
+    """A text, one of the choices if there are such."""
+
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: Any, path: str) -> str:
+        if not isinstance(value, str):
+            raise InstanceError(path, "expected text", value)
+        if self.choices and value not in self.choices:
+            expected = f"expected one of {', '.join(filter(None, self.choices))}, got {value!r}"
+            raise InstanceError(path, expected)
+        return value
+
+
 def option(
     default: Any,
     doc: str,
@@ -43,9 +58,10 @@ def option(
 
     Those about `reading` say how rows become jobs, or whose jobs are taken: all commands have them.
     """
-    limits = {"minimum": minimum, "above": above, "choices": choices}
-    metadata = {"help": doc, "reading": reading, **limits}
-    return field(default=default, metadata=metadata)
+    number = Number(minimum, above)
+    kinds = {bool: Flag(), int: Whole(int(minimum)), float: number, str: Word(choices)}
+    entry = {"kind": kinds[type(default)], "meaning": doc, "absent": MISSING}
+    return field(default=default, metadata={"help": doc, "reading": reading, **entry})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,29 +135,9 @@ class TraceOptions:
         for name in ("time_unit", "duration_unit"):
             value = getattr(self, name)
             object.__setattr__(self, name, UNITS.get(str(value).lower(), value))
-        for entry in fields(self):
-            checked = _checked(getattr(self, entry.name), entry)
-            object.__setattr__(self, entry.name, checked)
+        check(self)
         if self.insensitive + self.critical > 1:
             raise InputError("critical", "expected insensitive + critical <= 1")
         for low, high in ORDERED:
             if getattr(self, low) > getattr(self, high):
                 raise InputError(low, f"expected at most {high} ({getattr(self, high):g})")
-
-
-def _checked(value: Any, entry: Field[Any]) -> Any:
-    minimum, choices = entry.metadata["minimum"], entry.metadata["choices"]
-    if isinstance(entry.default, bool):
-        if not isinstance(value, bool):
-            raise InstanceError(entry.name, "expected True or False", value)
-        return value
-    if isinstance(entry.default, int):
-        return integer(value, entry.name, minimum=minimum)
-    if isinstance(entry.default, float):
-        return number(value, entry.name, minimum=minimum, above=entry.metadata["above"])
-    if not isinstance(value, str):
-        raise InstanceError(entry.name, "expected text", value)
-    if choices and value not in choices:
-        expected = f"expected one of {', '.join(filter(None, choices))}, got {value!r}"
-        raise InstanceError(entry.name, expected)
-    return value

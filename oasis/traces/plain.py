@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any
 
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
-from oasis.model.summary import Facts, Summarised
 from oasis.traces.clusters import ACME, HELIOS, PAI, PHILLY, SUPERCLOUD
-from oasis.traces.job_table import TABLE, JobTrace, chosen_jobs, model_note, plain_jobs_of
+from oasis.traces.job_table import TABLE, JobTrace, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_instance import PLAIN, is_table_of_records
-from oasis.traces.plain_job import PlainJob
 from oasis.traces.simulators import BATSIM, GAVEL, TIRESIAS
 from oasis.traces.slurm import SLURM
 from oasis.traces.swf import SWF
-from oasis.traces.table import Frame, TraceSource, csv_cells, read_source
-from oasis.traces.window import kept_sentence, malformed_counts, rule_text
+from oasis.traces.table import TraceSource, csv_cells, read_source
 
 # --- the registry ---------------------------------------------------------------------------------
 
@@ -41,64 +38,8 @@ _REPLAYED = "makes an instance of it, `oasis replay` replays it"
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class PlainTrace(Summarised):
-    """The jobs of a trace.
-
-    Parameters
-    ----------
-    jobs : tuple of PlainJob
-        In order of submission, those of one instant as in the file; submitted in seconds after the
-        first of them.
-    format : str
-        How the file was read: a key of `FORMATS`.
-    malformed : mapping
-        Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
-    left_out : mapping of str to int
-        How many of the other jobs each rule has left out; rules that left out none are absent.
-    rules : mapping of str to str
-        The values of those rules, in words.
-    shares : int
-        Jobs that held a part of a GPU and count with a whole one.
-    notes : tuple of str
-        Notes on how the rows were read, which affect what the numbers mean.
-
-    Examples
-    --------
-    >>> from oasis.traces import PlainTrace
-    >>> from oasis.traces.plain_job import PlainJob
-    >>> trace = PlainTrace((PlainJob("a", submitted=0.0, duration=60.0, gpus=4),), format="plain")
-    >>> trace.jobs[0].gpus, trace.malformed, trace.kept
-    (4, {}, 'kept the only job')
-    """
-
-    jobs: tuple[PlainJob, ...]
-    format: str
-    malformed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    rules: Mapping[str, str] = field(default_factory=dict)
-    shares: int = 0
-    notes: tuple[str, ...] = ()
-
-    @property
-    def kept(self) -> str:
-        """One line: how many jobs there are, and what left out the others."""
-        return _kept(len(self.jobs), self.malformed, self.left_out, self.rules)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no job was left out."""
-        return not self.left_out and not malformed_counts(self.malformed)
-
-    def summary(self) -> tuple[str, Facts]:
-        """Format, jobs, and rows that could not be used."""
-        unusable = sum(found["count"] for found in self.malformed.values())
-        counts = [("jobs", str(len(self.jobs))), ("malformed rows", str(unusable))]
-        return "PlainTrace", [("format", self.format), *counts]
-
-
 def read_plain(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | TraceSource,
     *,
     virtual_cluster: str = "",
     max_gpus: int | None = None,
@@ -117,8 +58,8 @@ def read_plain(
 
     Parameters
     ----------
-    path : path
-        The file, compressed or not; ``-``: standard input.
+    path : path or TraceSource
+        The file, compressed or not; ``-``: standard input; or what was read of it.
     virtual_cluster : str
         Only the jobs of this virtual cluster (Philly's format only); empty: all.
     max_gpus : int, optional
@@ -154,79 +95,33 @@ def read_plain(
     >>> [(job.id, job.submitted) for job in trace.jobs], trace.kept
     ([('a', 0.0)], 'kept 1 of 2 jobs: 1 by GPUs (1..4)')
     """
-    source = read_source(path)
-    trace = FORMATS[format or format_of(source)]
-    return plain_jobs(
-        source,
-        trace,
-        reading_options(trace, {"virtual_cluster": virtual_cluster, **(options or {})}),
-        max_gpus=max_gpus,
-        first=first,
-        jobs=jobs,
-    )
-
-
-def plain_jobs(
-    source: TraceSource,
-    trace: JobTrace,
-    options: TraceOptions,
-    *,
-    max_gpus: int | None = None,
-    first: int = 0,
-    jobs: int | None = None,
-) -> PlainTrace:
-    """The jobs of `source`, read as `trace`; parameters and errors are those of `read_plain`."""
-    table = trace.table(source, options)
-    rows, left_out = chosen_jobs(table, options)
-    rules = {name: rule_text(name, {name: getattr(options, name)}) for name in left_out}
-
-    def narrow(rule: str, text: str, kept: Frame) -> Frame:
-        if len(kept) < len(rows):
-            left_out[rule], rules[rule] = len(rows) - len(kept), text
-        return kept
-
-    limits = {"min_gpus": 1, "max_gpus": max_gpus}
-    notes = [*table.notes, *model_note(rows)]
-    if options.cpu_jobs:
-        count = int((rows["gpus"] == 0).sum())
-        rows = rows.assign(gpus=rows["gpus"].clip(lower=1))
+    source = path if isinstance(path, TraceSource) else read_source(path)
+    kind = FORMATS[format or format_of(source)]
+    given = reading_options(kind, {"virtual_cluster": virtual_cluster, **(options or {})})
+    trace = kind.table(source, given)
+    trace.choose(given)
+    notes = [*trace.notes, *trace.models_note]
+    if given.cpu_jobs:
+        count = int((trace.frame["gpus"] == 0).sum())
+        trace.frame = trace.frame.assign(gpus=trace.frame["gpus"].clip(lower=1))
         notes += [f"jobs without GPUs, which hold one each here: {count}"] if count else []
     # A replay gives out GPUs, so a job without any has nothing to wait for.
-    rows = narrow("cpu_jobs", rule_text("cpu_jobs", {}), rows[rows["gpus"] > 0])
+    trace.keep("cpu_jobs", trace.frame["gpus"] > 0, "without GPUs")
     if max_gpus is not None:
-        rows = narrow("gpus", rule_text("gpus", limits), rows[rows["gpus"] <= max_gpus])
+        trace.keep("gpus", trace.frame["gpus"] <= max_gpus, f"by GPUs (1..{max_gpus})")
     # The sort is stable: jobs of one instant stay in the order of the file.
-    rows = rows.sort_values("submitted", kind="stable")
-    rows = narrow("skip", f"by skip ({first})", rows[first:])
-    rows = narrow("max_jobs", f"by max_jobs ({jobs})", rows if jobs is None else rows[:jobs])
-    left_out = {rule: count for rule, count in left_out.items() if count}
-    if not len(rows):
-        is_empty = not (table.malformed or left_out)
-        what = "no rows" if is_empty else _kept(0, table.malformed, left_out, rules)
+    trace.frame = trace.frame.sort_values("submitted", kind="stable")
+    trace.keep("skip", slice(first, None), f"by skip ({first})")
+    trace.keep("max_jobs", slice(None, jobs), f"by max_jobs ({jobs})")
+    trace.left_out = {rule: count for rule, count in trace.left_out.items() if count}
+    if not len(trace.frame):
+        what = "no rows" if trace.is_whole and not trace.malformed else trace.kept
         raise InstanceError(
             "jobs", f"expected at least one job, got none from {source.path}: {what}"
         )
-    begin = rows["submitted"].iloc[0]
-    times = {name: rows[name] - begin for name in ("submitted", "started", "ended")}
-    return PlainTrace(
-        tuple(plain_jobs_of(rows.assign(**times))),
-        trace.name,
-        table.malformed,
-        left_out,
-        {rule: rules[rule] for rule in left_out},
-        int(rows["is_share"].sum()),
-        tuple(notes),
-    )
-
-
-def _kept(
-    count: int,
-    malformed: Mapping[str, Mapping[str, int]],
-    left_out: Mapping[str, int],
-    rules: Mapping[str, str],
-) -> str:
-    by_rule = [(number, rules[rule]) for rule, number in left_out.items()]
-    return kept_sentence(count, [*malformed_counts(malformed), *by_rule])
+    trace.count_from(trace.frame["submitted"].iloc[0])
+    trace.notes = tuple(notes)
+    return trace
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
@@ -248,15 +143,10 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
     """Options of a format, with those `given`; empty ones are not given."""
     wanted = {name: value for name, value in given.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
-    for name in wanted:
-        if name not in known:
-            formats = [
-                other.name
-                for other in FORMATS.values()
-                if name in {entry.name for entry in fields(other.options)}
-            ]
-            expected = f"is an option of {' and '.join(formats) or 'no format'}"
-            raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
+    for name in set(wanted) - known:
+        having = [t.name for t in FORMATS.values() if name in t.options.__dataclass_fields__]
+        expected = f"is an option of {' and '.join(having) or 'no format'}"
+        raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
     return trace.options(**wanted)  # type: ignore[arg-type]
 
 
@@ -312,7 +202,8 @@ def read_instance(
     trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
     if trace is PODS:
         raise InstanceError("format", "expected another one: read_openb takes pods and nodes")
-    return trace.instance(path, options or trace.options())  # type: ignore[arg-type]
+    made, _, _ = trace.imported(path, options or trace.options())  # type: ignore[arg-type]
+    return made
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
@@ -321,16 +212,11 @@ def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     if set(NODE_COLUMNS) <= header:
         takes = "`oasis import openb PODS FILE -o instance.json` takes it"
         return FileKind(NODES, NODES_LOOK, takes)
-    by_header = [
-        trace for trace in FORMATS.values() if trace.header and set(trace.header) <= header
-    ]
-    for trace in by_header or FORMATS.values():
-        if by_header or (trace.finds is not None and trace.finds(lines, document)):
-            return _kind(trace)
-    return None
-
-
-def _kind(trace: JobTrace) -> FileKind:
-    files = "openb FILE NODES" if trace.name == PODS.name else f"{trace.name} FILE"
+    by_header = (one for one in FORMATS.values() if one.header and set(one.header) <= header)
+    by_lines = (one for one in FORMATS.values() if one.finds and one.finds(lines, document))
+    trace = next(by_header, None) or next(by_lines, None)
+    if trace is None:
+        return None
+    files = "openb FILE NODES" if trace is PODS else f"{trace.name} FILE"
     takes = f"`oasis import {files} -o instance.json` {_REPLAYED}"
     return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)

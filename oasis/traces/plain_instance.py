@@ -16,35 +16,43 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
-from oasis.traces.columns import Columns, columns_of, delimiter_of, names_submission, parse_map
+from oasis.traces.columns import (
+    TIMED,
+    columns_of,
+    delimiter_of,
+    guess,
+    notes_of_guesses,
+    parse_map,
+    units_of,
+)
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
 from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
 from oasis.traces.mapping import MachineOptions
-from oasis.traces.options import option
-from oasis.traces.plain_job import ended_as, goes_on
+from oasis.traces.options import TraceOptions, option
+from oasis.traces.plain_job import FACTS, ended_as, goes_on
 from oasis.traces.runs import jobs_of_runs
 from oasis.traces.table import (
-    ENTRY,
+    COLUMN,
     LARGEST,
+    LINES_LOOKED_AT,
     MISSING,
     NEVER_RAN,
     NOT_ENDED,
     NUMBER,
-    Faults,
+    Frame,
     MalformedError,
     Mask,
     Rows,
     TraceSource,
     cell,
-    cells_of,
-    csv_layout,
-    entries_of,
-    frame_of_entries,
-    records_of,
+    csv_cells,
+    csv_rows,
+    entry_rows,
 )
 from oasis.traces.times import RELATIVE, Durations, TraceTimes
 
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+UNSURE = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # thousands, or decimals
 # Signs of thousands and of decimals: 7.200,5 and 7,200.5. One such cell says it of its column.
 SIGNS = {
     ",": re.compile(r"[+-]?[0-9]{1,3}(?:(?:\.[0-9]{3})+,[0-9]+|(?:\.[0-9]{3}){2,})"),
@@ -56,7 +64,6 @@ GROUPED = {
 }
 AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
-LOOKED_AT = 200  # cells, to tell whether a column holds words
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,67 +102,78 @@ def listed_gpus(text: str) -> tuple[float, bool]:
     # What names GPUs in a way that is not known is no job without GPUs.
     if found is None or (not found.gpus and any("gpu" in name for name in found.others)):
         raise MalformedError("")
-    return found.gpus, found.is_share
+    return float(found.gpus), found.is_share
+
+
+def whole_gpus(text: str) -> tuple[float, bool]:
+    """GPUs of a cell that has a whole number of them, and at least one."""
+    value = float(text) if NUMBER.fullmatch(text) else nan
+    if not 1 <= value <= LARGEST or value % 1:
+        raise MalformedError("", expected="a whole number >= 1")
+    return value, False
 
 
 @dataclass(frozen=True, slots=True)
 class TableFormat:
     """Facts about a trace that are known before it is read.
 
-    `columns` has the column of each thing that it says; empty: they are guessed by their names.
-    `rows` makes its rows, if it is no table with a header. `is_dated`: its times are dates alone,
-    and 0 stands for none. `gpus` reads a cell; None: a whole number of GPUs is in each. `states`
-    are words of its own for how jobs ended, `name` is that of a job by its line, and `never` says
-    what happened to one that has not begun. `joins`: a job may have several rows. `in_seconds`: no
-    other unit of durations is possible. `check` looks at the rows and adds columns. `labels` are
+    `columns` has the column of each thing that it says, with ``|`` between those that may say it,
+    and ``?`` behind one that may be missing; empty: they are guessed by their names. `read` makes
+    its rows, if it is no table with a header. `is_dated`: its times are dates alone, and 0 stands
+    for none. `gpus` reads a column of GPUs. `states` are words of its own for how jobs ended,
+    `name` is that of a job by its line, and `never` says what happened to one that has not begun.
+    `joins` gives a `key` to rows of which several are of one job. `in_seconds`: no other unit of
+    durations is possible. `check` looks at the rows and adds columns, some of `more`. `labels` are
     options by which jobs are chosen, and their columns.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    rows: Callable[[TraceSource, Any], tuple[Rows, Mapping[str, str], list[str]]] | None = None
+    read: Callable[[TraceSource, Any], Rows] | None = None
     is_dated: bool = False
-    gpus: Callable[[str], tuple[float, bool]] | None = listed_gpus
+    gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
     states: Mapping[str, str] = field(default_factory=dict)
     name: str = "row-{}"
     never: str = NEVER_RAN
-    joins: bool = False
+    joins: Callable[[Frame, Rows], Frame] | None = None
     in_seconds: bool = False
-    more: tuple[str, ...] = ()
-    check: Callable[[Rows, FloatArray, FloatArray, Any], Mapping[str, Any]] | None = None
+    more: Sequence[str] = ()
+    check: Callable[[Rows, dict[str, Any], Any], None] | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-class TableReader:
+class _Reader:
     """Makes the columns of jobs of the columns of one table."""
 
-    def __init__(self, rows: Rows, columns: Columns, form: TableFormat, options: Any) -> None:
-        self.rows, self._form, self._options = rows, form, options
-        self.columns, self._units = columns.of, columns.units
+    def __init__(
+        self, rows: Rows, columns: Mapping[str, str], form: TableFormat, options: Any
+    ) -> None:
+        self.rows, self.columns, self._form, self._options = rows, columns, form, options
+        self._units = {} if form.columns else units_of(columns)
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        unit = options.duration_unit or columns.units.get("duration", "")
-        self.durations = Durations("" if form.in_seconds else unit)
-        self.has_commas = False  # between its columns
-        self._later = self._commas = self._differing = 0
-        self._nothing = np.full(len(rows.lines), nan)
+        self.durations = {
+            name: Durations(
+                "" if form.in_seconds else options.duration_unit or self._units.get(name, "")
+            )
+            for name in ("duration", "waiting")
+        }
+        self._later = self._differing = 0
 
     def jobs(self) -> dict[str, Any]:
-        """The columns of a frame of jobs, also of those that `goes` on."""
+        """The columns of a frame of jobs, also of those that go on."""
         rows, columns, form = self.rows, self.columns, self._form
         words = [form.states.get(word, word) for word in self._texts("state")]
         states = {word: (ended_as(word), goes_on(word)) for word in set(words)}
         goes = np.array([states[word][1] for word in words], dtype=bool)
         if form.joins and "ended" in columns:  # a run that began and has no end
             goes |= ~self._missing("started") & self._missing("ended")
-        self.clock.look_at(rows.texts(columns["submitted"]), self._units.get("submitted", ""))
+        self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
         if not form.joins:
             rows.reject(goes, NOT_ENDED)
         begun = goes & ~self._missing("started")
-        submitted = self._times("submitted")
-        eligible, started, ended = map(self._times, ("eligible", "started", "ended"))
-        waited = Durations(self._units.get("waiting", ""))
-        started = np.where(
-            np.isnan(started), submitted + self._some(waited.column, "waiting"), started
-        )
+        submitted = self._seconds("submitted", np.full(len(words), True))
+        eligible, started, ended = map(self._seconds, ("eligible", "started", "ended"))
+        waited = self._seconds("waiting")
+        started = np.where(np.isnan(started), submitted + waited, started)
         started = self._in_order("started", submitted, started)
         ended = self._in_order("ended", started, ended)
         duration = np.where(goes, 0.0, self._duration(started, ended, goes))
@@ -165,26 +183,42 @@ class TableReader:
             rows.reject(started < submitted, self.late)
         first = started + duration
         keeps = ended >= first if form.joins else ~np.isnan(ended)
-        held, is_share = self._gpus(~goes)
+        told = rows.each(self._texts("gpus"), self._gpus_of, ~goes)
+        held = np.array([each[0] if each else nan for each in told], dtype=float)
+        held *= self._instances()
+        rows.reject(~goes & (held > LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
         self._later = int(np.sum(waits & rows.is_good))
         submitted = np.where(waits, eligible, submitted)
-        checked = form.check(rows, duration, held, self._options) if form.check else {}
         owners = [a or b for a, b in zip(self._texts("owner"), self._texts("group"), strict=True)]
         names = [form.name.format(line) for line in rows.lines.tolist()]
-        return {
+        found = {
             "id": rows.cells[columns["id"]] if "id" in columns else names,
-            **{"submitted": submitted, "duration": duration, "started": started},
+            **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
+            "is_share": [bool(each and each[1]) for each in told],
+            "told": [each[2:] if each else () for each in told],
             "ended": np.where(keeps, ended, first),
-            "gpus": np.ceil(np.nan_to_num(held)).astype(np.int64),
             # A million rows have few owners: each name is kept once.
             "owner": [intern(name) for name in owners],
             "state": [states[word][0] for word in words],
-            "model": self._texts("model"),
-            **{"utility": self._utility(submitted), "is_share": is_share},
-            **{"has_ended": ~goes, "begun": begun, **checked},
+            **{"model": self._texts("model"), "has_ended": ~goes, "begun": begun},
         }
+        if form.check:
+            form.check(rows, found, self._options)
+        found["utility"] = self._utility(submitted)
+        found["gpus"] = np.ceil(np.where(held <= LARGEST, held, 0)).astype(np.int64)
+        return found
+
+    def _gpus_of(self, text: Any) -> tuple[Any, ...]:
+        try:
+            return self._form.gpus(text)
+        except MalformedError as fault:
+            if fault.kind:
+                raise
+            shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
+            kind, expected = f"bad {self.columns['gpus']}", fault.expected or "a number >= 0"
+            raise MalformedError(kind, shown, expected) from None
 
     @property
     def late(self) -> str:
@@ -195,93 +229,51 @@ class TableReader:
         """The cells of a column, empty ones if there is no such."""
         return self.rows.texts(self.columns.get(name))
 
-    def _numbers(self, name: str) -> list[str]:
-        """The cells of a column with the signs that Python reads."""
-        texts = self._texts(name)
-        odd = [text for text in texts if "," in text or text.count(".") > 1]
-        signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
-        if len(signs) == 1:
-            (decimal,) = signs
-            other = ".,"[decimal == "."]
-            return [
-                text.replace(other, "").replace(decimal, ".")
-                if GROUPED[decimal].fullmatch(text)
-                else text.replace(".", "?")  # a sign that its column has for something else
-                for text in texts
-            ]
-        # Where commas separate, 3,600 is no 3.6.
-        if self.has_commas or signs or not odd:
-            return texts
-        commas = np.array([bool(DECIMAL_COMMA.fullmatch(text)) for text in texts], dtype=bool)
-        self._commas += int(np.sum(commas & self.rows.is_good))
-        pairs = zip(texts, commas.tolist(), strict=True)
-        return [text.replace(",", ".") if comma else text for text, comma in pairs]
-
     def _missing(self, name: str) -> Mask:
-        missing = self.rows.missing(self.columns.get(name))
-        zeros = [text == "0" for text in self._texts(name)] if self._form.is_dated else False
-        return np.logical_or(missing, zeros)
+        return self.rows.missing(self.columns.get(name), zero=self._form.is_dated)
 
-    def _some(self, read: Any, name: str, where: Mask | None = None, *more: str) -> FloatArray:
-        """Values of a column of times or durations, NaN in rows that say none or not `where`."""
-        if name not in self.columns:
-            return self._nothing
+    def _seconds(self, name: str, where: Mask | None = None) -> FloatArray:
+        """Seconds of a column of times or durations, NaN where it says none, or not `where`."""
+        rows, values = self.rows, np.full(len(self.rows.lines), nan)
+        column, texts = self.columns.get(name), self._texts(name)
+        if column is None:
+            return values
+        read: Callable[..., float] = partial(self.clock.seconds, unit=self._units.get(name, ""))
+        read = self.durations[name].seconds if name in self.durations else read
         wanted = ~self._missing(name) if where is None else where
-        return self.rows.some(read, self._numbers(name), wanted, self.columns[name], *more)
-
-    def _times(self, name: str) -> FloatArray:
-        """Seconds of a column of times; NaN where it says none."""
-        everywhere = np.full(len(self.rows.lines), True) if name == "submitted" else None
-        return self._some(self.clock.column, name, everywhere, self._units.get(name, ""))
+        for k in np.flatnonzero(wanted & rows.is_good).tolist():
+            try:
+                values[k] = read(texts[k], column)
+            except MalformedError as fault:
+                rows.fault[k] = fault
+        return values
 
     def _in_order(self, name: str, before: FloatArray, after: FloatArray) -> FloatArray:
         """Times after others in their row: the second reading, of an hour that came twice."""
-        late = np.flatnonzero(after < before)
-        if late.size and name in self.columns:
-            texts = self._texts(name)
-            after[late] = self.clock.second([texts[k] for k in late.tolist()], after[late])
+        for k in np.flatnonzero(after < before).tolist() if name in self.columns else ():
+            after[k] = self.clock.second(self._texts(name)[k])
         return after
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
         """How long each job ran, by its own column or from start to end."""
-        rows, columns = self.rows, self.columns
+        rows, columns, joins = self.rows, self.columns, self._form.joins is not None
         if "ended" in columns and "started" in columns:
             rows.reject(ended < started, f"{columns['ended']} is before {columns['started']}")
         has_run = ~np.isnan(started) & ~np.isnan(ended)
         took, told = ended - started, np.zeros(len(started), dtype=bool)
         if "duration" in columns:
-            can_miss = has_run | (self._form.joins and "started" in columns)
+            can_miss = has_run | (joins and "started" in columns)
             told = ~(can_miss & self._missing("duration")) & ~goes
-            duration = self._some(self.durations.column, "duration", told)
+            duration = self._seconds("duration", told)
             differ = told & has_run & rows.is_good & (np.abs(took - duration) > ROUNDED)
-            self._differing += int(np.sum(differ)) if not self._form.joins else 0
+            self._differing += int(np.sum(differ)) if not joins else 0
             took = np.where(told, duration, took)
         never = ~told & ~goes & np.isnan(started)
-        if self._form.joins:
+        if joins:
             return np.where(never, 0.0, took)
         rows.reject(never, self._form.never)
         rows.reject(~told & np.isnan(ended), NOT_ENDED)
         return took
-
-    def _gpus(self, where: Mask) -> tuple[FloatArray, Mask]:
-        """GPUs of each job, and whether they are parts of GPUs; faults count `where` it ended."""
-        rows, column, read = self.rows, self.columns["gpus"], self._form.gpus
-        if read is None:
-            held = rows.number(column, column, 1, whole=True)
-            return held, np.zeros(len(held), dtype=bool)
-
-        def gpus(text: str) -> tuple[float, bool]:
-            try:
-                return read(text)
-            except MalformedError as fault:
-                shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
-                bad = MalformedError(f"bad {column}", shown, "a number >= 0")
-                raise fault if fault.kind else bad from None
-
-        pairs = rows.each(self._numbers("gpus"), gpus, where)
-        held = np.array([nan if pair is None else pair[0] for pair in pairs], dtype=float)
-        is_share = np.array([bool(pair and pair[1]) for pair in pairs], dtype=bool)
-        return held * self._instances(), is_share
 
     def _instances(self) -> FloatArray | float:
         """Instances of each job that hold its GPUs each; a column may have to be named."""
@@ -289,9 +281,9 @@ class TableReader:
         if column is None:
             return 1.0
         if "instances" in parse_map(self._options.map):
-            return np.asarray(self.rows.number(column, column, 1, whole=True), dtype=float)
+            return np.asarray(self.rows.number(column, 1, whole=True), dtype=float)
         counts = [text for text in self._texts("instances") if NUMBER.fullmatch(text)]
-        lists = any(names_gpus(text) for text in self._texts("gpus"))
+        lists = any("gres/" in text for text in self._texts("gpus"))  # which count all of them
         if not lists and any(float(text) > 1 for text in counts):
             expected = (
                 f"expected instances={column} if {self.columns['gpus']} is of each of them, or "
@@ -302,14 +294,12 @@ class TableReader:
 
     def _utility(self, submitted: FloatArray) -> Any:
         """Utilities of the jobs; the value is 1 if the table gives only a deadline."""
-        columns, size = self.columns, len(self.rows.lines)
+        columns, size = self.columns, len(submitted)
         if "worth" not in columns and "deadline" not in columns:
             return None
-        worth = np.ones(size)
-        if "worth" in columns:
-            worth = self.rows.number(columns["worth"], columns["worth"])
+        worth = self.rows.number(columns["worth"]) if "worth" in columns else np.ones(size)
         found = np.empty(size, dtype=object)
-        due = self._times("deadline")
+        due = self._seconds("deadline")
         for k, (value, end, begin) in enumerate(zip(worth, due, submitted, strict=True)):
             if end >= begin:
                 found[k] = Deadline(float(value), float(end - begin))
@@ -318,20 +308,17 @@ class TableReader:
                 found[k] = Constant(float(value) if np.isnan(end) else 0.0)
         return found
 
-    def notes(self) -> list[str]:
-        """Notes on values that may have been meant differently."""
-        said = []
-        relative = self.clock.form == RELATIVE
+    def tell(self) -> None:
+        """Note how the rows were read, which affects what the numbers mean."""
+        options, said = self._options, self.rows.notes
+        relative = self.clock.form == RELATIVE and not options.time_unit
         units = [
             f"{self.columns[name]} in {unit}"
             for name, unit in self._units.items()
-            if (not self._options.duration_unit if name == "duration" else relative)
-            or name == "waiting"
+            if (not options.duration_unit if name in ("duration", "waiting") else relative)
         ]
         if units:
             said.append(f"units guessed from the names of columns: {', '.join(units)}")
-        if self._commas:
-            said.append(f"cells such as 3,5, read as numbers with decimals: {self._commas}")
         if self._differing:
             told, begin, end = (self.columns[name] for name in ("duration", "started", "ended"))
             said.append(
@@ -340,102 +327,90 @@ class TableReader:
             )
         if self._later:
             said.append(f"jobs that wait from {self.columns['eligible']} on: {self._later}")
-        return said
 
 
-def read_table(
-    form: TableFormat, source: TraceSource, options: Any, reader: Any = TableReader
-) -> TraceTable:
+def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTable:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
-    said: list[str] = []
-    has_commas = False
-    if form.rows is not None:
-        rows, there, said = form.rows(source, options)
-        columns = Columns({name: there[name] for name in there if there[name] in rows.cells})
+    if form.read is not None:
+        rows = form.read(source, options)
+        either = {name: column.split("|") for name, column in form.columns.items()}
+        there = {name: [c for c in either[name] if c in rows.cells] for name in either}
+        columns = {name: found[0] for name, found in there.items() if found}
     else:
-        rows, columns, has_commas = _guessed(form, source, options)
-        said = columns.notes()
-        if "id" not in columns.of and not form.columns:
-            said.append("jobs are named after their lines: no column names them")
-    if not len(rows.lines):
-        rows.faults.check_usable(0, source.name)
-    read = reader(rows, columns, form, options)
-    read.has_commas = has_commas
-    found = read.jobs()
-    labels = form.labels or {
-        label: columns.of.get(name, "")
-        for label, name in (("user", "owner"), ("virtual_cluster", "virtual_cluster"))
-        if getattr(options, label, "") != ""
-    }
-    found |= {name: rows.texts(labels[name]) for name in labels if labels[name] in rows.cells}
-    faults = rows.faults
-    good = rows.settle(None if form.joins else columns.of.get("id"))
+        rows, columns = _with_header(form, source, options)
+    reader = _Reader(rows, columns, form, options)
+    found = reader.jobs()
+    owners = {"user": columns.get("owner"), "virtual_cluster": columns.get("virtual_cluster")}
+    for label, column in (form.labels or owners).items():
+        if getattr(options, label, "") and column in rows.cells:
+            found[label] = rows.texts(column)
+    if "id" in columns and not form.joins:
+        rows.unique(columns["id"])
+    good = rows.settle()
     every = jobs_frame(rows, **found)
     jobs = every[good]
-    allow = options.allow_malformed
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
-    faults.check_usable(ended or len(jobs), source.name, allow_malformed=allow or not ended)
-    notes = [*([] if form.in_seconds else read.durations.notes()), *said, *read.notes()]
-    open_runs = every[~every["has_ended"]]
+    rows.check_usable(ended or len(jobs), allow_malformed=options.allow_malformed or not ended)
+    notes = [] if form.in_seconds else reader.durations["duration"].notes()
+    reader.tell()
+    running = every[~every["has_ended"]]
     if form.joins:
-        jobs = (
-            read.grouped(jobs, notes) if hasattr(read, "grouped") else jobs.assign(key=jobs["id"])
-        )
-        open_runs = jobs[~jobs.duplicated("key", keep="last") & ~jobs["has_ended"]]
-        jobs, more = jobs_of_runs(jobs, options.runs, faults, read.late)
-        notes += more
-        faults.check_usable(len(jobs), source.name, allow_malformed=True)
-    begun = open_runs[open_runs["begun"]]
+        jobs = form.joins(jobs, rows)
+        running = jobs[~jobs.duplicated("key", keep="last") & ~jobs["has_ended"]]
+        jobs = jobs_of_runs(jobs, options.runs, rows, reader.late)
+        rows.check_usable(len(jobs), allow_malformed=True)
+    begun = running[running["begun"]]
     if begun["gpus"].sum():
         free = "they are left out, so that these count as free"
         held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; {free}"
-        notes.append(f"jobs that had begun and not ended: {held}")
-    return TraceTable(
-        jobs.drop(columns=["has_ended", "begun"], errors="ignore"),
-        faults.malformed,
-        notes,
-        read.clock,
-    )
+        rows.notes.append(f"jobs that had begun and not ended: {held}")
+    return TraceTable(jobs, rows.malformed, [*notes, *rows.notes], reader.clock)
 
 
-def _guessed(form: TableFormat, source: TraceSource, options: Any) -> tuple[Rows, Columns, bool]:
-    """The rows of a table with a header or of JSON, its columns, and if commas are between."""
-    records = records_of(source)
+def _with_header(
+    form: TableFormat, source: TraceSource, options: Any
+) -> tuple[Rows, Mapping[str, str]]:
+    """The rows of a table with a header, or of JSON, and its columns."""
+    records = source.records()
     delimiter: str = getattr(options, "delimiter", "") or delimiter_of(source.header)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
-    layout = csv_layout(source, delimiter)
-    header = list(layout.header)
-    if records is not None:
-        objects = [row for row in records if isinstance(row, dict)]
-        header = list(dict.fromkeys(name for row in objects for name in row))
-
-    def has_words(column: str) -> bool:
-        """Whether a column of that name holds words, such as a model of GPU, and no amounts."""
-        place = header.index(column)
-        begin = source.lines[layout.first : layout.first + LOOKED_AT]
-        cells = [row[place : place + 1] for row in map(layout.split, begin)]
-        if records is not None:
-            cells = [[str(row.get(column, ""))] for row in objects[:LOOKED_AT]]
-        texts = [text for each in cells for text in each if not MISSING.fullmatch(text)]
-        return bool(texts) and not any(AMOUNT.fullmatch(t) or names_gpus(t) for t in texts)
-
-    given = parse_map(getattr(options, "map", ""))
-    columns = columns_of(header, given, source.name, form.columns, has_words)
-    wanted = list(dict.fromkeys((*columns.of.values(), *form.more)))
-    faults = Faults() if records is None else Faults(ENTRY)
     if records is None:
-        cells = cells_of(source, layout, wanted, faults)
-        name = columns.of.get("id", "")
-        # A column `job` may have the kinds of jobs: it then names none of them.
-        if name.lower() == "job" and "id" not in given and cells[name].duplicated().any():
-            columns = columns.without("id")
-        return Rows(cells, faults), columns, delimiter == ","
-    cells = frame_of_entries(
-        entries_of(records, "", "", faults), partial(_record, wanted=wanted), faults
-    )
-    return Rows(cells.reindex(columns=wanted), faults), columns, False
+        header = csv_cells(source.header, delimiter)
+        begin = source.lines[source.first + 1 :][:LINES_LOOKED_AT]
+        some = [dict(zip(header, csv_cells(line, delimiter), strict=False)) for line in begin]
+    else:
+        some = [row for row in records if isinstance(row, dict)]
+        header = list(dict.fromkeys(name for row in some for name in row))
+    words = [name for name in header if _are_words(some[:LINES_LOOKED_AT], name)]
+    given = parse_map(getattr(options, "map", ""))
+    columns = columns_of(header, given, source.name, form.columns, words)
+    wanted = (*form.more, *columns.values())
+    if records is None:
+        rows = csv_rows(source, wanted, delimiter=delimiter)
+    else:
+        rows = entry_rows(source, records, "", partial(_record, wanted=wanted))
+    name = columns.get("id", "")
+    # A column `job` may have the kinds of jobs: it then names none of them.
+    if name.lower() == "job" and "id" not in given and rows.cells[name].duplicated().any():
+        del columns["id"]
+    if not form.columns:
+        rows.notes += notes_of_guesses(columns, given)
+        if "id" not in columns:
+            rows.notes.append("jobs are named after their lines: no column names them")
+        has_commas = records is None and delimiter == ","
+        counted = [columns[n] for n in (*TIMED, "gpus", "instances", "worth") if n in columns]
+        commas = sum(_sign(rows, column, has_commas) for column in counted)
+        if commas:
+            rows.notes.append(f"cells such as 3,5, read as numbers with decimals: {commas}")
+    return rows, columns
+
+
+def _are_words(some: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether a column holds words, such as a model of GPU, and no amounts."""
+    texts = [text for row in some if not MISSING.fullmatch(text := str(row.get(name, "")))]
+    return bool(texts) and not any(AMOUNT.fullmatch(t) or names_gpus(t) for t in texts)
 
 
 def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str]]:
@@ -448,32 +423,73 @@ def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str
     ]
 
 
+def _sign(rows: Rows, column: str, has_commas: bool) -> int:
+    """Write the numbers of a column with the signs that Python reads; count decimals after commas.
+
+    With commas between columns, 3,600 is no 3.6; with others, it may be, or thousands.
+    """
+    texts = rows.texts(column)
+    odd = [text for text in texts if "," in text or text.count(".") > 1]
+    signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
+    if len(signs) == 1:
+        (decimal,) = signs
+        other = ".,"[decimal == "."]
+        rows.cells[column] = [
+            text.replace(other, "").replace(decimal, ".")
+            if GROUPED[decimal].fullmatch(text)
+            else text.replace(".", "?")  # a sign that its column has for something else
+            for text in texts
+        ]
+    commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
+    if signs or has_commas or not commas:
+        return 0
+    if all(map(UNSURE.fullmatch, commas)):
+        expected = "expected numbers without signs of thousands, or decimals after a point"
+        raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
+    known = {text: text.replace(",", ".") for text in commas}
+    rows.cells[column] = [known.get(text, text) for text in texts]
+    return len(commas)
+
+
 def is_table_of_records(source: TraceSource) -> bool:
     """Whether a JSON file is a list of jobs, or lines of jobs."""
-    records = records_of(source)
+    records = source.records()
     first = records[0] if records else None
-    return isinstance(first, dict) and names_submission(list(first))
+    return isinstance(first, dict) and bool(guess(list(first), list(first), "submitted"))
+
+
+def form_of(name: str, **how: Any) -> TableFormat:
+    """The format that formats.toml has under this name; `how` it is read otherwise."""
+    known = TableFormat.__dataclass_fields__
+    return TableFormat(**{key: fact for key, fact in FACTS[name].items() if key in known}, **how)
 
 
 def table_trace(
     name: str,
-    about: str,
-    form: TableFormat,
-    reader: type[TableReader] = TableReader,
+    options: type[TraceOptions] = PlainOptions,
+    finds: Callable[[list[str], Any], bool] | None = None,
     *,
-    licence: str = "",
-    **more: Any,
+    log: TableFormat | None = None,
+    **how: Any,
 ) -> JobTrace:
-    """A kind of trace that is a table of jobs."""
-    said = {"trace": about, **({"licence": licence} if licence else {})}
-    read = partial(read_table, form, reader=reader)
-    return JobTrace(name, read, said, **{"options": PlainOptions, **more})
+    """A kind of trace that is a table of jobs, or a `log` in JSON; `how` it is read otherwise."""
+    facts, form = FACTS[name], form_of(name, **how)
+    licence = {"licence": facts["licence"]} if "licence" in facts else {}
+
+    def read(source: TraceSource, given: Any) -> TraceTable:
+        is_log = log is not None and source.header.lstrip().startswith("[")
+        return read_table(log if log is not None and is_log else form, source, given)
+
+    return JobTrace(
+        name,
+        read,
+        {"trace": facts["about"], **licence},
+        options,
+        facts["looks"],
+        tuple(facts.get("header", ())),
+        finds,
+        facts.get("is_table", True),
+    )
 
 
-PLAIN = table_trace(
-    "plain",
-    "plain jobs",
-    TableFormat(),
-    looks="a CSV file of jobs, id,submitted,duration,gpus",
-    header=("id", "submitted", "duration", "gpus"),
-)
+PLAIN = table_trace("plain")

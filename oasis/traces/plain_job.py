@@ -1,26 +1,23 @@
-"""The job of a plain trace."""
+"""The job of a plain trace, and what is known of formats."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
 
 from oasis.model.utility import Constant, Deadline, Sigmoid
 
+FACTS: Mapping[str, Any] = tomllib.loads(  # what is known of traces before one is read
+    files("oasis.traces").joinpath("formats.toml").read_text("utf-8")
+)
 COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
 STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job ended
-    **dict.fromkeys(("COMPLETED", "COMPLETE", "SUCCEEDED", "SUCCESS", "SUCCESSFUL"), COMPLETED),
-    **dict.fromkeys(("FINISHED", "DONE", "PASS", "PASSED", "TERMINATED", "OK"), COMPLETED),
-    **dict.fromkeys(("FAILED", "FAIL", "ERROR", "OUT_OF_MEMORY", "NODE_FAIL"), FAILED),
-    **dict.fromkeys(("BOOT_FAIL", "CRASHED"), FAILED),
-    **dict.fromkeys(("CANCELLED", "CANCELED", "KILLED", "ABORTED", "STOPPED"), KILLED),
-    **dict.fromkeys(("TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"), KILLED),
+    word: ended for ended in (COMPLETED, FAILED, KILLED) for word in FACTS["states"][ended]
 }
-GO_ON = (  # of jobs that have not ended, also as Slurm says and shortens them
-    *("RUNNING", "PENDING", "QUEUED", "WAITING", "SUSPENDED", "SUBMITTED", "CONFIGURING"),
-    *("COMPLETING", "SIGNALING", "STAGE_OUT", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"),
-    *("SPECIAL_EXIT", "PD", "R", "S", "CF", "CG", "ST", "SI", "SO", "RH", "RF", "RD", "SE"),
-)
+GO_ON: Sequence[str] = FACTS["states"]["goes_on"]  # words of jobs that have not ended
 
 
 def ended_as(state: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,48 +12,27 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
-from oasis.traces.plain_instance import TableFormat, table_trace
+from oasis.traces.plain_instance import table_trace, whole_gpus
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import (
-    ENTRY,
     LARGEST,
     NUMBER,
-    Faults,
     MalformedError,
-    RowLayout,
     Rows,
     TraceSource,
     cell,
-    cells_of,
-    entries_of,
-    frame_of_entries,
+    entry_rows,
     numbers,
-    parse_document,
     read_source,
+    rows_of,
 )
 
-TIRESIAS = table_trace(
-    "tiresias",
-    "jobs of Tiresias's simulator (NSDI 2019)",
-    TableFormat(
-        {"id": "job_id", "submitted": "submit_time", "duration": "duration", "gpus": "num_gpu"}
-    ),
-    looks="a job table of Tiresias's simulator",
-    header=("job_id", "num_gpu", "submit_time", "model_name", "duration"),
-)
+TIRESIAS = table_trace("tiresias")
 
 # --- Gavel ----------------------------------------------------------------------------------------
 
-# Gavel's own lines (OSDI 2020), with and without a weight, an SLO and the need for data, and those
-# of Shockwave (NSDI 2023), which adds a mode and a duration in seconds.
-COLUMNS = (
-    *("job_type", "command", "working_directory", "num_steps_arg", "needs_data_dir"),
-    *("total_steps", "scale_factor", "priority_weight", "SLO", "arrival_time"),
-)
-SHORT = (*COLUMNS[:2], "num_steps_arg", "needs_data_dir", *COLUMNS[5:7], COLUMNS[9])
-LONG = (*COLUMNS[:7], "mode", *COLUMNS[7:9], "duration", COLUMNS[9])
-LINES = {len(columns): columns for columns in (SHORT, COLUMNS, LONG)}
+LINES = {len(columns): columns for columns in FACTS["gavel"]["lines"]}
 KEY = re.compile(r"\('(.*)', (\d+)\)")
-Rates = Mapping[tuple[str, int], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,40 +45,32 @@ class GavelOptions(MachineOptions):
     worker_type: str = option("v100", "type of worker in that file", reading=True)
 
 
-def _gavel_rows(
-    source: TraceSource, options: GavelOptions
-) -> tuple[Rows, dict[str, str], list[str]]:
-    columns = LINES.get(source.header.count("\t") + 1, COLUMNS)
-
-    def split(text: str) -> list[str]:
-        return [cell.strip() for cell in text.split("\t")]
-
-    faults = Faults()
-    rows = Rows(cells_of(source, RowLayout(columns, source.first, split), columns, faults), faults)
-    if columns is not LONG:
-        rates, cells = _rates(options), rows.cells
-        fault = f"no throughput on {options.worker_type}"
+def _read_gavel(source: TraceSource, options: GavelOptions) -> Rows:
+    """The lines, with durations by the throughput of their kind where they have none."""
+    columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
+    rows = rows_of(source, columns, source.first, columns, "\t")
+    if "duration" not in columns:
+        rates = _rates(options)
 
         def rate(kind: tuple[str, float]) -> float:
             if kind not in rates:
-                raise MalformedError(fault, f"{kind[0]}, {kind[1]:.0f} workers")
-            return rates[kind[0], int(kind[1])]
+                shown = f"{kind[0]}, {kind[1]:.0f} workers"
+                raise MalformedError(f"no throughput on {options.worker_type}", shown)
+            return rates[kind]
 
         counts = np.nan_to_num(numbers(rows.texts("scale_factor"))).tolist()
         kinds = list(zip(rows.texts("job_type"), counts, strict=True))
-        found = rows.each(kinds, rate, rows.is_good)
-        steps = rows.number("total_steps", "total_steps") / np.array(found, dtype=float)
-        cells["duration"] = [f"{seconds:.17g}" for seconds in steps.tolist()]
-    known = {"submitted": "arrival_time", "duration": "duration", "gpus": "scale_factor"}
-    return rows, known, []
+        steps = rows.number("total_steps") / np.array(rows.each(kinds, rate), dtype=float)
+        rows.cells["duration"] = [f"{seconds:.17g}" for seconds in steps.tolist()]
+    return rows
 
 
-def _rates(options: GavelOptions) -> Rates:
+def _rates(options: GavelOptions) -> Mapping[tuple[str, float], float]:
     """Steps per second of each kind of job alone on its workers, by their number."""
     if not options.throughputs:
         expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
         raise InstanceError("throughputs", expected)
-    document = parse_document(read_source(options.throughputs))
+    document = read_source(options.throughputs).document()
     kinds = document.get(options.worker_type) if isinstance(document, dict) else None
     if not isinstance(kinds, dict):
         known = ", ".join(document) if isinstance(document, dict) else "none"
@@ -109,30 +79,21 @@ def _rates(options: GavelOptions) -> Rates:
     for name, rates in kinds.items():
         key, rate = KEY.fullmatch(name), rates.get("null") if isinstance(rates, dict) else None
         if key and isinstance(rate, (int, float)) and rate > 0:
-            found[key[1], int(key[2])] = float(rate)
+            found[key[1], float(key[2])] = float(rate)
     return found
 
 
 def _is_gavel(lines: list[str], document: Any) -> bool:
     """Whether the first line is of a job: numbers stand where they should."""
     cells = [] if document is not None else lines[0].split("\t")
-    columns = LINES.get(len(cells))
-    if columns is None:
-        return False
-    row = dict(zip(columns, cells, strict=True))
-    numbers = (row["total_steps"], row["scale_factor"], row["arrival_time"].strip())
-    return row["needs_data_dir"] in ("0", "1") and all(map(NUMBER.fullmatch, numbers))
+    row = dict(zip(LINES.get(len(cells), ()), cells, strict=False))
+    counted = (row.get(name, "") for name in ("total_steps", "scale_factor", "arrival_time"))
+    return row.get("needs_data_dir") in ("0", "1") and all(
+        NUMBER.fullmatch(text.strip()) for text in counted
+    )
 
 
-GAVEL = table_trace(
-    "gavel",
-    "jobs of Gavel's simulator",
-    TableFormat(rows=_gavel_rows, gpus=None, name="job-{}", in_seconds=True),
-    options=GavelOptions,
-    is_table=False,
-    looks="a trace of Gavel's simulator",
-    finds=_is_gavel,
-)
+GAVEL = table_trace("gavel", GavelOptions, _is_gavel, read=_read_gavel, gpus=whole_gpus)
 
 # --- Batsim ---------------------------------------------------------------------------------------
 
@@ -147,27 +108,22 @@ class BatsimOptions(MachineOptions):
     """Assumptions about a workload of Batsim, whose resources are read as GPUs."""
 
 
-def _batsim_rows(
-    source: TraceSource, options: BatsimOptions
-) -> tuple[Rows, dict[str, str], list[str]]:
-    document = parse_document(source)
+def _read_batsim(source: TraceSource, options: BatsimOptions) -> Rows:
+    """The jobs, with the durations of their profiles."""
+    document = source.document()
     profiles = document.get("profiles") if isinstance(document, dict) else None
     if not isinstance(profiles, dict):
         raise InstanceError("profiles", "expected the profiles of a workload of Batsim")
-    faults = Faults(ENTRY)
-    entries = entries_of(document.get("jobs"), "jobs", "id", faults)
-    rows = Rows(frame_of_entries(entries, partial(_batsim_job, profiles=profiles), faults), faults)
-    known = {"id": "id", "submitted": "subtime", "duration": "duration", "gpus": "res"}
-    return rows, {**known, "owner": "user"}, []
 
+    def read(job: Mapping[str, Any]) -> list[dict[str, str]]:
+        duration = _seconds(cell(job, "profile"), profiles, DEEPEST)
+        limit = cell(job, "walltime")
+        if limit not in ("", NO_LIMIT):  # Batsim ends a job there
+            duration = min(duration, _real(limit, "walltime"))
+        cells = {name: cell(job, name) for name in ("id", "subtime", "res", "user")}
+        return [{**cells, "duration": f"{duration:.17g}"}]
 
-def _batsim_job(job: Mapping[str, Any], profiles: Mapping[str, Any]) -> list[dict[str, str]]:
-    duration = _seconds(cell(job, "profile"), profiles, DEEPEST)
-    limit = cell(job, "walltime")
-    if limit not in ("", NO_LIMIT):  # Batsim ends a job there
-        duration = min(duration, _real(limit, "walltime"))
-    cells = {name: cell(job, name) for name in ("id", "subtime", "res", "user")}
-    return [{**cells, "duration": f"{duration:.17g}"}]
+    return entry_rows(source, document.get("jobs"), "jobs", read)
 
 
 def _real(text: str, name: str) -> float:
@@ -192,16 +148,10 @@ def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
     raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
 
 
-BATSIM = table_trace(
-    "batsim",
-    "workload of Batsim",
-    TableFormat(rows=_batsim_rows, gpus=None, in_seconds=True),
-    options=BatsimOptions,
-    is_table=False,
-    looks="a workload of Batsim",
-    finds=lambda _, document: (
-        isinstance(document, Mapping)
-        and "jobs" in document
-        and isinstance(document.get("profiles"), Mapping)
-    ),
-)
+def _is_batsim(lines: list[str], document: Any) -> bool:
+    """Whether a document is a workload: jobs, and profiles by their names."""
+    is_object = isinstance(document, Mapping) and "jobs" in document
+    return is_object and isinstance(document.get("profiles"), Mapping)
+
+
+BATSIM = table_trace("batsim", BatsimOptions, _is_batsim, read=_read_batsim, gpus=whole_gpus)

@@ -4,46 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
 
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
-from oasis.traces.plain_instance import TableFormat, table_trace
-from oasis.traces.table import (
-    NUMBER,
-    Faults,
-    Frame,
-    MalformedError,
-    Rows,
-    TraceSource,
-    numbers,
-    pd,
-)
+from oasis.traces.plain_instance import table_trace
+from oasis.traces.plain_job import FACTS
+from oasis.traces.runs import by_name
+from oasis.traces.table import NUMBER, MalformedError, Rows, TraceSource, numbers, rows_of
 
-FIELDS = (
-    *("job", "submission", "wait", "run time", "allocated", "cpu", "memory", "requested", "limit"),
-    *(
-        "memory limit",
-        "status",
-        "user",
-        "group",
-        "program",
-        "queue",
-        "partition",
-        "before",
-        "think",
-    ),
-)
-COLUMNS = {
-    **{"id": "job", "submitted": "submission", "waiting": "wait", "duration": "run time"},
-    **{"gpus": "gpus", "owner": "owner", "state": "state"},
-}
+FIELDS = FACTS["swf"]["fields"]
 COMMENT, UNKNOWN = ";", "-1"
 PARTS = range(2, 5)  # statuses: a part to be continued, the last one of a job that ended, or failed
-HAS_COMPLETED, CONTINUED = 1, 2
-STATES = {0: "FAILED", 1: "COMPLETED", 3: "COMPLETED", 4: "FAILED", 5: "CANCELLED"}  # by status
+HAS_COMPLETED, CONTINUED, CANCELLED = 1, 2, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,80 +47,76 @@ class SwfOptions(MachineOptions):
     )
 
 
-def _rows(source: TraceSource, options: SwfOptions) -> tuple[Rows, dict[str, str], list[str]]:
+def _read(source: TraceSource, options: SwfOptions) -> Rows:
     """The lines of the log that are jobs, or those of their parts that are read."""
-    faults, lines, cells = Faults(), [], []
-    for line, text in enumerate(source.lines, start=1):
-        row = text.split()
-        if len(row) == len(FIELDS) and not row[0].startswith(COMMENT):
-            lines.append(line)
-            cells.append(row)
-        elif not text.lstrip().startswith(COMMENT):
-            faults.add(f"expected {len(FIELDS)} numbers" if row else "blank row", line)
-    frame = pd.DataFrame(cells, index=lines, columns=list(FIELDS), dtype=object)
-    rows = Rows(frame, faults)
-    status = rows.number("status", "status", -1, whole=True)
-    rows.reject(status > max(STATES), "bad status")
+    faults = (f"expected {len(FIELDS)} numbers",) * 2
+    rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
+    frame = rows.cells
+    status = rows.number("status", -1, whole=True)
+    rows.reject(status > CANCELLED, "bad status")
     is_part = np.isin(status, PARTS)
     rows.reject((frame["submission"] == UNKNOWN) & ~is_part, "no submission")
-    rows.number("wait", "wait", -1.0)
+    rows.number("wait", -1.0)
     rows.reject((frame["run time"] == UNKNOWN) & (status == HAS_COMPLETED), "no run time")
     frame["run time"] = frame["run time"].replace(UNKNOWN, "0")
-    took = rows.number("run time", "run time")
+    took = rows.number("run time")
     # Processors that were allocated count; what was requested stands in where a log lacks them. A
     # job that was cancelled while it waited need not name processors.
     held = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
-    frame["held"] = held.mask(took == 0, "1")
-    gpus = np.ceil(rows.number("held", "number of processors", 1, whole=True))
+    frame["gpus"] = held.mask(took == 0, "1")
+    gpus = rows.number("gpus", 1, whole=True, name="number of processors")
     frame["gpus"] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
     # The number of the group stands in where a log has none of the user.
-    frame["owner"] = (
-        frame["user"].mask(frame["user"] == UNKNOWN, frame["group"]).replace(UNKNOWN, "")
-    )
+    owner = frame["user"].mask(frame["user"] == UNKNOWN, frame["group"])
+    frame["owner"] = owner.replace(UNKNOWN, "")
     frame["wait"] = frame["wait"].mask(frame["wait"].str.startswith("-"), "")
-    frame["state"] = [STATES.get(int(code), "") for code in np.nan_to_num(status)]
-    frame = frame.assign(status=status, took=took)[rows.settle()]
-    return _chosen(frame, options.runs, faults)
+    frame["state"] = [f"{code:.0f}" for code in status.tolist()]
+    frame["status"], frame["took"] = status, took
+    rows.keep(rows.settle())
+    _choose(rows, options.runs)
+    return rows
 
 
-def _chosen(frame: Frame, rule: str, faults: Faults) -> tuple[Rows, dict[str, str], list[str]]:
-    """Each job's own line, or its parts if they are wanted or there is no such."""
-    is_part = frame["status"].isin(PARTS)
-    # Parts share the number of their job; a second line of any other status is a mistake.
-    first = frame[~is_part].groupby("job").cumcount() if len(frame) else frame["took"]
-    owners = dict(zip(frame["job"][~is_part][::-1], frame.index[~is_part][::-1], strict=True))
-    keep = pd.Series(True, index=frame.index)
-    for line in first.index[first > 0]:
-        name = frame["job"][line]
-        faults.add(MalformedError("repeated job", f"{name} is in row {owners[name]} too"), line)
-        keep[line] = False
+def _choose(rows: Rows, rule: str) -> None:
+    """Keep each job's own line, or its parts if they are wanted or there is no such."""
+    frame, lines = rows.cells, rows.lines.tolist()
+    own: dict[str, int] = {}
+    parts: dict[str, list[int]] = {}
+    left_out: set[int] = set()
+    for line, job, status in zip(lines, frame["job"], frame["status"], strict=True):
+        # Parts share the number of their job; a second line of any other status is a mistake.
+        if status in PARTS:
+            parts.setdefault(job, []).append(line)
+        elif own.setdefault(job, line) != line:
+            rows.count([line], MalformedError("repeated job", f"{job} is in row {own[job]} too"))
+            left_out.add(line)
     named = 0
-    apart = frame[keep & frame["job"].isin(set(frame["job"][is_part]))]
-    for _, lines in apart.groupby("job", sort=False):
-        parts, own = lines[is_part[lines.index]], lines[~is_part[lines.index]]
-        # Where the line of the job has no run time, what it did stands in its parts.
-        if (own["took"] > 0).any() and rule == "joined":
-            named += len(parts)
-            keep[parts.index] = False
+    for job, of_job in parts.items():
+        end, is_named = nan, job in own
+        if is_named and frame.at[own[job], "took"] > 0 and rule == "joined":
+            named += len(of_job)
+            left_out.update(of_job)
             continue
-        keep[own.index] = False
-        if parts["status"].iloc[-1] == CONTINUED and own.empty:
-            frame.loc[parts.index[-1], "state"] = "RUNNING"
+        # Where the line of the job has no run time, what it did stands in its parts.
+        if is_named:
+            left_out.add(own[job])
+            (end,) = numbers([frame.at[own[job], "submission"]])
+        elif frame.at[of_job[-1], "status"] == CONTINUED:
+            frame.at[of_job[-1], "state"] = "RUNNING"
         # A part without a submission came when the last one ended; what is no number is told later.
-        (end,) = numbers(own["submission"].tolist()[:1] or [""])
-        for line, begin, part in zip(
-            parts.index, numbers(parts["submission"]), parts.to_dict("records"), strict=True
-        ):
-            if part["submission"] == UNKNOWN:
+        for line in of_job:
+            if frame.at[line, "submission"] == UNKNOWN:
                 if np.isnan(end):
-                    faults.add("bad submission", line)
-                    keep[parts.index] = False
+                    rows.count([line], "bad submission")
+                    left_out.update(of_job)
                     break
-                frame.loc[line, "submission"] = f"{end:.17g}"
-            end = (end if part["submission"] == UNKNOWN else begin) + part["took"]
-            end += float(part["wait"] or 0)
-    told = f"lines that are parts of jobs (status 2 to 4): {named}; the jobs' own lines are read"
-    return Rows(frame[keep], faults), COLUMNS, [told] if named else []
+                frame.at[line, "submission"] = f"{end:.17g}"
+            (begin,) = numbers([frame.at[line, "submission"]])
+            end = begin + frame.at[line, "took"] + float(frame.at[line, "wait"] or 0)
+    rows.keep(~frame.index.isin(left_out))
+    if named:
+        told = f"lines that are parts of jobs (status 2 to 4): {named}"
+        rows.notes.append(f"{told}; the jobs' own lines are read")
 
 
 def _is_log(lines: list[str], document: Any) -> bool:
@@ -159,12 +131,4 @@ def _is_log(lines: list[str], document: Any) -> bool:
     return 2 * good >= len(rows)
 
 
-SWF = table_trace(
-    "swf",
-    "Standard Workload Format",
-    TableFormat(rows=_rows, joins=True, labels={"user": "user", "queue": "queue"}),
-    options=SwfOptions,
-    is_table=False,
-    looks="a log in the Standard Workload Format",
-    finds=_is_log,
-)
+SWF = table_trace("swf", SwfOptions, _is_log, read=_read, joins=by_name)

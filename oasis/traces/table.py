@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -31,7 +32,6 @@ from oasis.model.rounding import FloatArray
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 LONGEST_RECORD = 1000  # lines between two quotes
-ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 Frame = Any  # of pandas, which is imported where a trace is read
 Objects = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, Any]
@@ -68,17 +68,34 @@ class TraceSource:
         """The first of the other lines, empty if there is none."""
         return self.lines[self.first] if self.lines else ""
 
-    @property
-    def text(self) -> str:
-        """All lines."""
-        return "\n".join(self.lines)
-
     def kind(self) -> FileKind | None:
         """Kind of the file, as `oasis.model.file_kinds.kind_of` recognises it."""
         # The first lines tell, but for JSON: a million rows are not put together to look at them.
         is_json = self.header.lstrip().startswith(("{", "["))
-        begin = self.lines[: self.first + LINES_LOOKED_AT]
-        return kind_of(self.text if is_json else "\n".join(begin))
+        return kind_of("\n".join(self.lines[: None if is_json else self.first + LINES_LOOKED_AT]))
+
+    def document(self) -> Any:
+        """The document of a JSON file; the error has the line and the column of the fault."""
+        try:
+            return json.loads("\n".join(self.lines))
+        except ValueError as error:
+            raise InstanceError("", f"expected JSON: {error}") from None
+
+    def records(self) -> list[Any] | None:
+        """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
+        begin = self.header.lstrip()[:1]
+        if begin == "[":
+            document = self.document()
+            return document if isinstance(document, list) else None
+        found: list[Any] = []
+        for number, line in enumerate(self.lines if begin == "{" else (), start=1):
+            try:
+                found += [json.loads(line)] if line.strip() else []
+            except ValueError as error:
+                if not found:
+                    return None
+                raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
+        return found or None
 
 
 def _is_comment(line: str) -> bool:
@@ -99,11 +116,8 @@ def read_trace(path: str | os.PathLike[str]) -> bytes:
     if re.match(r"(?i)[a-z][a-z0-9+.-]+:/", str(path)):
         raise InstanceError("", "expected a file, got a URL: download it first, or pipe it in as -")
     content = read_content(path, also=(PARQUET,))
-    return csv_of_parquet(content) if binary_kind(content) == PARQUET else content
-
-
-def csv_of_parquet(content: bytes) -> bytes:
-    """The rows of a Parquet file as a table with commas between."""
+    if binary_kind(content) != PARQUET:
+        return content
     try:
         require("a Parquet file", "pyarrow", "pandas")
         # Whole numbers stay such beside missing ones: a float has 16 digits.
@@ -115,9 +129,9 @@ def csv_of_parquet(content: bytes) -> bytes:
         raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
     if any(frame.index.names):  # such as the names of the jobs: columns like others
         frame = frame.reset_index()
-    rows: str = frame.to_csv(index=False, lineterminator=ROW_END)
     # A cell may hold lines of text; a row has one.
-    return rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n").encode()
+    rows: str = frame.replace(r"[\r\n]", " ", regex=True).to_csv(index=False)
+    return rows.encode()
 
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
@@ -138,6 +152,7 @@ EARLIER_RUN = "run of a job that has not ended"
 NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
 NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED = "has not ended", "never ran", "never scheduled"
 SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a fault
+WRONG_NUMBER = "wrong number of columns"
 # `float` alone would read 1_000, nan and digits of other scripts too.
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 LARGEST = 2.0**53  # of a number: every integer up to here is a float
@@ -156,56 +171,6 @@ class MalformedError(Exception):
     def __init__(self, kind: str, example: str = "", expected: str = "") -> None:
         super().__init__(f"{kind}: {example}" if example else kind)
         self.kind, self.example, self.expected = kind, example, expected
-
-
-class Faults:
-    """The rows of a file that cannot be used, by kind of fault."""
-
-    def __init__(self, unit: str = ROW) -> None:
-        self.unit = unit
-        self._found: dict[str, tuple[int, int, MalformedError]] = {}
-
-    def add(self, fault: str | MalformedError, line: int) -> None:
-        """Count the row at `line` as one with this fault."""
-        if isinstance(fault, str):
-            fault = MalformedError(fault)
-        count, first, shown = self._found.get(fault.kind, (0, line, fault))
-        self._found[fault.kind] = (count + 1, *((line, fault) if line < first else (first, shown)))
-
-    @property
-    def malformed(self) -> dict[str, dict[str, int]]:
-        """Kind of fault -> how many rows, and the first line or entry, which is 1."""
-        ordered = sorted(self._found.values(), key=lambda found: found[1])
-        return {str(f): {"count": n, f"first_{self.unit}": line} for n, line, f in ordered}
-
-    def check_usable(self, good: int, name: str, *, allow_malformed: bool = False) -> None:
-        """Refuse a file with no usable row, or with less than half of its rows usable.
-
-        Rows without a fault that are no job, such as those of jobs that have not ended, do not
-        count. With `allow_malformed`, one of the `good` rows is enough.
-        """
-        every = sorted(self._found.values(), key=lambda found: (-found[0], found[1]))
-        faults = [found for found in every if found[2].kind not in SOUND]
-        count = sum(found[0] for found in faults)
-        # More bad rows than good ones are a sign of another format or of a wrong option.
-        if (good and (allow_malformed or count <= good)) or not every:
-            return
-        named = faults or every
-        kinds = [
-            f"{fault}{f' ({_rows(n, self.unit)})' if len(named) > 1 else ''}"
-            for n, _, fault in named[:MOST_KINDS]
-        ]
-        others = len(named) - MOST_KINDS
-        more = f"; {others} other kind{'' if others == 1 else 's'}" if others > 0 else ""
-        many = _many(self.unit)
-        what = f"none of the {sum(n for n, _, _ in every)} {many} of {name} can be used"
-        if good:
-            what = f"{count} of the {count + good} {many} of {name} cannot be used"
-            what += f"; --allow-malformed goes on with the other {good}"
-        known = [f"{f}: {f.expected}" for _, _, f in named[:MOST_KINDS] if f.expected]
-        expected = f"; expected instead of {', of '.join(known)}" if known else ""
-        first = min(line for _, line, _ in named)
-        raise InstanceError(f"{self.unit} {first}", f"{'; '.join(kinds)}{more}; {what}{expected}")
 
 
 def malformed_lines(instance: Instance) -> list[str]:
@@ -240,105 +205,18 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     for name, kinds in report.items():
         for kind, found in kinds.items():
             unit, where = (ENTRY, ENTRY) if "first_entry" in found else (ROW, "line")
-            rows = _rows(found["count"], unit if kind in SOUND else f"malformed {unit}")
+            rows = _many(found["count"], unit if kind in SOUND else f"malformed {unit}")
             first = found[f"first_{unit}"]
             sentences.append(f"{name}: {rows} ({kind}), first at {where} {first}")
     return sentences
 
 
-def _rows(count: int, unit: str) -> str:
-    return f"{count} {unit if count == 1 else _many(unit)}"
-
-
-def _many(unit: str) -> str:
-    return f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
+def _many(count: int, unit: str) -> str:
+    plural = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
+    return f"{count} {unit if count == 1 else plural}"
 
 
 # --- rows -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RowLayout:
-    """How a line is split into cells: the columns, the lines before the first row, and a rule.
-
-    Where cells may have quotes, a record goes on over lines until its quotes are closed.
-    """
-
-    header: Sequence[str]
-    first: int
-    split: Callable[[str], list[str]]
-    delimiter: str = ""  # where cells may have quotes
-    fault: str = ""  # of a line with more cells than columns
-
-
-def csv_layout(source: TraceSource, delimiter: str = ",") -> RowLayout:
-    """The layout of a table with this sign between columns, below a header."""
-
-    def split(text: str) -> list[str]:
-        if '"' in text:
-            return csv_cells(text, delimiter)
-        return [cell.strip() for cell in text.split(delimiter)]
-
-    return RowLayout(split(source.header), source.first + 1, split, delimiter)
-
-
-def csv_cells(text: str, delimiter: str = ",", *, strict: bool = False) -> list[str]:
-    """The cells between delimiters of one character; quotes have a meaning."""
-    try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=strict)
-        return [cell.strip() for cell in next(rows, [])]
-    except csv.Error:
-        # One cell, which the number of columns then refuses in its own row.
-        return [text]
-
-
-def cells_of(
-    source: TraceSource, layout: RowLayout, wanted: Iterable[str], faults: Faults
-) -> Frame:
-    """The `wanted` columns as texts, a row for each line that is split well; the others' faults."""
-    header, names = list(layout.header), list(dict.fromkeys(wanted))
-    check_header(header, names, source.name)
-    places = [header.index(name) for name in names]
-    rows, lines = [], []
-    end, total = layout.first, len(source.lines)
-    while end < total:
-        line, text = end + 1, source.lines[end]
-        end += 1
-        cells = layout.split(text)
-        if layout.delimiter and text.count('"') % 2:
-            cells, end = _record(source, layout, end) or (cells, end)
-        if len(cells) == len(header) and any(cells) and cells != header and "\0" not in text:
-            rows.append([cells[place] for place in places])
-            lines.append(line)
-            continue
-        # Philly's file has its header a second time, in the middle.
-        fault = "repeated header" if cells == header else "wrong number of columns"
-        fault = "NUL byte" if "\0" in text else fault if any(cells) else "blank row"
-        faults.add(layout.fault if layout.fault and len(cells) > len(header) else fault, line)
-    return pd.DataFrame(rows, index=lines, columns=names, dtype=object)
-
-
-def _record(source: TraceSource, layout: RowLayout, end: int) -> tuple[list[str], int] | None:
-    """The cells of a record that goes on over lines, and the last one; None: a stray quote."""
-    text = source.lines[end - 1]
-    for last in range(end, min(len(source.lines), end + LONGEST_RECORD)):
-        text += f"\n{source.lines[last]}"
-        if source.lines[last].count('"') % 2:
-            cells = csv_cells(text, layout.delimiter, strict=True)
-            return (cells, last + 1) if len(cells) == len(layout.header) else None
-    return None
-
-
-def check_header(header: Sequence[str], columns: Iterable[str], file: str) -> None:
-    """Refuse a header that lacks one of these columns, or has it twice."""
-    for name in columns:
-        if header.count(name) != 1:
-            found = ",".join(header)[:200]
-            expected = f"expected this column once in the header of {file}: {found}"
-            for delimiter in ";\t|" if len(header) == 1 else "":
-                if name in csv_cells(found, delimiter):
-                    expected += f"; expected commas between columns, got {delimiter!r}"
-            raise InstanceError(f"{COLUMN}{name}", expected)
 
 
 def numbers(texts: Sequence[str]) -> FloatArray:
@@ -348,15 +226,26 @@ def numbers(texts: Sequence[str]) -> FloatArray:
 
 
 class Rows:
-    """Rows of a file as columns of texts, and the first fault of each.
+    """Rows of a file as columns of texts, and the faults that were found.
 
-    Rows with one line, or entry, are of one job: a fault of one of them is a fault of all.
+    Rows with one line, or entry, are of one job: a fault of one of them is a fault of all. A file
+    of which no row is left is refused.
     """
 
-    def __init__(self, cells: Frame, faults: Faults) -> None:
-        self.cells, self.faults = cells, faults
+    def __init__(
+        self,
+        cells: Frame,
+        name: str,
+        unit: str = ROW,
+        found: Iterable[tuple[int, MalformedError]] = (),
+    ) -> None:
+        self.cells, self.name, self.unit = cells, name, unit
         self.lines = cells.index.to_numpy()
-        self._fault = np.full(len(cells), None, dtype=object)
+        self.notes: list[str] = []
+        self.fault = np.full(len(cells), None, dtype=object)  # the first one of each row
+        self._found = list(found)  # what was counted, with its line
+        if not len(cells):
+            self.check_usable(0)
 
     def texts(self, column: str | None) -> list[str]:
         """The cells of a column, empty ones if there is no such."""
@@ -365,39 +254,26 @@ class Rows:
         found: list[str] = self.cells[column].tolist()
         return found
 
-    def missing(self, column: str | None) -> Mask:
-        """Whether each cell of a column says nothing."""
+    def missing(self, column: str | None, *, zero: bool = False) -> Mask:
+        """Whether each cell of a column says nothing; `zero` may stand for nothing, too."""
         if column not in self.cells:
             return np.full(len(self.cells), True)
-        return np.array([bool(MISSING.fullmatch(text)) for text in self.texts(column)], dtype=bool)
+        cells = self.cells[column]
+        texts = cells.unique()
+        nothing = [t for t in texts if MISSING.fullmatch(t) or (zero and t == "0")]
+        return np.asarray(cells.isin(nothing), dtype=bool)
 
     @property
     def is_good(self) -> Mask:
         """Whether no fault was found in each row yet."""
-        return np.asarray(pd.isna(self._fault), dtype=bool)
+        return np.asarray(pd.isna(self.fault), dtype=bool)
 
     def reject(self, bad: Any, fault: str | MalformedError) -> None:
         """Give the `bad` rows this fault, but for those that have one."""
         found = MalformedError(fault) if isinstance(fault, str) else fault
-        self._fault[np.asarray(bad, dtype=bool) & self.is_good] = found
+        self.fault[np.asarray(bad, dtype=bool) & self.is_good] = found
 
-    def some(
-        self,
-        read: Callable[..., tuple[FloatArray, Objects]],
-        texts: Sequence[str],
-        where: Mask,
-        *more: str,
-    ) -> FloatArray:
-        """Values of a column of times or durations in some of the good rows, NaN in the others.
-
-        `read` takes the texts and `more`; its faults become those of the rows.
-        """
-        place = np.flatnonzero(where & self.is_good)
-        values = np.full(len(texts), nan)
-        values[place], self._fault[place] = read([texts[k] for k in place.tolist()], *more)
-        return values
-
-    def each(self, keys: Sequence[Any], read: Callable[[Any], Any], where: Mask) -> list[Any]:
+    def each(self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True) -> list[Any]:
         """What `read` makes of each key, which is read once; None where it is malformed.
 
         The good rows `where` it is malformed have that fault.
@@ -411,103 +287,205 @@ class Rows:
         found = [known[key] for key in keys]
         for k in np.flatnonzero(where & self.is_good).tolist():
             if isinstance(found[k], MalformedError):
-                self._fault[k] = found[k]
+                self.fault[k] = found[k]
         return [None if isinstance(value, MalformedError) else value for value in found]
 
-    def number(self, column: str, name: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
-        """Numbers >= `minimum` in a column, which errors call `name`; NaN where there is none."""
+    def number(
+        self, column: str, minimum: float = 0.0, *, whole: bool = False, name: str = ""
+    ) -> Any:
+        """Numbers >= `minimum` in a column, which errors may call `name`; NaN: there is none."""
         values = numbers(self.texts(column))
         bad = ~((values >= minimum) & (values <= LARGEST)) | (whole & (values % 1 != 0))
         what = f"a{' whole' if whole else ''} number >= {minimum:g}"
-        self.reject(bad, MalformedError(f"bad {name}", expected=what))
+        self.reject(bad, MalformedError(f"bad {name or column}", expected=what))
         return np.where(bad, nan, values)
 
-    def settle(self, key: str | None = None) -> Mask:
-        """Count the rows with a fault, and those whose `key` is empty or that of an earlier row.
+    def unique(self, key: str) -> None:
+        """Reject rows whose `key` is empty or that of a good row before.
 
         Only a row that can be used takes its name: a good row after a bad one of its name counts.
         """
-        if key is not None:
-            names = self.cells[key]
-            self._fault[(names == "").to_numpy(bool)] = MalformedError(f"no {key}")
-            taken = names[self.is_good & ~names.where(self.is_good).duplicated().to_numpy(bool)]
-            first = dict(zip(taken, taken.index, strict=True))
-            later = [first.get(n, k) < k for n, k in zip(names, self.lines.tolist(), strict=True)]
-            self._fault[np.array(later, dtype=bool)] = MalformedError(f"repeated {key}")
-        found = pd.Series(self._fault, index=self.lines).groupby(level=0).first()
-        for line, fault in found.dropna().items():
-            self.faults.add(fault, int(line))
-        return np.asarray(~np.isin(self.lines, found.dropna().index), dtype=bool)
+        names = self.cells[key]
+        self.fault[(names == "").to_numpy(bool)] = MalformedError(f"no {key}")
+        taken = names[self.is_good].drop_duplicates()
+        first = names.map(dict(zip(taken, taken.index, strict=True)))
+        self.fault[first.to_numpy(float) < self.lines] = MalformedError(f"repeated {key}")
+
+    def keep(self, where: Any) -> None:
+        """Leave out the other rows, of which nothing is to be counted."""
+        self.cells, self.fault = self.cells[where], self.fault[where]
+        self.lines = self.cells.index.to_numpy()
+
+    def settle(self) -> Mask:
+        """Count the rows with a fault; whether each of the others is good."""
+        found = pd.Series(self.fault, index=self.lines).dropna()
+        first = found[~found.index.duplicated()]
+        self._found += zip(first.index.tolist(), first, strict=True)
+        return np.asarray(~np.isin(self.lines, first.index), dtype=bool)
+
+    def count(self, lines: Iterable[int], fault: str | MalformedError) -> None:
+        """Count rows at these lines with this fault."""
+        found = MalformedError(fault) if isinstance(fault, str) else fault
+        self._found += [(int(line), found) for line in lines]
+
+    def _kinds(self) -> list[tuple[int, int, MalformedError]]:
+        """How many rows have each kind of fault, and the first line and fault, by that line."""
+        first: dict[str, tuple[int, MalformedError]] = {}
+        for line, fault in sorted(self._found, key=lambda each: each[0]):
+            first.setdefault(fault.kind, (line, fault))
+        counts = Counter(fault.kind for _, fault in self._found)
+        return [(counts[kind], line, fault) for kind, (line, fault) in first.items()]
+
+    @property
+    def malformed(self) -> dict[str, dict[str, int]]:
+        """Kind of fault -> how many rows, and the first line or entry, which is 1."""
+        return {
+            str(fault): {"count": count, f"first_{self.unit}": line}
+            for count, line, fault in self._kinds()
+        }
+
+    def check_usable(self, good: int, *, allow_malformed: bool = False) -> None:
+        """Refuse a file with no usable row, or with less than half of its rows usable.
+
+        Rows without a fault that are no job, such as those of jobs that have not ended, do not
+        count. With `allow_malformed`, one of the `good` rows is enough.
+        """
+        every = sorted(self._kinds(), key=lambda each: -each[0])
+        faults = [each for each in every if each[2].kind not in SOUND]
+        count = sum(each[0] for each in faults)
+        # More bad rows than good ones are a sign of another format or of a wrong option.
+        if (good and (allow_malformed or count <= good)) or not every:
+            return
+        named = faults or every
+        shown = named[:MOST_KINDS]
+        kinds = [
+            f"{fault}{f' ({_many(n, self.unit)})' if len(named) > 1 else ''}"
+            for n, _, fault in shown
+        ]
+        if len(named) > MOST_KINDS:
+            kinds.append(_many(len(named) - MOST_KINDS, "other kind"))
+        total = sum(each[0] for each in every)
+        many = _many(2, self.unit)[2:]
+        what = f"none of the {total} {many} of {self.name} can be used"
+        if good:
+            what = f"{count} of the {count + good} {many} of {self.name} cannot be used"
+            what += f"; --allow-malformed goes on with the other {good}"
+        known = [f"{f}: {f.expected}" for _, _, f in shown if f.expected]
+        expected = f"; expected instead of {', of '.join(known)}" if known else ""
+        first = min(line for _, line, _ in named)
+        raise InstanceError(f"{self.unit} {first}", f"{'; '.join(kinds)}; {what}{expected}")
 
 
-# --- JSON -----------------------------------------------------------------------------------------
+def rows_of(
+    source: TraceSource,
+    header: Sequence[str],
+    first: int,
+    wanted: Iterable[str],
+    delimiter: str | None = None,
+    *,
+    quotes: bool = False,
+    split: Callable[[str], list[str]] | None = None,
+    faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),
+    comment: str = "\n",
+) -> Rows:
+    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks.
 
-
-def parse_document(source: TraceSource) -> Any:
-    """The document of a trace; the error has the line and the column of the fault."""
-    try:
-        return json.loads(source.text)
-    except ValueError as error:
-        raise InstanceError("", f"expected JSON: {error}") from None
-
-
-def records_of(source: TraceSource) -> list[Any] | None:
-    """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
-    begin = source.header.lstrip()[:1]
-    if begin == "[":
-        document = parse_document(source)
-        return document if isinstance(document, list) else None
-    if begin != "{":
-        return None
-    found = []
-    for number, line in enumerate(source.lines, start=1):
-        try:
-            if line.strip():
-                found.append(json.loads(line))
-        except ValueError as error:
-            if not found:
-                return None
-            raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
-    return found
-
-
-def entries_of(jobs: Any, where: str, key: str, faults: Faults) -> dict[int, Mapping[str, Any]]:
-    """The objects in a list of jobs by their numbers, each with a name of its own under `key`.
-
-    The others are counted as entries that cannot be used. Without a `key`, they need no name.
+    With `quotes`, a record goes on over lines until they are closed. `faults` are those of a line
+    with too few cells, and with too many; one with a `comment` is no row.
     """
+    header, names = list(header), list(dict.fromkeys(wanted))
+    for name in names:
+        if header.count(name) != 1:
+            shown = ",".join(header)[:200]
+            expected = f"expected this column once in the header of {source.name}: {shown}"
+            for sign in ";\t|" if len(header) == 1 else "":
+                if name in csv_cells(shown, sign):
+                    expected += f"; expected commas between columns, got {sign!r}"
+            raise InstanceError(f"{COLUMN}{name}", expected)
+    places = [header.index(name) for name in names]
+    rows, lines, found = [], [], []
+    size, end, total = len(header), first, len(source.lines)
+    while end < total:
+        text, line, count = source.lines[end], end + 1, 1
+        if quotes and '"' in text:
+            cells, count = _record(source.lines, end, delimiter or "", size)
+        else:
+            cells = split(text) if split else text.split(delimiter)
+        end += count
+        if len(cells) == size + 1 and not cells[-1].strip():  # sacct --parsable ends so
+            cells.pop()
+        kept = [cells[place].strip() for place in places] if len(cells) == size else names
+        if kept != names and "\0" not in text and any(map(str.strip, cells)):
+            rows.append(kept)
+            lines.append(line)
+        elif not text.lstrip().startswith(comment):
+            # Philly's file has its header a second time, in the middle.
+            fault = "repeated header" if len(cells) == size else faults[len(cells) > size]
+            fault = fault if any(map(str.strip, cells)) else "blank row"
+            found.append((line, MalformedError("NUL byte" if "\0" in text else fault)))
+    frame = pd.DataFrame(rows, index=lines, columns=names, dtype=object)
+    return Rows(frame, source.name, ROW, found)
+
+
+def csv_rows(
+    source: TraceSource,
+    wanted: Iterable[str],
+    header: Sequence[str] = (),
+    delimiter: str = ",",
+) -> Rows:
+    """The rows of a table with this sign between columns, whose `header` may stand above them."""
+    there = csv_cells(source.header, delimiter)
+    header = list(header) or there
+    first = source.first + (header[:1] == there[:1])
+    return rows_of(source, header, first, wanted, delimiter, quotes=True)
+
+
+def csv_cells(text: str, delimiter: str = ",") -> list[str]:
+    """The cells between delimiters of one character; quotes have a meaning."""
+    return _record((text,), 0, delimiter)[0]
+
+
+def _record(
+    lines: Sequence[str], line: int, delimiter: str, size: int = 0
+) -> tuple[list[str], int]:
+    """The cells of the record that begins at a line, and how many lines it has.
+
+    It ends outside of quotes, if it then has `size` cells. A stray quote spoils its own line alone.
+    """
+    for strict, last in ((True, line + LONGEST_RECORD), (False, line + 1)):
+        reader = csv.reader(
+            (f"{text}\n" for text in lines[line:last]), delimiter=delimiter, strict=strict
+        )
+        try:
+            cells = [cell.strip() for cell in next(reader, [])]
+        except csv.Error:
+            continue
+        if len(cells) == size or not strict:
+            return cells, reader.line_num
+    return [lines[line]], 1  # one cell, which the number of columns then refuses
+
+
+def entry_rows(
+    source: TraceSource,
+    jobs: Any,
+    where: str,
+    read: Callable[[Mapping[str, Any]], Iterable[Mapping[str, str]]],
+) -> Rows:
+    """The rows that `read` makes of each object in a list of jobs, by its number from 1."""
     if not isinstance(jobs, list) or not jobs:
         got = "an empty list" if jobs == [] else f"{jobs!r:.60}"
         raise InstanceError(where, f"expected a list of at least one job, got {got}")
-    found: dict[int, Mapping[str, Any]] = {}
-    names = {""}
+    rows, lines, found = [], [], []
     for number, job in enumerate(jobs, start=1):
-        name = job.get(key, "") if isinstance(job, dict) else None
-        text = str(name) if isinstance(name, (str, int)) else ""
-        if not isinstance(job, dict):
-            faults.add(MalformedError("not an object", expected="a job as a JSON object"), number)
-        elif key and text in names:
-            faults.add(f"repeated {key}" if text else f"no {key}", number)
-        else:
-            found[number] = {**job, key: text} if key else job
-            names.add(text)
-    return found
-
-
-def frame_of_entries(
-    entries: Mapping[int, Any], read: Callable[[Any], Iterable[Mapping[str, str]]], faults: Faults
-) -> Frame:
-    """The rows that `read` makes of each entry, by its number."""
-    rows, lines = [], []
-    for number, job in entries.items():
+        fault = MalformedError("not an object", expected="a job as a JSON object")
         try:
-            found = list(read(job))
-        except MalformedError as fault:
-            faults.add(fault, number)
-            continue
-        rows += found
-        lines += [number] * len(found)
-    return pd.DataFrame(rows, index=lines, dtype=object)
+            made = list(read(job)) if isinstance(job, dict) else []
+        except MalformedError as told:
+            made, fault = [], told
+        found += [] if made else [(number, fault)]
+        rows += made
+        lines += [number] * len(made)
+    return Rows(pd.DataFrame(rows, index=lines, dtype=object), source.name, ENTRY, found)
 
 
 def cell(job: Mapping[str, Any], key: str) -> str:

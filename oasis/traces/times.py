@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
-from math import nan
-from typing import Any
+from math import inf, isinf, isnan, nan
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from oasis.model.errors import InstanceError
-from oasis.model.rounding import FloatArray
 from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
-from oasis.traces.table import LARGEST, MalformedError, Objects, numbers, pd
+from oasis.traces.table import NUMBER, MalformedError, numbers
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -34,7 +32,7 @@ OTHERS = "--time-format reads others"
 
 ISO = re.compile(  # date, separator, time, zone
     r"(\d{4}-\d\d-\d\d)"
-    r"(?:([Tt ])(\d\d:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\d* ?([Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
+    r"(?:([Tt ])((?!24)\d\d:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\d* ?([Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
 )
 DATES_OF_DIGITS = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 NO_TIME = re.compile(r"(?i)unknown|none|n/?a|nan|null|\(null\)")
@@ -49,18 +47,15 @@ NAMED = re.compile(  # 1h30m, 2 days 4 hours, PT1H30M
         for unit in LONGEST_FIRST
     )
 )
+MINUTES = re.compile(r"\d+:\d\d")  # mm:ss; in a column of hours, as likely hours and minutes
 DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 # Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
 
 
-class _Found:
-    """What was found in each text of a column: a form with its moments, or a problem."""
-
-    def __init__(self, size: int) -> None:
-        self.form, self.problem = np.full(size, "", dtype=object), np.full(size, "", dtype=object)
-        self.seconds, self.second = np.full(size, nan), np.full(size, nan)
+# A form (empty: none), seconds, the second moment of that name, and what is wrong.
+Moment = tuple[str, float, float, str]
 
 
 class TraceTimes:
@@ -76,13 +71,15 @@ class TraceTimes:
         self.unit = options.time_unit  # of numbers; empty: seconds, or what they look like
         self._is_dated = is_dated and not self.unit
         self._counts = bool(self.unit)  # whether every number is a time since some moment
-        self._date_of_digits = ""  # its format, if most numbers are such
+        self._digits = 0  # of dates without signs, if most numbers are such
         self._separator = " "
+        self._known: dict[str, Moment] = {}
         self._repeated = 0  # times that the clocks of the zone showed twice
-        self._last: tuple[Sequence[str], _Found] = ([], _Found(0))
         self.form = LOCAL if self._is_dated else RELATIVE
+        self._wanted = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
         if self._format:
             _check_format(self._format)
+            self._wanted = f"expected --time-format {self._format!r}"
 
     def look_at(self, texts: Iterable[str], unit: str = "") -> None:
         """Find the form of a column, whose name ends with `unit`: that of most of its times."""
@@ -92,58 +89,49 @@ class TraceTimes:
         digits = [text for text in kept if text.isdecimal()]
         dates = [text for text in digits if _is_date_of_digits(text)]
         is_dates = bool(dates) and 2 * len(dates) >= len(digits) and not self._counts
-        self._date_of_digits = DATES_OF_DIGITS[len(dates[0])] if is_dates else ""
+        self._digits = len(dates[0]) if is_dates else 0
         if not self._counts and not self._is_dated and not is_dates:
             values = numbers(kept)
             # A name such as submit_ms is believed, unless the numbers are dates of our time.
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
-        found = self._parse(kept, self._format)
-        self._last = (kept, found)
-        forms = [form for form in found.form.tolist() if form]
-        if forms:
-            # Of forms that are equally frequent, the one that came first.
-            self.form = Counter(forms).most_common(1)[0][0]
+        # Of forms that are equally frequent, the one that came first.
+        self._known = {text: self._parse(text, self._format) for text in kept}
+        forms = Counter(filter(None, (self._known[text][0] for text in kept)))
+        self.form = forms.most_common(1)[0][0] if forms else self.form
         parts = (match[2] for match in map(ISO.fullmatch, kept) if match and match[3])
         self._separator = next(parts, " ")
 
     def notes(self) -> list[str]:
         """Notes on how the times were read, which affect what the numbers mean."""
-        if not self._repeated:
-            return []
         told = "in the hour that clocks repeat in autumn, read as the first of the two"
-        return [f"times of {self._zone} {told}: {self._repeated}"]
+        many = self._repeated
+        return [f"times of {self._zone} {told}: {many}"] if many else []
 
-    def column(self, texts: Sequence[str], name: str, unit: str = "") -> tuple[FloatArray, Objects]:
-        """Seconds of the times in a column (NaN: none), and the faults of the others (or None)."""
-        last, found = self._last  # a column is mostly read as it was looked at
-        self._last = ([], _Found(0))
-        if last != texts or not texts:
-            found = self._parse(texts, self._format)
-        form, problem, seconds = found.form, found.problem, found.seconds
-        self._repeated += int(np.sum((found.second != seconds) & (form != "")))
-        for other in {*form} - {"", self.form}:
-            hint = "; --time-zone says which" if {other, self.form} == {LOCAL, ZONED} else ""
-            problem[form == other] = f"{other}, but most are {self.form}{hint}"
-        if self.form == RELATIVE:  # below 0, it often stands for an unknown time
-            problem[(form == RELATIVE) & (seconds < 0)] = f"below 0, expected {RELATIVE}"
-            seconds = seconds * UNIT_SECONDS[unit or self.unit]
-        faults = np.full(len(texts), None, dtype=object)
-        known: dict[str, MalformedError] = {}
-        for k in np.flatnonzero(problem != "").tolist():
-            told = problem[k]
-            shown = f"{texts[k]!r:.40}, {self._expected(self._format)}"
-            fault = MalformedError(f"bad {name}: {told}", shown if told == NOT_A_TIME else "")
-            faults[k] = known.setdefault(told, fault)
-        seconds[problem != ""] = nan
-        return seconds, faults
+    def seconds(self, text: str, name: str, unit: str = "") -> float:
+        """Seconds of a time in the column `name`, whose name ends with `unit`."""
+        # A column is mostly read as it was looked at.
+        known = self._known.pop(text, None) or self._parse(text, self._format)
+        form, seconds, second, told = known
+        if form and form != self.form:
+            hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
+            told = f"{form}, but most are {self.form}{hint}"
+        elif form == RELATIVE:
+            # Below 0, it often stands for an unknown time.
+            told = f"below 0, expected {RELATIVE}" if seconds < 0 else ""
+            seconds *= UNIT_SECONDS[self.unit or unit]
+        elif form:
+            self._repeated += second != seconds
+        if told:
+            shown = f"{text!r:.40}, {self._wanted}" if told == NOT_A_TIME else ""
+            raise MalformedError(f"bad {name}: {told}", shown)
+        return seconds
 
-    def second(self, texts: Sequence[str], seconds: FloatArray) -> FloatArray:
-        """The second moments that local times name, where clocks go back; else `seconds`."""
-        if self._zone is None or self.form in EPOCH or self.form == RELATIVE:
-            return seconds
-        return self._parse(texts, self._format).second
+    def second(self, text: str) -> float:
+        """The second moment that a time names, where clocks go back; else the only one."""
+        _, seconds, second, _ = self._parse(text, self._format)
+        return second if self.form in (LOCAL, ZONED) else seconds
 
     def start(self, text: str) -> float | None:
         """Begin of the window of a trace by the option ``start``; None for busiest and first."""
@@ -151,9 +139,9 @@ class TraceTimes:
             return None
         allowed = {self.form, ZONED, *EPOCH} if self.form in (ZONED, *EPOCH) else {self.form}
         for pattern in dict.fromkeys(("", self._format)):
-            found = self._parse([text], pattern)
-            if found.form[0] and (pattern or found.form[0] in allowed):
-                return float(found.seconds[0])
+            form, seconds, _, _ = self._parse(text, pattern)
+            if form and (pattern or form in allowed):
+                return seconds
         zone = "+00:00" if self.form == ZONED else ""
         example = f"a time such as 2017-10-09{self._separator}07:00:00{zone}"
         shown = self.form if self.form in (RELATIVE, *EPOCH) else example
@@ -167,107 +155,76 @@ class TraceTimes:
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
         time = datetime.fromtimestamp(seconds, self._zone or UTC)
-        if self.form == LOCAL:
-            time = time.replace(tzinfo=None)
+        time = time.replace(tzinfo=None) if self.form == LOCAL else time
         return time.isoformat(sep=self._separator)
 
-    def _parse(self, texts: Sequence[str], pattern: str) -> _Found:
-        """Form, seconds, the second moment of that name, and problem of each text."""
-        found = _Found(len(texts))
-        if pattern:
-            zoned = np.full(len(texts), "%z" in pattern)
-            found.problem[:] = NOT_A_TIME
-            self._place(found, np.arange(len(texts)), list(texts), pattern, zoned)
-        else:
-            self._number(found, texts)
-            parts = [(k, match) for k, match in enumerate(map(ISO.fullmatch, texts)) if match]
-            places = np.array([k for k, _ in parts], dtype=int)
-            found.problem[places] = "a date or a time of day that does not exist"
-            zones = [(match[4] or "").upper().replace("UTC", "Z") for _, match in parts]
-            moments = [
-                f"{match[1]}T{(match[3] or '00:00').replace(',', '.')}{zone}"
-                for (_, match), zone in zip(parts, zones, strict=True)
-            ]
-            self._place(found, places, moments, "ISO8601", np.array(zones, dtype=object) != "")
-        for k in np.flatnonzero(found.problem == NOT_A_TIME).tolist():
-            if not texts[k] or NO_TIME.fullmatch(texts[k]):
-                found.problem[k] = (
-                    f"{'unknown' if texts[k] else 'empty'}, {self._expected(pattern)}"
-                )
-        return found
+    def _parse(self, text: str, pattern: str) -> Moment:
+        """Read a time by a pattern, or without one."""
+        if not pattern and NUMBER.fullmatch(text):
+            return self._number(text)
+        match = None if pattern else ISO.fullmatch(text)
+        try:
+            if match:
+                zone = (match[4] or "").upper().replace("UTC", "Z")
+                text = f"{match[1]}T{match[3]}{zone}" if zone else text
+                return self._date(datetime.fromisoformat(text))
+            if pattern:
+                return self._date(datetime.strptime(text, pattern))
+        except (ValueError, OverflowError):
+            if match:
+                return "", nan, nan, "a date or a time of day that does not exist"
+        if not text or NO_TIME.fullmatch(text):
+            return "", nan, nan, f"{'unknown' if text else 'empty'}, {self._wanted}"
+        return "", nan, nan, NOT_A_TIME
 
-    def _place(self, found: _Found, place: Any, texts: list[str], form: str, zoned: Any) -> None:
-        """Put dates into `found`; where clocks change, a time of a zone may be none, or two."""
-        moments = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
-        exists, years = np.asarray(moments.notna()), np.asarray(moments.year)
-        first = second = moments.as_unit("us").asi8 / 1e6
-        if self._zone is not None and not zoned.all():
-            local = moments.tz_localize(None)
-            early, late = (
-                local.tz_localize(
-                    self._zone, ambiguous=np.full(len(texts), is_first), nonexistent="NaT"
-                )
-                for is_first in (True, False)
-            )
-            left_out = exists & ~zoned & np.asarray(early.isna())
-            found.problem[place[left_out]] = (
-                f"a time of day that the clocks of {self._zone} left out"
-            )
-            exists &= ~left_out
-            first, second = (
-                np.where(zoned, first, each.as_unit("us").asi8 / 1e6) for each in (early, late)
-            )
-        if not self._any_year:
+    def _date(self, moment: datetime) -> Moment:
+        """A moment by a date; where clocks change, a time of a zone may be none, or two."""
+        zone = moment.tzinfo or self._zone
+        first = moment.replace(tzinfo=zone or UTC)
+        seconds = second = first.timestamp()
+        if moment.tzinfo is None and zone is not None:
+            second = first.replace(fold=1).timestamp()
+            if datetime.fromtimestamp(seconds, zone).replace(tzinfo=None) != moment:
+                return "", nan, nan, f"a time of day that the clocks of {zone} left out"
+        if not (self._any_year or FIRST_SECOND <= seconds < LAST_SECOND):
             outside = f"a time outside the years {FIRST_YEAR} to {LAST_YEAR}; --any-year takes it"
-            far = exists & ((years < FIRST_YEAR) | (years > LAST_YEAR))
-            found.problem[place[far]] = outside
-            exists &= ~far
-        good = place[exists]
-        found.problem[good] = ""
-        found.form[good] = np.where(zoned | (self._zone is not None), ZONED, LOCAL)[exists]
-        found.seconds[good], found.second[good] = first[exists], second[exists]
+            return "", nan, nan, outside
+        return ZONED if zone else LOCAL, seconds, second, ""
 
-    def _number(self, found: _Found, texts: Sequence[str]) -> None:
-        """Put the times that are numbers into `found`."""
-        expected, values = self._expected(""), numbers(texts)
-        finite, form = np.isfinite(values), found.form
-        for name, ticks in EPOCH.items():
-            form[(values / ticks >= FIRST_SECOND) & (values / ticks < LAST_SECOND)] = name
-        form[finite & (self._counts | ((np.abs(values) < FIRST_SECOND) & (not self._is_dated)))] = (
-            RELATIVE
-        )
-        if self._any_year:
-            form[finite & (form == "")] = SECONDS if self._is_dated else RELATIVE
-        found.problem[form == ""] = NOT_A_TIME
-        found.problem[np.isinf(values)] = f"too large a number, {expected}"
-        years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
-        for k in np.flatnonzero(finite & (form == "")).tolist():
-            digits = f" of {len(texts[k])} digits" if texts[k].isdecimal() else ""
-            found.problem[k] = f"a number{digits}, {years}, {expected}"
-        if self._date_of_digits:  # a mistyped one is no number of seconds
-            length = next(n for n, each in DATES_OF_DIGITS.items() if each == self._date_of_digits)
-            hint = f"--time-format {self._date_of_digits} reads it"
-            whole = np.array([text.isdecimal() for text in texts], dtype=bool)
-            found.problem[whole] = f"a date of {length} digits, {expected.replace(OTHERS, hint)}"
-            form[whole] = ""
-        found.seconds[:] = values / [EPOCH.get(name, 1) for name in form.tolist()]
+    def _number(self, text: str) -> Moment:
+        """A moment by a number."""
+        value = float(text)
+        if isinf(value):
+            return "", nan, nan, f"too large a number, {self._wanted}"
+        if self._digits and text.isdecimal():  # a mistyped one is no number of seconds
+            hint = f"--time-format {DATES_OF_DIGITS[self._digits]} reads it"
+            told = f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
+            return "", nan, nan, told
+        form = ""
+        for name, ticks in EPOCH.items() if value >= FIRST_SECOND else ():
+            if FIRST_SECOND <= value / ticks < LAST_SECOND:
+                form = name
+        if self._counts or (abs(value) < FIRST_SECOND and not self._is_dated):
+            form = RELATIVE
+        elif self._any_year:
+            form = form or (SECONDS if self._is_dated else RELATIVE)
+        if not form:
+            digits = f" of {len(text)} digits" if text.isdecimal() else ""
+            years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
+            return "", nan, nan, f"a number{digits}, {years}, {self._wanted}"
         # Nanoseconds have 19 digits, a float has 16: they are divided before they are rounded.
-        for k in np.flatnonzero(finite & (values > LARGEST) & (form != "")).tolist():
-            if texts[k].isdecimal():
-                found.seconds[k] = int(texts[k]) / EPOCH.get(form[k], 1)
-        found.second[:] = found.seconds
-
-    def _expected(self, pattern: str) -> str:
-        if pattern:
-            return f"expected --time-format {pattern!r}"
-        return f"expected {WANTED if self._is_dated else f'{RELATIVE}, {WANTED}'}; {OTHERS}"
+        seconds = (int(text) if text.isdecimal() else value) / EPOCH.get(form, 1)
+        return form, seconds, seconds, ""
 
 
 def _is_date_of_digits(text: str) -> bool:
     pattern = DATES_OF_DIGITS.get(len(text))
     if pattern is None or not FIRST_YEAR <= int(text[:4]) <= LAST_YEAR:
         return False
-    return bool(pd.notna(pd.to_datetime(text, format=pattern, errors="coerce")))
+    try:
+        return bool(datetime.strptime(text, pattern))
+    except ValueError:
+        return False
 
 
 def _zone(name: str) -> tzinfo | None:
@@ -297,29 +254,30 @@ class Durations:
 
     def __init__(self, unit: str) -> None:
         self.unit = unit
-        self._numbers: list[FloatArray] = []
+        self._numbers: list[float] = []
         self._column = "duration"
 
-    def column(self, texts: Sequence[str], name: str) -> tuple[FloatArray, Objects]:
-        """Seconds of the durations in a column (NaN: none), and the faults of the others."""
-        values = numbers(texts)
-        values[~np.isfinite(values) | (values < 0)] = nan
-        told = values[values > 0]  # a job that never ran says nothing about the unit
-        if told.size:
-            self._numbers.append(told)
-            self._column = name
-        seconds = values * UNIT_SECONDS[self.unit]
-        for k in np.flatnonzero(np.isnan(values)).tolist():
-            seconds[k] = elapsed_seconds(texts[k])
-        faults = np.full(len(texts), None, dtype=object)
-        faults[np.isnan(seconds)] = MalformedError(f"bad {name}", expected=DURATION)
-        return seconds, faults
+    def seconds(self, text: str, name: str) -> float:
+        """Seconds of a duration in the column `name`."""
+        if NUMBER.fullmatch(text) and 0 <= float(text) < inf:
+            value = float(text)
+            if value > 0:  # a job that never ran says nothing about the unit
+                self._numbers.append(value)
+                self._column = name
+            return value * UNIT_SECONDS[self.unit]
+        if self.unit in ("h", "d") and MINUTES.fullmatch(text):
+            kind = f"bad {name}: mm:ss or hh:mm in {UNIT_WORDS[self.unit]}"
+            raise MalformedError(kind, expected="hh:mm:ss")
+        seconds = elapsed_seconds(text)
+        if isnan(seconds):
+            raise MalformedError(f"bad {name}", expected=DURATION)
+        return seconds
 
     def notes(self) -> list[str]:
         """How the numbers were read; refuse those that would be odd as seconds."""
         if not self._numbers:
             return []
-        middle = float(np.median(np.concatenate(self._numbers)))
+        middle = float(np.median(self._numbers))
         if not self.unit and not SHORTEST_MEDIAN <= middle <= LONGEST_MEDIAN:
             odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
             expected = "expected s, ms, min, h or d, the unit of the durations"

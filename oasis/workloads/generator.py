@@ -81,13 +81,7 @@ def slot_weights(
 
 
 def read_counts(counts: Counts) -> FloatArray:
-    """Hourly counts from an array or from a CSV file with columns ``hour,job_submits``.
-
-    Raises
-    ------
-    ValueError
-        Naming ``counts`` and, for a file, the line.
-    """
+    """Hourly counts from an array or from a CSV file with columns ``hour,job_submits``."""
     if isinstance(counts, (str, os.PathLike)):
         values = np.array(_read_file(Path(counts)), dtype=np.float64)
     else:

@@ -6,7 +6,7 @@ import io
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +18,7 @@ from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.cluster import GPU, Cluster, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
@@ -26,14 +26,19 @@ CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
 
 
-def scene_of(cluster: Cluster, nodes: int = 2, gpus: int = 4, **more: Any) -> Scene:
+def scene_of(cluster: Cluster, nodes: int = 2, gpus: int = 4, clock: SlotClock = CLOCK) -> Scene:
     """A scene with nodes that take tasks of both kinds."""
-    found = Scene(cluster.plane, cluster.namespace, CLOCK)
-    names = [f"n{k}" for k in range(nodes)]
-    for name in names:
-        room = {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
-        cluster.plane.nodes.add(name, room, {NODE_ROLE: "both"}, **more)
-    cluster.plane.nodes.wait_ready(*names)
+    return scene_with(cluster, dict.fromkeys((f"n{k}" for k in range(nodes)), "both"), gpus, clock)
+
+
+def scene_with(
+    cluster: Cluster, roles: Mapping[str, str], gpus: int = 4, clock: SlotClock = CLOCK
+) -> Scene:
+    """A scene with these nodes: a role by name."""
+    found = Scene(cluster.plane, cluster.namespace, clock)
+    for name, role in roles.items():
+        cluster.plane.nodes.add(name, room(gpus), {NODE_ROLE: role})
+    cluster.plane.nodes.wait_ready(*roles)
     return found
 
 

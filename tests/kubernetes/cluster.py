@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -19,7 +21,6 @@ def pod(
     name: str,
     gpus: int,
     *,
-    gated: bool = False,
     annotations: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -31,38 +32,21 @@ def pod(
         "kind": "Pod",
         "metadata": {"name": name, "labels": dict(labels or {}), "annotations": annotations or {}},
         "spec": {
-            "schedulingGates": [{"name": GATE}] if gated else [],
             "containers": [{"name": "train", "image": "train", "resources": resources}],
         },
     }
 
 
-def placement(node: str) -> list[dict[str, Any]]:
-    """JSON patch that sends a gated pod to `node`, if its gate is still ours."""
-    selector = {"kubernetes.io/hostname": node}
-    return [
-        {"op": "test", "path": "/spec/schedulingGates/0/name", "value": GATE},
-        {"op": "add", "path": "/spec/nodeSelector", "value": selector},
-        {"op": "remove", "path": "/spec/schedulingGates/0"},
-    ]
-
-
 def report_rights(namespace: str, account: str = "default") -> list[dict[str, Any]]:
     """Manifests by which a service account may write how far its training is."""
-    rbac = "rbac.authorization.k8s.io"
-    meta = {"name": f"{account}-reports", "namespace": namespace}
-    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    return [
-        {"apiVersion": f"{rbac}/v1", "kind": "Role", "metadata": meta, "rules": rules},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "RoleBinding",
-            "metadata": meta,
-            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": meta["name"]},
-            "subjects": [subject],
-        },
-    ]
+    text = Path(__file__).with_name("report_rights.yaml").read_text(encoding="utf-8")
+    text = text.replace("$NAMESPACE", namespace).replace("$ACCOUNT", account)
+    return list(yaml.safe_load_all(text))
+
+
+def room(gpus: int) -> dict[str, str]:
+    """What a node of this many GPUs has."""
+    return {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
 
 
 class Cluster:
@@ -85,23 +69,13 @@ class Cluster:
 
     def add_nodes(self, *names: str, gpus: int = 4, losable: bool = False) -> None:
         """Ready nodes with `gpus` GPUs each."""
-        room = {GPU: str(gpus), "cpu": "96", "memory": "1Ti"}
         for name in names:
-            self.plane.nodes.add(name, room, losable=losable)
+            self.plane.nodes.add(name, room(gpus), losable=losable)
         self.plane.nodes.wait_ready(*names)
 
     def create(self, *pods: dict[str, Any]) -> None:
         for body in pods:
             self.pods.create(body=body, namespace=self.namespace)
-
-    def place(self, name: str, node: str) -> None:
-        """Open the gate of pod `name` towards `node`."""
-        self.pods.patch(
-            body=placement(node),
-            name=name,
-            namespace=self.namespace,
-            content_type="application/json-patch+json",
-        )
 
     def read(self) -> dict[str, dict[str, Any]]:
         """All pods of the namespace by name."""

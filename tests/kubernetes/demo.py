@@ -68,15 +68,9 @@ def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> float
     Returns the seconds that workers took to start, on average.
     """
     clock, (port,) = scene.clock, free_ports(1)
-    words = [
-        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", policy),
-        *("--slot-seconds", str(clock.slot_seconds)),
-        *("--startup-seconds", str(clock.startup_seconds)),
-        *("--horizon", str(instance.horizon)),
-        *("--system-namespace", SYSTEM, "--controller-name", NAMESPACE, "--namespace", NAMESPACE),
-        *("--stop-after", str(instance.horizon + 1), "--metrics-port", str(port)),
-        *("--kubeconfig", str(scene.account.kubeconfig())),
-    ]
+    last = instance.horizon
+    words = scene.command("--policy", policy, "--horizon", str(last))
+    words += ["--stop-after", str(last + 1), "--metrics-port", str(port)]
     if policy == OASIS:
         words += ["--bounds", str(EXAMPLE)]
     early = [job for job in instance.jobs_by_arrival() if job.arrival == 0]

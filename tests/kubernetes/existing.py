@@ -11,7 +11,10 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
@@ -100,32 +103,11 @@ def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
 def definition(kind: ExistingKind) -> Object:
     """A small CRD of the same group, names and fields that matter."""
     group, _, version = kind.api_version.partition("/")
-    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    plural, singular = kind.where.plural, kind.name.lower()
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": kind.name, "plural": plural, "singular": singular},
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": loose, "status": loose},
-                        }
-                    },
-                }
-            ],
-        },
-    }
+    words = {"PLURAL": kind.where.plural, "SINGULAR": kind.name.lower(), "KIND": kind.name}
+    text = Path(__file__).with_name("crd.yaml").read_text(encoding="utf-8")
+    for word, value in {**words, "GROUP": group, "VERSION": version}.items():
+        text = text.replace(f"${word}", value)
+    return yaml.safe_load(text)  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -145,16 +127,7 @@ def stand_ins(scene: Scene) -> Iterator[None]:
 
 def _trainjob(scene: Scene, item: Object) -> None:
     spec = item["spec"]
-    pods = {
-        "name": "node",
-        "template": {
-            "spec": {
-                "parallelism": spec["trainer"]["numNodes"],
-                "completions": spec["trainer"]["numNodes"],
-                "template": template("4s"),
-            }
-        },
-    }
+    pods = replicated("node", spec["trainer"]["numNodes"], "4s")
     body = {"replicatedJobs": [pods], "suspend": spec["suspend"]}
     child = _child(scene, JOBSET, item, item["metadata"]["name"], body)
     if any(c["type"] == "Completed" for c in (child.get("status") or {}).get("conditions") or ()):
@@ -175,23 +148,24 @@ def _jobset(scene: Scene, item: Object) -> None:
         _complete(scene, JOBSET, item, "Completed")
 
 
+def owned_by(owner: Object) -> Object:
+    """The reference of its controller that an object has."""
+    names_of = {name: owner["metadata"][name] for name in ("name", "uid")}
+    return {
+        **names_of,
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "controller": True,
+    }
+
+
 def _child(scene: Scene, kind: ExistingKind, owner: Object, name: str, spec: Object) -> Object:
     """The object that `owner` makes, suspended as it is."""
     found = scene.admin.get(kind.where, name, scene.namespace)
     if found is None:
-        reference = {
-            "apiVersion": owner["apiVersion"],
-            "kind": owner["kind"],
-            "name": owner["metadata"]["name"],
-            "uid": owner["metadata"]["uid"],
-            "controller": True,
-        }
-        meta = {"name": name, "namespace": scene.namespace, "ownerReferences": [reference]}
-        return make(
-            scene,
-            kind,
-            {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec},
-        )
+        meta = {"name": name, "namespace": scene.namespace, "ownerReferences": [owned_by(owner)]}
+        body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+        return make(scene, kind, body)
     if bool(found["spec"].get("suspend")) != bool(spec["suspend"]):
         meta = {"name": name, "namespace": scene.namespace}
         change = {"metadata": meta, "spec": {"suspend": spec["suspend"]}}

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import oasis
-from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.simulator.costs import ChangeCosts
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.scene import Scene
-from tests.kubernetes.stepped import CLOCK, Stepped, lost_slots
-
-LEAST = 0.15  # of a slot
+from tests.kubernetes.stepped import CLOCK, Stepped
 
 
 def renamed(cluster: oasis.Cluster, pool: str) -> oasis.Cluster:
@@ -44,9 +39,7 @@ def pool(scene: Scene) -> str:
     return f"pool={scene.namespace}"
 
 
-def stepped_through(
-    scene: Scene, instance: oasis.Instance, policy: Callable[[], Any], startup: float = 0.0
-) -> Stepped:
+def stepped_through(scene: Scene, instance: oasis.Instance, policy: Callable[[], Any]) -> Stepped:
     """`instance` in `scene`, slot by slot, up to the boundary at which its last slot is closed."""
     last = instance.horizon
 
@@ -58,7 +51,7 @@ def stepped_through(
         return reconciler.slot is not None and reconciler.slot >= last
 
     own = {"horizon": last, "node_selector": pool(scene)}
-    return Stepped(scene, policy, arrivals, over, startup=startup, **own)
+    return Stepped(scene, policy, arrivals, over, **own)
 
 
 def completions(scene: Scene, horizon: int) -> dict[str, int | None]:
@@ -74,27 +67,8 @@ def completed_within(
     return {name: None if slot is None or slot >= horizon else slot for name, slot in found.items()}
 
 
-def start_up_seconds(controller: Controller) -> float:
-    """Mean time that workers took to start, as the controller measured it."""
-    registry = controller.metrics.registry
-    total, number = (
-        registry.get_sample_value(f"oasis_startup_seconds_{what}") for what in ("sum", "count")
-    )
-    assert total is not None
-    assert number, "a worker has started"
-    return total / number
-
-
 def delayed(clock: SlotClock, start_up: float) -> ChangeCosts:
-    """The simulator's costs of changes where a worker takes `start_up` seconds to start.
-
-    What the clock allows for costs nothing; the rest is a part of the worker's first slot.
-
-    Examples
-    --------
-    >>> delayed(SlotClock(slot_seconds=10.0, startup_seconds=2.0), start_up=4.0).start  # of a slot
-    0.25
-    """
+    """The costs of changes where a worker takes `start_up` seconds, less what is allowed for."""
     part = max(0.0, start_up - clock.startup_seconds) / clock.work_seconds
     return ChangeCosts(start=part, resume=part, resize=part, migrate=part)
 
@@ -102,20 +76,7 @@ def delayed(clock: SlotClock, start_up: float) -> ChangeCosts:
 def late_jobs(
     there: Mapping[str, int | None], simulated: Mapping[str, int | None], horizon: int
 ) -> dict[str, tuple[int | None, int]]:
-    """Jobs that completed more than a slot after they do in a simulation, with both slots.
-
-    Parameters
-    ----------
-    there, simulated : mapping of str to int or None
-        Completion slots on the cluster, and in the simulation; None: within the horizon it did not.
-    horizon : int
-        Slots; a job whose slot after the simulated one is not among them is not looked at.
-
-    Examples
-    --------
-    >>> late_jobs({"a": 4, "b": 5, "c": None}, {"a": 3, "b": 3, "c": 8}, horizon=9)
-    {'b': (5, 3)}
-    """
+    """Jobs that completed more than a slot after they do in a simulation, with both slots."""
     return {
         name: (there[name], slot)
         for name, slot in simulated.items()
@@ -123,30 +84,3 @@ def late_jobs(
         and slot + 1 < horizon
         and ((found := there[name]) is None or found > slot + 1)
     }
-
-
-def on_the_wall(
-    scenes: Mapping[str, Scene],
-    instance: oasis.Instance,
-    policies: Mapping[str, Callable[[], Any]],
-    slot_seconds: float,
-) -> dict[str, float]:
-    """Run `instance` under each policy at the same time, in real slots of this many seconds.
-
-    A worker has done its part of a slot if it is there for the last `LEAST` of it. Returns the
-    worker-slots that were planned and not worked, by policy.
-    """
-    epoch = time.time() + 3.0 + slot_seconds
-    clock = SlotClock(slot_seconds, (1.0 - LEAST) * slot_seconds, epoch)
-    last, made = instance.horizon, {}
-    with ExitStack() as stack:
-        for name, scene in scenes.items():
-            scene.clock = clock
-            more = {"horizon": last, "node_selector": pool(scene), "lease_seconds": 30.0}
-            made[name] = stack.enter_context(scene.controller(policies[name], **more))
-        for job in instance.jobs_by_arrival():
-            time.sleep(max(0.0, clock.begin(job.arrival) - 0.6 * slot_seconds - time.time()))
-            for scene in scenes.values():
-                scene.submit(scene.job(job, instance.slot_seconds))
-        time.sleep(max(0.0, clock.begin(last) + 0.5 * slot_seconds - time.time()))
-    return {name: lost_slots(controller) for name, controller in made.items()}

@@ -2,8 +2,7 @@
 
 OASiS with FIFO, DRF, RRH and Dorm, each as the controller of a cluster of its own with the servers
 of section V-B (preset ``testbed``): Figs. 8 and 9 from what the clusters did, beside those from the
-simulator on the same instances. A slot lasts until its pods are there (`tests.kubernetes.stepped`),
-or with ``--slot-seconds`` so long by the clock on the wall, as on a cluster at work.
+simulator on the same instances. A slot lasts until its pods are there (`tests.kubernetes.stepped`).
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, 
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.live_instance import (
     completions,
-    on_the_wall,
     scene_for,
     stepped_through,
 )
@@ -51,17 +49,8 @@ CLUSTER, SIMULATOR = "cluster", "simulator"
 
 @dataclass(frozen=True)
 class Live:
-    """Results of the clusters beside those of the simulator.
-
-    Parameters
-    ----------
-    cells : mapping of str to list of dict
-        Runs as those of a sweep, of the cluster and of the simulator.
-    lost : mapping of (int, str) to float
-        Worker-slots that were planned and not worked, by seed and policy.
-    differ : tuple of (int, str)
-        Seeds and policies whose completions are not those of the simulator.
-    """
+    """Cells of the cluster and of the simulator, worker-slots that were planned and not worked, and
+    the seeds and policies whose completions are not those of the simulator."""
 
     cells: Mapping[str, list[Row]]
     lost: Mapping[tuple[int, str], float]
@@ -79,7 +68,7 @@ def settings_for(seeds: int, first_seed: int = 0) -> FigureSettings:
     return FIG8.settings(seeds=seeds, first_seed=first_seed, policies=PAPER, policy_options=printed)
 
 
-def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float | None) -> Live:
+def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
     """Run every policy on every instance, the policies of an instance side by side."""
     cells: dict[str, list[Row]] = {CLUSTER: [], SIMULATOR: []}
     lost: dict[tuple[int, str], float] = {}
@@ -92,10 +81,16 @@ def run_live(plane: ControlPlane, settings: FigureSettings, slot_seconds: float 
             label(entry): scene_for(home, label(entry), instance.cluster)
             for entry in settings.compared()
         }
-        for name, amount in drive(scenes, instance, settings, slot_seconds).items():
-            lost[seed, name] = amount
+        stepped = {
+            label(entry): stepped_through(
+                scenes[label(entry)], instance, policy_for(instance, entry)
+            )
+            for entry in settings.compared()
+        }
+        run_all(list(stepped.values()))
         for entry in settings.compared():
             name, options = label(entry), {k: v for k, v in entry.items() if k != "name"}
+            lost[seed, name] = lost_slots(stepped[name].controller)
             there = ended_on(scenes[name], instance.horizon)
             run = oasis.simulate(instance, POLICIES[entry["name"]].make(instance, options))
             here = {
@@ -128,23 +123,6 @@ def as_objects_say(instance: oasis.Instance) -> oasis.Instance:
 
     jobs = tuple(replace(job, worker=whole(job.worker), ps=whole(job.ps)) for job in instance.jobs)
     return replace(instance, jobs=jobs)
-
-
-def drive(
-    scenes: Mapping[str, Scene],
-    instance: oasis.Instance,
-    settings: FigureSettings,
-    slot_seconds: float | None,
-) -> dict[str, float]:
-    """One instance under all policies; worker-slots lost by policy."""
-    policies = {label(entry): policy_for(instance, entry) for entry in settings.compared()}
-    if slot_seconds is not None:
-        return on_the_wall(scenes, instance, policies, slot_seconds)
-    stepped = {
-        name: stepped_through(scene, instance, policies[name]) for name, scene in scenes.items()
-    }
-    run_all(list(stepped.values()))
-    return {name: lost_slots(each.controller) for name, each in stepped.items()}
 
 
 def policy_for(instance: oasis.Instance, entry: Mapping[str, Any]) -> Callable[[], Any]:
@@ -268,7 +246,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--slot-seconds", type=float, help="by the clock on the wall")
     parser.add_argument("-o", "--output", type=Path, default=Path("kubernetes-figures"))
     options = parser.parse_args()
     settings = settings_for(options.seeds, options.first_seed)
@@ -278,10 +255,9 @@ def main() -> int:
         console.note(f"kubernetes figures: {error}")
         return 1
     with ControlPlane(binary) as plane:
-        live = run_live(plane, settings, options.slot_seconds)
-    seconds = options.slot_seconds
-    how = "slots as long as their pods take" if seconds is None else f"slots of {seconds:g} s"
-    files = write(live, settings, f"{settings.describe()}, {how}", options.output)
+        live = run_live(plane, settings)
+    note = f"{settings.describe()}, slots as long as their pods take"
+    files = write(live, settings, note, options.output)
     table(live, settings)
     console.note(f"written: {', '.join(map(str, files))}")
     for seed, name in live.differ:

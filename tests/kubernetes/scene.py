@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,10 +11,9 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, WINDOWS, Objects
+from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, WINDOWS, Objects
 from oasis.kubernetes.cluster.pods import by_job, claims_of
 from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
 from oasis.kubernetes.objects.manifests import own, shared
@@ -132,14 +132,19 @@ class Scene:
         connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
         return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
 
-    def wait_for(self, what: Callable[[Reconciler | None], bool], name: str, within: float) -> None:
-        """Wait for something about the jobs."""
-        until(lambda: what(None), name, within)
+    def command(self, *words: str) -> list[str]:
+        """`oasis kubernetes run` with these words, as its owner starts it."""
+        clock = self.clock
+        return [
+            *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", *words),
+            *("--slot-seconds", f"{clock.slot_seconds:g}"),
+            *("--startup-seconds", f"{clock.startup_seconds:g}"),
+            *("--system-namespace", SYSTEM, "--controller-name", self.namespace),
+            *("--namespace", self.namespace, "--kubeconfig", str(self.account.kubeconfig())),
+        ]
 
     def our_pods(self) -> dict[str, dict[str, Any]]:
         """Pods of the adapter by uid of their job."""
-        from oasis.kubernetes.api.resources import PODS
-
         jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
         return by_job(self.admin.list_all(PODS, self.namespace)[0], claims_of({PLURAL: jobs}))
 

@@ -25,26 +25,10 @@ PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but 
 
 
 class Stepped:
-    """Runs one policy on the jobs of one scene, slot by slot.
+    """Runs a policy on the jobs that `arrivals` gives for each slot, until `over` is true.
 
-    Parameters
-    ----------
-    scene : Scene
-        With its nodes; its clock becomes `CLOCK` from now on.
-    policy : callable
-        Makes the policy.
-    arrivals : callable
-        From a slot to the objects of the jobs that arrive in it.
-    over : callable
-        Whether there is nothing more to do, asked at the end of each slot.
-    in_slot : callable, optional
-        Called when the pods of a slot are there, before the next one.
-    startup : float
-        Part of a slot that passes before new pods work: what the machine takes is not counted, this
-        is.
-    settings : Any
-        Of the controller.
-    """
+    `in_slot` is called when the pods of a slot are there, before the next one. The clock of the
+    scene becomes `CLOCK`."""
 
     def __init__(
         self,
@@ -53,15 +37,13 @@ class Stepped:
         arrivals: Callable[[int], Sequence[dict[str, Any]]],
         over: Callable[[Reconciler], bool],
         in_slot: Callable[[Controller], None] = lambda _: None,
-        *,
-        startup: float = 0.0,
         **settings: Any,
     ) -> None:
         epoch = float(round(time.time()))
         scene.clock = SlotClock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
         self._scene, self._arrivals, self._over, self._in_slot = scene, arrivals, over, in_slot
         self._time = epoch - CLOCK.slot_seconds  # no slot has begun
-        self._slot, self._startup = -1, startup
+        self._slot = -1
         self._asked_since = time.monotonic()
         self.controller = scene.make(policy, now=self._now, **{"lease_seconds": 30.0, **settings})
 
@@ -70,10 +52,8 @@ class Stepped:
         self.controller.run(until=self._turned)
 
     def _now(self) -> float:
-        """The beginning of the slot; when it has begun, the moment at which its new pods work."""
-        reconciler = self.controller.reconciler
-        has_begun = reconciler is not None and reconciler.slot == self._slot
-        return self._time + (self._startup if has_begun else 0.0)
+        """The beginning of the slot, however long it takes until all of it is there."""
+        return self._time
 
     def _turned(self, reconciler: Reconciler | None) -> bool:
         """Called by the controller after each turn; True ends it."""
@@ -107,10 +87,10 @@ class Stepped:
         if reconciler is None:
             return "the controller is not at work"
         slot = reconciler.slot
+        if slot != self._slot and self._slot >= 0:  # the first plan, too, may take a while
+            return f"slot {self._slot} has not begun"
         if slot is None:
             return None
-        if slot != self._slot:
-            return f"slot {self._slot} has not begun"
         stores = self.controller.stores
         ours = reconciler.pods_of({name: store.items() for name, store in stores.items()})
         entries = reconciler.live

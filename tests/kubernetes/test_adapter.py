@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
+from fractions import Fraction
 
 import pytest
 
 from baselines import DRF, FIFO
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
-from oasis.kubernetes.objects.node_affinity import REQUIRED
 from tests.kubernetes.adapter import (
     delete_job,
     edit_job,
@@ -23,10 +23,12 @@ from tests.kubernetes.adapter import (
     wait_phases,
     watched_gangs,
 )
-from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import rights
+from tests.unit.kubernetes.played import merged
+from tests.unit.kubernetes.test_wrong_objects import ROWS
 
 
 def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:
@@ -49,27 +51,6 @@ def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cl
     used = verbs(cluster.plane.requests(scene.account, start))
     assert used <= granted(rights())
     assert not denied(cluster.plane.requests(scene.account, start))
-
-
-def test_what_pods_ask_of_their_node_themselves_is_kept(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    there = {"key": names.NODE_ROLE, "operator": "Exists"}
-    terms = [{"matchExpressions": [{**there, "operator": "DoesNotExist"}]}, {}]
-    terms += [{"matchExpressions": [there]}]
-    made = rigid(scene, "choosy", workers=6, slots=1)
-    made["spec"]["workers"]["template"]["spec"]["affinity"] = {
-        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}
-    }
-    with scene.controller(FIFO):
-        scene.submit(made)
-        until(lambda: running_workers(scene) == {"choosy": 6}, "all run", 40.0)
-        for pods in scene.our_pods().values():
-            for pod in pods.values():
-                asked = pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-                assert [term.get("matchExpressions") for term in asked] == [
-                    term.get("matchExpressions") for term in terms
-                ]
-                assert pod["spec"]["nodeName"] == pod["metadata"]["annotations"][names.NODE]
 
 
 def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
@@ -104,8 +85,7 @@ def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_
         assert "; tried again at " in said["message"]
         before = {name for pods in scene.our_pods().values() for name in pods}
         delete_job(scene, "deleted")
-        room = {"nvidia.com/gpu": "4", "cpu": "96", "memory": "1Ti"}
-        cluster.plane.nodes.add("n2", room, {"oasis-scheduler.io/role": "both"})
+        cluster.plane.nodes.add("n2", room(4), {names.NODE_ROLE: "both"})
         assert set(wait_ended(scene, 3).values()) == {"Completed"}
         made = {
             request.name
@@ -117,123 +97,15 @@ def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_
         assert not any(name.startswith("deleted-w") for name in made), "but in a dry run"
 
 
-def test_a_job_of_restarts_is_ended_whole_and_begun_anew(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(DRF):
-        scene.submit(elastic(scene, "job", 1, 2, seconds=1000.0, resizePolicy="restart"))
-        until(lambda: running_workers(scene) == {"job": 2}, "it runs", 40.0)
-        (before,) = scene.our_pods().values()
-        edit_job(scene, "job", {"workers": {"maximum": 3}})
-        until(lambda: running_workers(scene) == {"job": 3}, "it has grown", 40.0)
-        (after,) = scene.our_pods().values()
-        assert not before.keys() & after.keys()
-        until(
-            lambda: scene.statuses()["job"].get("resizes", {}).get("seconds"),
-            "the cost is told",
-            20.0,
-        )
-        told = scene.statuses()["job"]["resizes"]
-        assert (told["count"], told["restarts"]) == (1, 1)
-        assert told["lastSeconds"] == told["seconds"]
-
-
-def test_a_foreign_pod_that_takes_the_room_sends_the_gang_back(cluster: Cluster) -> None:
-    scene = scene_of(cluster, nodes=1, gpus=4)
-    foreign = {
-        "metadata": {"name": "foreign", "labels": {"oasis-scheduler.io/job-uid": "not-ours"}},
-        "spec": {
-            "nodeName": "n0",
-            "containers": [
-                {"name": "c", "image": "c", "resources": {"limits": {"nvidia.com/gpu": "2"}}}
-            ],
-        },
-    }
-    with scene.controller(FIFO):
-        scene.submit(rigid(scene, "first", workers=4, slots=1))
-        assert wait_ended(scene, 1) == {"first": "Completed"}  # the policy knows of four GPUs
-        cluster.create(foreign)
-        cluster.wait_running("foreign")
-        scene.submit(rigid(scene, "job", workers=4, slots=1))
-        time.sleep(3 * scene.clock.slot_seconds)
-        assert scene.phases()["job"] != "Completed"
-        assert running_workers(scene) == {}
-        cluster.pods.delete(
-            name="foreign", namespace=cluster.namespace, body={"gracePeriodSeconds": 0}
-        )
-        assert wait_ended(scene, 2) == {"first": "Completed", "job": "Completed"}
-
-
-MALFORMED = {
-    "no utility": ({"utility": None}, "utility"),
-    "a kind that there is not": ({"utility": {"kind": "linear", "value": 1}}, "utility.kind"),
-    "a field of another kind": (
-        {"utility": {"kind": "constant", "value": 1, "priority": 2}},
-        "exactly",
-    ),
-    "work told twice": ({"work": {"workerSeconds": 5, "epochs": 2}}, "workerSeconds"),
-    "no work": ({"work": {}}, "workerSeconds"),
-    "negative work": ({"work": {"workerSeconds": -5}}, "workerSeconds"),
-    "a text for a number": ({"work": {"workerSeconds": "many"}}, "workerSeconds"),
-    "more than the maximum": ({"workers": {"minimum": 9, "maximum": 2}}, "minimum"),
-    "an unknown policy": ({"resizePolicy": "magic"}, "resizePolicy"),
-    "more than can be counted with": ({"work": {"workerSeconds": 2e30}}, "workerSeconds"),
-    "delays out of order": (
-        {"utility": {"kind": "piecewise", "delaysSeconds": [5, 5], "values": [2, 1]}},
-        "delaysSeconds: expected strictly increasing",
-    ),
-    "values that grow": (
-        {"utility": {"kind": "piecewise", "delaysSeconds": [0, 5], "values": [1, 2]}},
-        "values: expected non-increasing",
-    ),
-    "no value for a delay": (
-        {"utility": {"kind": "piecewise", "delaysSeconds": [0, 5], "values": [1]}},
-        "values: expected one for each delay",
-    ),
-    "a node of one's own": (
-        {
-            "workers": {
-                "maximum": 1,
-                "template": {"spec": {"nodeName": "n0", "containers": [{"name": "c"}]}},
-            }
-        },
-        "nodeName: the plan decides",
-    ),
-    "a gate of one's own": (
-        {
-            "workers": {
-                "maximum": 1,
-                "template": {"spec": {"schedulingGates": [{"name": "a/b"}], "containers": [{}]}},
-            }
-        },
-        "schedulingGates: the plan decides",
-    ),
-    "a form of what there is not": (
-        {"forms": [{"parameterServers": {}}]},
-        "forms: expected no parameterServers",
-    ),
-    "no label": ({"speeds": {"label": "a b", "values": {"x": 1}}}, "speeds.label"),
-    "nothing to run": (
-        {"workers": {"maximum": 1, "template": {"spec": {"containers": []}}}},
-        "containers",
-    ),
-}
-
-
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     with scene.controller(FIFO):
-        for k, (change, field) in enumerate(MALFORMED.values()):
-            made = rigid(scene, f"bad{k}", 1, 1)
-            for name, value in change.items():
-                if value is None:
-                    del made["spec"][name]
-                elif name == "workers":
-                    made["spec"][name] |= value
-                else:
-                    made["spec"][name] = value
-            with pytest.raises(ApiError, match=field.replace(".", r"\.")) as refused:
-                scene.submit(made)
+        for k, row in enumerate(ROWS["refused_by_api_server"]):
+            made = elastic(scene, f"bad{k}", 1, 3, 60.0)
+            with pytest.raises(ApiError) as refused:
+                scene.submit(merged(made, {"spec": row["spec"]}))
             assert refused.value.status == 422
+            assert row["says"] in str(refused.value)
         odd = rigid(scene, "odd", 1, 1)
         resources = odd["spec"]["workers"]["template"]["spec"]["containers"][0]["resources"]
         resources["requests"]["cpu"] = "four"
@@ -243,6 +115,17 @@ def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluste
         statuses = scene.statuses()
     message = {c["type"]: c["message"] for c in statuses["odd"]["conditions"]}["Valid"]
     assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in message
+
+
+def test_a_job_that_is_made_again_under_its_name(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(cluster_policy("recourse", {}, lookahead=20), ps_share=Fraction(1, 4)):
+        scene.submit(rigid(scene, "j", workers=2, slots=20))
+        until(lambda: running_workers(scene) == {"j": 2}, "it runs", 40.0)
+        delete_job(scene, "j")
+        scene.submit(rigid(scene, "j", workers=3, slots=1))
+        until(lambda: running_workers(scene) == {"j": 3}, "the new one runs", 40.0)
+        wait_phases(scene, {"j": "Completed"}, 40.0)
 
 
 def test_nothing_foreign_is_touched(cluster: Cluster) -> None:

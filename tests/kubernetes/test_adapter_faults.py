@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from tests.kubernetes.adapter import (
     wait_ended,
     wait_phases,
 )
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults.plan import FaultPlan
 from tests.kubernetes.faults.proxy import FaultProxy
@@ -107,24 +106,9 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
     print(f"{struck} faults struck")  # noqa: T201
 
 
-def command(scene: Scene, identity: str, policy: str = "fifo", *more: str) -> list[str]:
-    clock = scene.clock
-    return [
-        *("env", f"POD_NAME={identity}", sys.executable, "-m", "experiments.cli"),
-        *("kubernetes", "run", "--policy", policy, *more),
-        *("--slot-seconds", str(clock.slot_seconds)),
-        *("--startup-seconds", str(clock.startup_seconds)),
-        *(
-            "--system-namespace",
-            SYSTEM,
-            "--controller-name",
-            scene.namespace,
-            "--namespace",
-            scene.namespace,
-        ),
-        *("--lease-seconds", "2"),
-        *("--kubeconfig", str(scene.account.kubeconfig())),
-    ]
+def command(scene: Scene, policy: str = "fifo", *more: str) -> list[str]:
+    named = ("env", "POD_NAME=the-one")  # as a container that is started again
+    return [*named, *scene.command("--policy", policy, *more, "--lease-seconds", "2")]
 
 
 def lease_of(scene: Scene) -> str | None:
@@ -149,7 +133,7 @@ def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_en
             name, (workers, slots) = waiting.pop(0)
             scene.submit(rigid(scene, name, workers, slots))
         before = lease_of(scene)
-        process = subprocess.Popen(command(scene, "the-one"), stdout=log, stderr=log)
+        process = subprocess.Popen(command(scene), stdout=log, stderr=log)
         until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
         try:
             process.wait(timeout=draw.uniform(0.0, scene.clock.slot_seconds))
@@ -223,7 +207,7 @@ def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
                 workers, slots = JOBS[name := waiting.pop(0)]
                 seconds = workers * slots * scene.clock.work_seconds
                 scene.submit(elastic(scene, name, 1, workers, seconds))
-            words = command(scene, "the-one", policy, *more)
+            words = command(scene, policy, *more)
             process = subprocess.Popen(words, stdout=log, stderr=log)
             try:
                 process.wait(timeout=draw.uniform(4.0, 12.0))
@@ -259,7 +243,7 @@ def test_controller_and_api_server_are_killed_together(cluster: Cluster, tmp_pat
     log = (tmp_path / "controller.log").open("w")
     for _ in range(4):
         before = lease_of(scene)
-        process = subprocess.Popen(command(scene, "the-one"), stdout=log, stderr=log)
+        process = subprocess.Popen(command(scene), stdout=log, stderr=log)
         until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
         time.sleep(draw.uniform(0.0, scene.clock.slot_seconds))
         cluster.plane.kill("kube-apiserver")
@@ -280,9 +264,7 @@ def test_machines_that_fall_silent_and_come_back_change_nothing_in_the_end(
 ) -> None:
     """Their pods run on while nobody hears of them, and are ended when they are back."""
     scene, nodes = scene_of(cluster, nodes=3), cluster.plane.nodes
-    nodes.add(
-        "a-silent", {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "both"}, losable=True
-    )
+    nodes.add("a-silent", room(4), {NODE_ROLE: "both"}, losable=True)
     nodes.wait_ready("a-silent")
     bystander(cluster)
     with scene.controller(FIFO, pods_ready_timeout=60.0):

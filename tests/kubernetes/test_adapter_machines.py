@@ -12,7 +12,7 @@ from baselines import FIFO
 from oasis.kubernetes.names import NODE_ROLE
 from tests.background import beside
 from tests.kubernetes.adapter import CLOCK, delete_job, rigid, running_workers
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 
@@ -59,8 +59,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
     scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
     names = ["a-lost", "n0", "n1", "n2"]
     for name in names:  # where most nodes are lost, the control plane evicts nothing
-        room = {GPU: "2", "cpu": "96", "memory": "1Ti"}
-        nodes.add(name, room, {NODE_ROLE: "both"}, losable=name == "a-lost")
+        nodes.add(name, room(2), {NODE_ROLE: "both"}, losable=name == "a-lost")
     nodes.wait_ready(*names)
     with scene.controller(FIFO), seconds_running(scene) as most:
         scene.submit(rigid(scene, "job", workers=3, slots=1000, gracePeriodSeconds=1))

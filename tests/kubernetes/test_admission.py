@@ -9,13 +9,12 @@ import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from oasis.kubernetes.cluster.pods import on_node
-from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
+from oasis.kubernetes.names import HOSTNAME
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.kubernetes.adapter import rigid
-from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.adapter import rigid, scene_with
+from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
 from tests.kubernetes.stepped import CLOCK, Stepped
@@ -116,11 +115,10 @@ NO_NODE = {"h100-without-toleration", "b200"}
 
 def three_kinds(cluster: Cluster) -> Scene:
     """Nodes of three kinds, of which one has a taint."""
-    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
+    scene = scene_with(cluster, dict.fromkeys(KINDS, "worker"), clock=CLOCK)
+    nodes = cluster.plane.nodes
     for name, labels in KINDS.items():
-        room = {GPU: "4", "cpu": "96", "memory": "1Ti"}
-        nodes.add(name, room, {NODE_ROLE: "worker", **labels})
-    nodes.wait_ready(*KINDS)
+        nodes.label(name, labels)
     nodes.taint("n2", "team=x:NoSchedule")
     return scene
 
@@ -147,10 +145,7 @@ def nodes_by_job(scene: Scene) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
-def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
-    cluster: Cluster, name: str
-) -> None:
+def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(cluster: Cluster) -> None:
     """`Stepped` waits in each slot until the scheduler has bound all that was planned."""
     scene = three_kinds(cluster)
     nodes = {each: cluster.plane.nodes.read(each) for each in KINDS}
@@ -167,7 +162,7 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
         slot = reconciler.slot
         return slot is not None and slot >= 2 and not reconciler.live
 
-    stepped = Stepped(scene, policy(name), arrivals, over)
+    stepped = Stepped(scene, policy("recourse"), arrivals, over)
     stepped.run()
     for kind, spec in SPECS.items():
         for slot in (0, 1):
@@ -186,10 +181,7 @@ def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(
 def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
     """Anti-affinity to a pod on n0 sends a gang elsewhere; a job that is refused holds no room."""
     clock = SlotClock(slot_seconds=2.0)
-    scene, nodes = Scene(cluster.plane, cluster.namespace, clock), cluster.plane.nodes
-    for name in ("n0", "n1"):
-        nodes.add(name, {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
-    nodes.wait_ready("n0", "n1")
+    scene = scene_with(cluster, {"n0": "worker", "n1": "worker"}, clock=clock)
     container = {"name": "c", "image": "c"}
     meta = {"name": "db", "labels": {"app": "db"}}
     cluster.create({"metadata": meta, "spec": {"nodeName": "n0", "containers": [container]}})
@@ -201,87 +193,3 @@ def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
         until(lambda: scene.phases()["far"] == "Completed", "n1 is found", 60.0)
         assert (scene.phases()["never"], reason(scene, "never")) == ("Pending", "PodsRefused")
         assert controller.metrics.withdrawn._value.get() <= 1
-
-
-def test_taints_and_labels_of_running_jobs(cluster: Cluster) -> None:
-    """NoSchedule leaves a gang where it is, NoExecute moves it; a label lets one begin."""
-    scene, nodes = three_kinds(cluster), cluster.plane.nodes
-    where: list[dict[str, set[str]]] = []
-
-    def arrivals(slot: int) -> list[dict[str, Any]]:
-        if slot:
-            return []
-        mine = affinity(expressions(asks("gpu", "In", "a100", "h100")))
-        return [
-            gang(scene, "moves", mine, 2, 7),
-            gang(scene, "waits", {"nodeSelector": {"gpu": "b200"}}, 2, 2),
-        ]
-
-    def sees(node: str, what: str) -> bool:
-        store = stepped.controller.stores["nodes"]
-        found = {each["metadata"]["name"]: each for each in store.items()}[node]
-        return what in str(found["spec"].get("taints")) + str(found["metadata"]["labels"])
-
-    def in_slot(_: Controller) -> None:
-        where.append(nodes_by_job(scene))
-        slot = len(where) - 1
-        if slot == 1:
-            nodes.taint("n1", "new:NoSchedule")
-            until(lambda: sees("n1", "new"), "the taint is seen")
-        if slot == 3:
-            nodes.label("n2", {"gpu": "a100"})
-            nodes.taint("n2")
-            nodes.taint("n1", "new:NoExecute")
-            nodes.label("n0", {"gpu": "b200"})
-            until(lambda: sees("n1", "NoExecute") and sees("n0", "b200"), "all is seen")
-
-    def over(reconciler: Reconciler) -> bool:
-        return len(where) > 1 and not reconciler.live
-
-    stepped = Stepped(scene, policy("recourse"), arrivals, over, in_slot)
-    stepped.run()
-    assert [each.get("moves") for each in where[:4]] == [{"n1"}] * 4
-    assert [each.get("waits") for each in where[:4]] == [None] * 4
-    assert [each.get("moves") for each in where[4:7]] == [{"n2"}] * 3
-    assert [each.get("waits") for each in where[4:6]] == [{"n0"}] * 2
-    assert scene.phases() == {"moves": "Completed", "waits": "Completed"}
-    assert scene.statuses()["moves"]["completionSlot"] <= 7
-    assert stepped.controller.metrics.withdrawn._value.get() == 0
-
-
-def test_the_form_that_is_chosen_decides_where_the_pods_run(cluster: Cluster) -> None:
-    scene = three_kinds(cluster)
-    where: dict[str, set[str]] = {}
-    two = {"requests": {"cpu": "1"}, "limits": {GPU: "2"}}
-
-    def arrivals(slot: int) -> list[dict[str, Any]]:
-        if slot:
-            return []
-        made = [gang(scene, f"j{k}", ANY, 2, 4) for k in range(2)]
-        fast = {"requires": {"gpu": ["h100"]}, "workers": {"resources": two}}
-        fast["work"] = {"workerSeconds": 4 * scene.clock.work_seconds}
-        for each in made:
-            each["spec"]["forms"] = [fast, {"requires": {"gpu": ["t4"]}}]
-        speeds = {"label": "gpu", "values": {"a100": 2.0}}
-        made.append(gang(scene, "quick", {}, 2, 4))
-        made[-1]["spec"]["speeds"] = speeds
-        return made
-
-    def over(reconciler: Reconciler) -> bool:
-        where.update(nodes_by_job(scene))
-        return reconciler.slot is not None and not reconciler.live
-
-    stepped = Stepped(scene, policy("fifo"), arrivals, over)
-    stepped.run()
-    assert where == {"j0": {"n2"}, "j1": {"n0"}, "quick": {"n1"}}
-    statuses = scene.statuses()
-    assert {name: status["form"] for name, status in statuses.items()} == {
-        "j0": 0,
-        "j1": 1,
-        "quick": 0,
-    }
-    assert {name: status["completionSlot"] for name, status in statuses.items()} == {
-        "j0": 1,
-        "j1": 3,
-        "quick": 1,
-    }

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import oasis
-from baselines import DRF, FIFO
+from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import EVENTS, PODS
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
-from tests.kubernetes.adapter import call, rigid, running_workers, scene_of, wait_phases
+from tests.kubernetes.adapter import call, rigid, scene_of, wait_phases
 from tests.kubernetes.cluster import GATE, GPU, Cluster
 from tests.kubernetes.controlplane.access import define
 from tests.kubernetes.controlplane.audit import denied
@@ -122,22 +122,6 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
     assert {("Job", "one", "Admitted"), ("Job", "one", "WorkDone")} <= told
     assert ("Job", "odd", "Invalid") in told
     assert not denied(cluster.plane.requests(scene.account, start))
-
-
-def test_a_job_that_may_be_resized_is_begun_anew_with_other_pods(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    limits = {"MINIMUM": "1", "MAXIMUM": "6"}
-    with scene.controller(DRF):
-        make(scene, JOB, marked(scene, JOB, "grows", job_spec(1), 5000.0, **limits))
-        until(lambda: len(nodes_of_pods(scene, "grows-")) == 6, "it has its most", 40.0)
-        scene.submit(rigid(scene, "other", workers=4, slots=2))
-        until(lambda: running_workers(scene) == {"other": 4}, "the other runs", 60.0)
-        until(lambda: len(nodes_of_pods(scene, "grows-")) == 4, "it has shrunk", 40.0)
-        assert read(scene, JOB, "grows")["spec"]["parallelism"] == 4
-        # As kubectl deletes; what the API server does unasked leaves the pods of a Job behind.
-        where, how = JOB.where.path(scene.namespace, "grows"), {"propagationPolicy": "Background"}
-        scene.admin.connection.request("DELETE", where, query=how)
-        wait_phases(scene, {"other": "Completed"})
 
 
 def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_go(

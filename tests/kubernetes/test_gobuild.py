@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -46,27 +45,12 @@ def test_every_source_is_part_of_the_key(name, program):
     assert program.sources() != before
 
 
-def test_what_is_built_and_linked_is_part_of_the_key(program):
-    linked = dataclasses.replace(program, linked=(("main.version", "1"),))
-    package = dataclasses.replace(program, package="./other")
-    assert len({p.sources() for p in (program, linked, package)}) == 3
-
-
 def test_without_go_and_without_a_built_one_there_is_one_line(program, no_go):
     assert cached(program) is None
     with pytest.raises(GoMissingError) as caught:
         ensure(program)
     assert "\n" not in str(caught.value)
     assert "go.dev/dl" in str(caught.value)
-
-
-def test_without_go_a_built_one_of_the_same_sources_is_found(program, no_go, tmp_path):
-    home = tmp_path / "cache" / f"tiny-{program.sources()}-go1.99-amd64"
-    home.mkdir(parents=True)
-    (home / "tiny").write_text("binary")
-    assert ensure(program) == home / "tiny"
-    (program.module / "main.go").write_text("// changed\n")
-    assert cached(program) is None
 
 
 def test_unfinished_build_is_not_found(program, no_go, tmp_path):
@@ -80,24 +64,6 @@ def test_linked_versions_are_those_of_the_module():
     required = (CONTROLPLANE.module / "go.mod").read_text()
     assert f"\tk8s.io/kubernetes {KUBERNETES}\n" in required
     assert f"\tsigs.k8s.io/kwok {KWOK}\n" in required
-
-
-def test_build_command_without_go_prints_one_line(tmp_path):
-    script = (
-        "import sys, pathlib; from tests.kubernetes.controlplane import gobuild, build;"
-        " gobuild._INSTALLED_BY_DEFAULT = pathlib.Path('/nowhere/go'); sys.exit(build.main())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env={"PATH": "", "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
 
 
 def test_default_run_collects_no_kubernetes_test():

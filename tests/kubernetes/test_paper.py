@@ -17,7 +17,7 @@ def test_figures_from_the_cluster_are_those_from_the_simulator(
     shared_plane: ControlPlane, tmp_path: Path
 ) -> None:
     settings = settings_for(seeds=2, first_seed=0)
-    live = run_live(shared_plane, settings, None)
+    live = run_live(shared_plane, settings)
     assert set(live.lost.values()) == {0.0}, "all pods were there in every slot"
     assert live.differ == ()
     earned = [cell["total_utility"] for cell in live.cells[CLUSTER]]

@@ -98,14 +98,6 @@ def test_owner_that_is_ended_takes_its_control_plane_along(ending, elsewhere, sc
     assert not any(started(pid) for pid in about["pids"].values())
 
 
-def test_owner_that_is_interrupted_while_it_starts_leaves_nothing(elsewhere, scratch):
-    until(lambda: list(scratch.glob("*/kube-apiserver.log")), "the API server is started")
-    elsewhere.send_signal(signal.SIGINT)
-    assert elsewhere.wait(60) == 0
-    assert processes_of(scratch) == []
-    assert list(scratch.iterdir()) == []
-
-
 def test_guardian_leaves_a_stranger_with_an_old_number_alone(tmp_path):
     """A process id that was given to somebody else since is not ours to end."""
     home = tmp_path / "home"

@@ -190,7 +190,7 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
 ) -> None:
     mine, space = tenant(cluster), cluster.namespace
     apply(cluster.plane.client, report_rights(space, "a-edit"))
-    gated = pod("one", 1, gated=False, labels={names.JOB_UID: "u"})
+    gated = pod("one", 1, labels={names.JOB_UID: "u"})
     gated["spec"] |= {"serviceAccountName": "a-edit", "schedulingGates": [{"name": names.GATE}]}
     other = pod("two", 1)
     other["spec"]["serviceAccountName"] = "a-edit"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from tests.kubernetes.adapter import elastic
 from tests.kubernetes.cluster import GPU, report_rights
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.scene import SYSTEM, Scene
+from tests.kubernetes.scene import Scene
 from tests.kubernetes.trainings import regression
 
 ROOT = Path(__file__).parents[2]
@@ -101,16 +100,8 @@ def add_machines(scene: Scene, nodes: ProcessNodes, *gpus: int) -> None:
 
 def start_controller(scene: Scene, nodes: ProcessNodes, *words: str) -> Path:
     """`oasis kubernetes run`, as its owner starts it; its log."""
-    clock = scene.clock
-    command = [
-        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", *words),
-        *("--slot-seconds", f"{clock.slot_seconds:g}"),
-        *("--startup-seconds", f"{clock.startup_seconds:g}"),
-        *("--system-namespace", SYSTEM, "--controller-name", scene.namespace),
-        *("--namespace", scene.namespace, "--kubeconfig", str(scene.account.kubeconfig())),
-    ]
     log = nodes.directory / "controller.log"
-    nodes.guardian.start(command, log, {**os.environ, "PYTHONPATH": str(ROOT)})
+    nodes.guardian.start(scene.command(*words), log, {**os.environ, "PYTHONPATH": str(ROOT)})
     return log
 
 

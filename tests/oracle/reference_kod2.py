@@ -9,8 +9,8 @@ from controller_pods import fits, gang, idle, one_by_one, one_node, take, worker
 class Reference:
     """KOD2's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
 
-    def __init__(self, sizes, limit, printed=False, form="ratio"):
-        self.sizes, self.limit, self.printed, self.form = sizes, limit, printed, form
+    def __init__(self, sizes, limit):
+        self.sizes, self.limit = sizes, limit
         self.waiting, self.running, self.jobs, self.since = [], {}, {}, {}
         self.starving, self.seen = set(), Counter()
 
@@ -18,8 +18,7 @@ class Reference:
         job = self.jobs[k]
         largest = [max(row[r] for row in self.sizes) for r in (0, 1)]
         asked = math.fsum([1 / largest[0], job["memory"] / largest[1]])
-        own = job["least"] - asked if self.form == "difference" else job["least"] / asked
-        return math.inf if k in self.starving else own
+        return math.inf if k in self.starving else job["least"] / asked
 
     def decide(self, now, free, came, gone, evicted):
         """Pods of the jobs that change."""
@@ -31,9 +30,8 @@ class Reference:
         for job in (*came, *evicted):
             self.jobs[job["k"]], self.since[job["k"]] = job, now
             self.waiting.append(job["k"])
-        if not self.printed:
-            self.raise_starving(now)
-        while self.waiting and self.algorithm_1(now):
+        self.raise_starving(now)
+        while self.waiting and self.algorithm_1():
             pass
         self.algorithm_3()
         return {k: pods for k, pods in self.running.items() if before.get(k) != pods}
@@ -43,7 +41,7 @@ class Reference:
         self.seen["starving"] += len(late - self.starving)
         self.starving |= late
 
-    def algorithm_1(self, now):
+    def algorithm_1(self):
         line = sorted(self.waiting, key=lambda k: (-self.weight(k), k))
         top = max((self.weight(k) for k in self.running), default=-math.inf)
         if self.weight(line[0]) >= top:
@@ -54,8 +52,6 @@ class Reference:
             size = [self.jobs[k][key] for key in ("least", "p", "memory")]
             if size not in failed:
                 (launched if self.launch(k) else failed).append(k if k in self.running else size)
-        if self.printed:
-            self.raise_starving(now)
         return bool(launched)
 
     def launch(self, k, pods=None):
@@ -96,15 +92,13 @@ class Reference:
             servers = {m for kind, m in kept[v] if kind == "ps"}
             pods = [m for kind, m in kept[v] if kind == "worker"]
             for m in sorted(pods, key=lambda m: (m in servers, m)):
-                if self.printed and self.fits_at(k, job, m):
-                    return True
                 if workers_of(self.running[v]) == self.jobs[v]["least"]:
                     break
                 left = list(self.running[v])
                 left.remove(("worker", m))
                 take(self.free, self.jobs[v], [("worker", m)], -1)
                 self.running[v] = left
-                if not self.printed and self.fits_at(k, job, m):
+                if self.fits_at(k, job, m):
                     return True
         self.running, self.free = kept, free
         self.seen["scale-in in vain"] += 1
@@ -122,9 +116,7 @@ class Reference:
             job = self.jobs[k]
             for m, row in enumerate(self.free):
                 while workers_of(self.running[k]) < job["most"] and (
-                    row[0] > 1 and row[1] > job["memory"]
-                    if self.printed
-                    else row[0] >= 1 and row[1] >= job["memory"]
+                    row[0] >= 1 and row[1] >= job["memory"]
                 ):
                     take(self.free, job, [("worker", m)])
                     self.running[k] = [*self.running[k], ("worker", m)]

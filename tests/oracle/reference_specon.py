@@ -14,14 +14,12 @@ PC, WC, CC = "progressing", "watching", "converged"
 class Reference:
     """SpeCon's answer at each instant; `sizes` are the machines, as [GPUs, memory]."""
 
-    def __init__(
-        self, sizes, alpha, interval, cores, counted="worker", weights=(2.0, 1.5, 1.0), always=False
-    ):
+    def __init__(self, sizes, alpha, interval, cores, counted="worker", always=True):
         self.sizes, self.alpha, self.interval, self.cores = sizes, alpha, interval, cores
         self.waiting, self.running, self.jobs, self.counted = [], {}, {}, counted
         self.always = always
         self.state, self.values, self.up, self.seen = {}, {}, [], Counter()
-        self.weights = dict(zip((PC, WC, CC), weights, strict=True))
+        self.weights = {PC: 2.0, WC: 1.5, CC: 1.0}
         self.looks, self.turn, self.task_turn = 0, 0, {"worker": 0, "ps": 0}
 
     def decide(self, now, free, came, gone, evicted):

@@ -78,7 +78,7 @@ def gangs(made, forms, totals):
 
 def written_out(made, slots):
     """Optimum of the LP."""
-    machines = made.workload.site.machines
+    machines = made.site.machines
     totals = [sum(machine.capacity[r] for machine in machines) for r in range(2)]
     gains, rows, limits = [], {}, []
 
@@ -93,7 +93,7 @@ def written_out(made, slots):
         return len(gains) - 1
 
     ways = []
-    for i, job in enumerate(made.workload.jobs):
+    for i, job in enumerate(made.jobs):
         each = [[form] for form in job.in_forms]
         ways += [(i, f, forms) for f, forms in enumerate([job.forms] if job.may_switch else each)]
     for i, f, forms in ways:
@@ -144,21 +144,21 @@ def test_it_is_the_optimum_of_the_lp(data):
 def test_it_is_the_optimum_over_the_forms_of_jobs(data, rest):
     made = elastic_from_dict(data)
     jobs = []
-    for job in made.workload.jobs:
+    for job in made.jobs:
         work = rest.draw(st.sampled_from([0.25, 0.5, 1.0, 2.0])) * job.work
         needs = rest.draw(st.sampled_from([((0, 1),), ((0, 2),), ((1, 2),)]))
         other = replace(job, work=work, worker=needs)
         jobs.append(replace(job, forms=(job, other), may_switch=rest.draw(st.booleans())))
-    both = replace(made, workload=replace(made.workload, jobs=tuple(jobs)))
+    both = replace(made, jobs=tuple(jobs))
     bound, exact = elastic_bound(both, LENGTH, slots=5), written_out(both, 5)
     assert bound.value >= exact - 1e-6 * (1 + exact)
     assert bound.value <= exact * (1 + 2 * GAP) + 1e-6
     kept = tuple(replace(job, may_switch=False) for job in jobs)
-    one = replace(made, workload=replace(made.workload, jobs=kept))
+    one = replace(made, jobs=kept)
     assert exact >= written_out(one, 5) - 1e-6  # who may switch need not
     assert mean_completion_bound(both) == mean_completion_bound(one)
     alone = [tuple(job.forms[f] for job in jobs) for f in (0, 1)]
-    others = [replace(made, workload=replace(made.workload, jobs=own)) for own in alone]
+    others = [replace(made, jobs=own) for own in alone]
     assert exact >= max(written_out(other, 5) for other in others) - 1e-6
     mean = mean_completion_bound(both)
     assert mean <= min(mean_completion_bound(other) for other in others) * (1 + 1e-9)
@@ -206,6 +206,9 @@ def test_a_job_that_never_fits_is_worth_nothing():
         "jobs": [job | {"utility": {"kind": "constant", "value": 7.0}}],
     }
     assert elastic_bound(elastic_from_dict(data), 60.0).value == 0.0
+    switching = {"forms": [{"work": 9.0}, {"work": 8.0}], "switch": "restart"}
+    one = data | {"jobs": [data["jobs"][0] | switching]}
+    assert elastic_bound(elastic_from_dict(one), 60.0).value == 0.0
     data["machines"][0]["capacity"]["gpu"] = 3
     assert elastic_bound(elastic_from_dict(data), 60.0).value == pytest.approx(7.0)
 

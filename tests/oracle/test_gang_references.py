@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from baselines.kubernetes_default import KubernetesDefault
 from oasis.simulator import (
-    FixedPs,
     Machine,
     PolicyJob,
     Site,
@@ -62,7 +61,7 @@ def workload(jobs, sizes):
                 ((1, 1),),
                 min_workers=job["n"],
                 max_workers=job["n"],
-                ps_rule=FixedPs(job["p"]),
+                fixed_ps=job["p"],
                 gradient_mb=job["gradient"] if job["p"] else 0.0,
                 step_time=job["step"],
                 worker_cpu=job["worker_cpu"],

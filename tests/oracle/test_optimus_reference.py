@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from baselines.optimus import Evenly, Optimus, fitted, speed_of
 from oasis.simulator import (
-    ByBandwidth,
     ChangeCosts,
     Engine,
-    FixedPs,
     Machine,
     Outage,
     PolicyJob,
@@ -118,7 +116,8 @@ def draw_workload(rng):
         power = rng.uniform(0.4, 1.0)
         table = tuple(round(n**power, 3) for n in range(1, most + 1))
         real[f"j{k}"] = tuple(round(s * rng.uniform(0.7, 1.0), 3) for s in table)
-        rule = rng.choice([FixedPs(0), FixedPs(1), ByBandwidth(0.3), ByBandwidth(0.7)])
+        rules = [{"fixed_ps": 0}, {"fixed_ps": 1}, {"ps_per_worker": 0.3}, {"ps_per_worker": 0.7}]
+        rule = rng.choice(rules)
         jobs.append(
             PolicyJob(
                 f"j{k}",
@@ -128,7 +127,7 @@ def draw_workload(rng):
                 ((1, 1),),
                 least,
                 most,
-                ps_rule=rule,
+                **rule,
                 speedup=table if rng.random() < 0.6 else (),
             )
         )

@@ -125,7 +125,7 @@ def test_each_job_ends_when_it_does_by_hand(
     costs = {name: data.draw(of(*each)) for name, each in amounts.items()}
     jobs = [job | {"id": str(k)} for k, (job, _) in enumerate(drawn)]
     made = elastic_from_dict(document(jobs, **costs))
-    outcome = replay(made.workload, Scripted(*(script for _, script in drawn)), **made.options)
+    outcome = replay(made, Scripted(*(script for _, script in drawn)))
     for (job, script), found in zip(drawn, outcome.jobs, strict=True):
         works = [form["work"] for form in job["forms"]]
         end, *counts = by_hand(works, job["speedup"], script, costs)
@@ -140,7 +140,7 @@ def run(script: list[Held | None], job: dict[str, Any], **more: Any) -> JobTimes
     costs = more.pop("costs", {})
     base = {"id": "0", "arrival": 0.0, "work": 40.0, "workers": 1, "worker": {"gpu": 1}}
     made = elastic_from_dict(document([base | job], **costs))
-    (found,) = replay(made.workload, Scripted(script), **made.options, **more).jobs
+    (found,) = replay(made, Scripted(script), **more).jobs
     return found
 
 

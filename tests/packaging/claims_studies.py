@@ -21,6 +21,7 @@ from experiments.figures.dragon.models import DEFAULT, DRAGON, LOCALITY, measure
 from experiments.figures.dragon.models import FIG6_FACTORS as DRAGON6
 from experiments.figures.dragon.models import FIG7 as DRAGON7
 from experiments.figures.dragon.models import FIG8 as DRAGON8
+from experiments.figures.dragon.readings import Released
 from experiments.figures.dragon.table1 import ARRIVALS as DRAGON_ARRIVALS
 from experiments.figures.dragon.table1 import ASKED, BY_MODEL, table1
 from experiments.figures.figure import Row
@@ -395,8 +396,8 @@ DRAGON_CLAIMS = [
         "theta @ minutes, lambda @ minute; in the release @ seconds and @ minute",
         lambda: f"{Dragon().urgent_after / 60:g}",
         lambda: f"{Dragon().idle_after / 60:g}",
-        lambda: f"{Dragon(reading='release').urgent_after:g}",
-        lambda: f"{Dragon(reading='release').idle_after / 60:g}",
+        lambda: f"{Released().urgent_after:g}",
+        lambda: f"{Released().idle_after / 60:g}",
     ),
     *(
         Claim(

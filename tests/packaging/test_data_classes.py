@@ -37,11 +37,11 @@ MUTABLE = {
     "ServerGroup",
     "StabilityCentre",
     "Turn",
-    "TraceTable",
+    "PlainTrace",
     "SlotClock",
     "Share",
 }
-WITH_DICT = {"Run"}  # has a cached property
+WITH_DICT = {"PlainTrace", "Run"}  # have a cached property
 
 
 def classes() -> Iterator[type]:

@@ -12,8 +12,7 @@ import pytest
 from tests.packaging.commands import EXAMPLE, JOB, Oasis, assert_refused, shell
 
 SOURCE = '''\
-from oasis.scheduling import Allocation, BasePolicy, BestFit, Plan, Room
-from oasis.scheduling.placement import place
+from oasis.scheduling import Allocation, BasePolicy, BestFit, Plan, Room, placement_named
 
 
 class Densest(BasePolicy):
@@ -31,7 +30,7 @@ class Densest(BasePolicy):
         self.waiting.sort(key=lambda job: (-job.utility(0.0) / job.work, job.index))
         for job in list(self.waiting):
             for workers in range(min(self.most, job.max_workers), job.min_workers - 1, -1):
-                held = place(room, job, workers, job.ps_needed(workers), BestFit())
+                held = BestFit().place(room, job, workers, job.ps_needed(workers))
                 if held is not None:
                     plan.changes[job.index] = held
                     self.waiting.remove(job)
@@ -241,7 +240,7 @@ def test_a_module_that_cannot_be_imported_has_its_traceback_with_verbose(
         ("absent.py:P", "expected a Python file, got no absent.py"),
         ("absent_module:P", "ModuleNotFoundError: No module named 'absent_module'"),
         ("mine.py:SOURCE", "got no SOURCE"),
-        ("mine.py:place", "to be a class with a method decide"),
+        ("mine.py:placement_named", "to be a class with a method decide"),
     ],
 )
 def test_what_is_not_there_is_one_line(run: Oasis, write: Any, name: str, message: str) -> None:

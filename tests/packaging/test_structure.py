@@ -131,7 +131,7 @@ def test_each_policy_of_the_model_is_one_class() -> None:
 
 def test_there_is_one_view_and_one_check_of_plans() -> None:
     assert defining("free", "capacity", "waiting_since", "attained") == {
-        "BooksView": "oasis/driver/books.py"
+        "View": "oasis/scheduling/view.py"
     }
     refusing = [
         place(file)

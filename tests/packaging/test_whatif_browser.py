@@ -48,7 +48,7 @@ def test_the_page_is_readable_at_two_widths_and_loads_nothing(run: Oasis, tmp_pa
             assert window.run(LOADED) == 0
             assert window.run(OVER) <= 0, width  # tables scroll inside, the page does not
             shown = window.run(PICTURES)
-            assert len(shown) == 5
+            assert len(shown) == 4
             assert all(0 <= left < right <= width and height > 80 for left, right, height in shown)
             assert window.run(ALIGNED)
             assert window.run(CUT) == []

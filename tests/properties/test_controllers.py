@@ -19,7 +19,6 @@ from baselines.specon import REBALANCED, SpeCon
 from oasis import Constant
 from oasis.scheduling import OneNode, Room
 from oasis.simulator import (
-    FixedPs,
     Machine,
     Observation,
     Outage,
@@ -33,14 +32,8 @@ from tests.properties.test_policy_contract import COSTS, CURVE, run, worlds
 CONTROLLERS = {
     "locality-aware": LocalityAware,
     "dragon": lambda: Dragon(3.0, 1.0),
-    "dragon-code": lambda: Dragon(3.0, 1.0, reading="code"),
-    "dragon-release": lambda: Dragon(3.0, 1.0, reading="release"),
-    "dragon-quiet": lambda: Dragon(3.0, 1.0, alarms=False),
     "kod2": lambda: Kod2(4.0),
-    "kod2-difference": lambda: Kod2(4.0, form="difference"),
-    "kod2-printed": lambda: Kod2(4.0, printed=True),
     "priority-queue": PriorityQueue,
-    "priority-queue-printed": lambda: PriorityQueue(printed=True),
     "specon": lambda: SpeCon(0.2, 0.5),
 }
 EARLY = TrainingCurve.exponential(1.0, 0.1, 40.0)
@@ -81,15 +74,13 @@ class Watched:
         waiting = [job for job in view.jobs() if job.index in self.policy._queue]
         running = [job for job in view.jobs() if job.index in self.policy._running]
         launched = [job for job in running if job.index in waited]
-        # the release launches nobody while it cannot help the first of the queue
-        waits = isinstance(self.policy, Dragon) and self.policy.reading == "release"
-        if isinstance(self.policy, LocalityAware | SpeCon) and not waits:
+        if isinstance(self.policy, LocalityAware | SpeCon):
             self.nobody_waits_who_fits(waiting, room)
         if isinstance(self.policy, SpeCon):
             self.nobody_moves_twice()
-        elif isinstance(self.policy, Kod2) and not self.policy.printed:
+        elif isinstance(self.policy, Kod2):
             self.nobody_passes_the_starving(view.now, waiting, launched, waited)
-        elif isinstance(self.policy, PriorityQueue) and not self.policy.printed:
+        elif isinstance(self.policy, PriorityQueue):
             self.nobody_passes_who_is_worth_most(waiting, running, launched, room)
         return plan
 
@@ -141,7 +132,7 @@ def crowded(draw):
             float(draw(st.integers(0, 1))),
             draw(st.sampled_from([2.0, 9.0, 20.0])),
             draw(st.sampled_from([(), ((0, 1),), ((0, 1), (1, 2))])),
-            ps_rule=FixedPs(draw(st.sampled_from([0, 0, 1]))),
+            fixed_ps=draw(st.sampled_from([0, 0, 1])),
             worker_cpu=1.0,
             curve=draw(st.sampled_from([EARLY, CURVE])),
         )

@@ -111,11 +111,11 @@ def elastic(draw, of_kinds=False):
 def test_no_policy_earns_more_than_the_bound(name):
     @given(made=elastic(), length=st.sampled_from([SLOT, 25.0]))
     def check(made, length):
-        outcome = replay(made.workload, elastic_policy(name, {}, made, SLOT), **made.options)
+        outcome = replay(made, elastic_policy(name, {}, made, SLOT))
         earned, bound = utility_of(made, outcome), elastic_bound(made, length)
         assert earned is not None
         assert earned <= bound.value + 1e-6 * (1.0 + bound.value)
-        if len(outcome.completions) == len(made.workload.jobs):
+        if len(outcome.completions) == len(made.jobs):
             assert outcome.mean_completion >= mean_completion_bound(made)
 
     EXAMPLES.get(name, fewer(4))(check)()
@@ -175,13 +175,13 @@ def test_no_policy_breaks_the_books_of_forms_nor_earns_more_than_the_bound(name,
         outages = [] if outage is None else [Outage(*outage)]
         is_known = name in POLICIES
         policy = elastic_policy(name, {}, made, SLOT) if is_known else Wandering(len(made.document))
-        outcome = replay(made.workload, policy, **made.options, outages=outages)
+        outcome = replay(made, policy, outages=outages)
         audit(made, held, {job.job_id: job for job in outcome.jobs})
         if is_known and not getattr(policy, "may_deadlock", False):
             assert all(job.end is not None or job.refusal is not None for job in outcome.jobs)
         earned, bound = utility_of(made, outcome), elastic_bound(made, SLOT)
         assert earned <= bound.value + 1e-6 * (1.0 + bound.value)
-        if len(outcome.completions) == len(made.workload.jobs):
+        if len(outcome.completions) == len(made.jobs):
             assert outcome.mean_completion >= mean_completion_bound(made)
 
     EXAMPLES.get(name, settings())(check)()
@@ -192,7 +192,7 @@ def audit(made, held, times):
 
     The work is counted at the best speed that its workers can have: it may take longer, not less.
     """
-    jobs, site = {job.id: job for job in made.workload.jobs}, made.workload.site
+    jobs, site = {job.id: job for job in made.jobs}, made.site
     now, last, load = {}, {}, {}
     done, since = dict.fromkeys(jobs, 0.0), {}
     for time, form, index, allocation in held:
@@ -252,7 +252,7 @@ def test_a_lonely_job_that_fills_its_slots_earns_all_of_it():
             "jobs": [job],
         }
     )
-    outcome = replay(made.workload, elastic_policy("fifo", {}, made), **made.options)
+    outcome = replay(made, elastic_policy("fifo", {}, made))
     assert utility_of(made, outcome) == 9.0
-    utility = made.workload.jobs[0].utility
+    utility = made.jobs[0].utility
     assert elastic_bound(made, 60.0).value == utility(60.0 * (1 - ROUNDING))

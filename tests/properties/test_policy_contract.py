@@ -15,7 +15,6 @@ from oasis import Instance, LiveScheduler, OASiS, PolicyError, PriceBounds
 from oasis.simulator import (
     ChangeCosts,
     Engine,
-    FixedPs,
     Machine,
     Observation,
     Outage,
@@ -72,7 +71,7 @@ def workloads(draw):
                 most,
                 0.0 if fixed else draw(st.sampled_from([0.0, 0.3, 1.0])),
                 initial_workers=draw(st.sampled_from([None, least, most])),
-                ps_rule=FixedPs(draw(st.integers(0, 2))) if fixed else None,
+                fixed_ps=draw(st.integers(0, 2)) if fixed else None,
                 worker_cpu=draw(st.sampled_from([0.0, 1.5])),
                 gradient_mb=draw(st.sampled_from([0.0, 50.0])),
                 step_time=1.0,

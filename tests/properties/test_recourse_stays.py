@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis.driver.books import BooksView
 from oasis.online.recourse import policy as module
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import Plan
+from oasis.scheduling.view import View
 from tests.strategies import BANDWIDTH, fewer
 
 Held = Mapping[int, Mapping[int, int]]  # by job, tasks by machine
@@ -73,7 +73,7 @@ class Watched(oasis.Recourse):
     def decide(self, view: Any) -> Plan:
         before = {job.index: tasks_of(view.allocation(job)) for job in view.running()}
         plan = super().decide(view)
-        assert isinstance(view, BooksView)
+        assert isinstance(view, View)
         after = {
             job.index: tasks_of(plan.changes.get(job.index, view.allocation(job)))
             for job in view.jobs()

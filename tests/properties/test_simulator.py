@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from baselines import ALL as NAMES
 from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
 from oasis import OASiS, PolicyError, Recourse, simulate, verify
-from oasis.scheduling.placement import place
 from oasis.simulator import (
     NOTHING,
     Allocation,
@@ -104,7 +103,7 @@ class Random:
                 form = draw(st.sampled_from([held.form, *range(len(job.in_forms))]))
                 way = job.in_forms[form]
                 workers = draw(st.integers(way.min_workers, way.max_workers))
-                found = place(room, way, workers, way.ps_needed(workers), RoundRobin())
+                found = RoundRobin().place(room, way, workers, way.ps_needed(workers))
                 if found is not None:
                     plan.changes[job.index] = found._replace(form=form)
         if draw(st.integers(0, 9)) == 0:

@@ -24,12 +24,11 @@ from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.driver.driver import Driver
 from oasis.simulator import (
     ChangeCosts,
-    ElasticWorkload,
     Outage,
     Outcome,
     PlainJob,
+    Workload,
     elastic_from_dict,
-    generate_elastic,
     replay,
     rigid_workload,
 )
@@ -165,26 +164,15 @@ def of_outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _elastic_jobs() -> dict[str, ElasticWorkload]:
-    found = {}
-    for label, seed in (("a", 1), ("b", 2)):
-        data = dict(generate_elastic(jobs=9, seed=seed).document)
-        jobs = [
-            job
-            | {"utility": {"kind": "sigmoid", "priority": 10.0 + k, "decay": 0.002, "target": 3e3}}
-            for k, job in enumerate(data["jobs"])
-        ]
-        found[label] = elastic_from_dict(data | {"jobs": jobs})
-    return found
-
-
 def _elastic() -> Iterator[Run]:
-    for label, made in _elastic_jobs().items():
+    files = json.loads((Path(__file__).parent / "elastic.json").read_text(encoding="utf-8"))
+    for label, data in files.items():
+        made = elastic_from_dict(data)
         for name in POLICIES:
 
-            def run(name: str = name, on: ElasticWorkload = made) -> Any:
+            def run(name: str = name, on: Workload = made) -> Any:
                 policy = elastic_policy(name, {}, on, 300.0)
-                return of_outcome(replay(on.workload, policy, **on.options))
+                return of_outcome(replay(on, policy))
 
             yield f"elastic {label} {name}", run
 

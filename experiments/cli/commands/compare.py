@@ -51,7 +51,7 @@ from experiments.evaluation.policies import (
 )
 from experiments.evaluation.provenance import file_reference, instance_reference
 from oasis.model.errors import InputError, located_at
-from oasis.simulator import ElasticWorkload, Policy
+from oasis.simulator import Policy, Workload
 from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
 def compare_on_elastic(
-    made: ElasticWorkload,
+    made: Workload,
     file: Path,
     policies: str | None,
     policy_seed: int | None,
@@ -77,7 +77,7 @@ def compare_on_elastic(
     names = _names(made, policies)
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     with (
-        console.counter("comparing", len(names) * len(made.workload.jobs)) as advance,
+        console.counter("comparing", len(names) * len(made.jobs)) as advance,
         located_at(source=file),
     ):
         return compare_elastic(
@@ -89,11 +89,11 @@ def compare_on_elastic(
         )
 
 
-def _names(made: ElasticWorkload, policies: str | None) -> list[str]:
+def _names(made: Workload, policies: str | None) -> list[str]:
     """Requested policies; by default all, without those that need utilities if a job has none."""
     if policies is not None:
         return known_policies(policies, "--policies")
-    if all(job.has_utility for job in made.workload.jobs):
+    if all(job.has_utility for job in made.jobs):
         return [*RIVALS, *CONTROLLERS]
     console.note(f"left out: {' and '.join(WORTH)}, which need a utility for each job")
     return [name for name in (*RIVALS, *CONTROLLERS) if name not in WORTH]
@@ -180,14 +180,14 @@ def command(
     """
     limits = limits_of(time_limit, work_limit, gap, no_improvement)
     instance = read_workload(file)
-    if isinstance(instance, ElasticWorkload):
+    if isinstance(instance, Workload):
         refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
         if seeds > 1:
             raise oasis.InputError(
                 "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
             )
         # Before the policies run, not after.
-        if ratio and not all(job.has_utility for job in instance.workload.jobs):
+        if ratio and not all(job.has_utility for job in instance.jobs):
             raise InputError("--ratio", f"expected a utility for each job of {file}")
         comparison = compare_on_elastic(
             instance, file, policies, policy_seed, assignments, slot_seconds

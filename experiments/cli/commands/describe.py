@@ -11,8 +11,8 @@ from experiments.cli.results import read_instance, with_delivery
 from experiments.evaluation.description import Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
 from oasis.model.groups import GROUPS, TaskGroup
+from oasis.traces.job_table import kept_line
 from oasis.traces.table import notes_of
-from oasis.traces.window import kept_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,14 +20,12 @@ from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
-from oasis.traces.everything import CHOSEN, loosened
-from oasis.traces.job_table import JobTrace
-from oasis.traces.mapping import build
+from oasis.traces.job_table import JobTrace, kept_line, loosened
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain import FORMATS
 from oasis.traces.table import notes_of
-from oasis.traces.window import kept_line
 
+CHOSEN = ("worker_servers", "gpus_per_server", "ps_servers", "max_node_gpus", "horizon")  # by --all
 app = CommandGroup(
     no_args_is_help=True,
     help="Turn a trace into an instance, or into a workload of elastic jobs. The assumptions made "
@@ -204,17 +202,16 @@ def _import(
     # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(given) if all_jobs else None
     with located_at(source=file), naming_flags(options_of(trace.options)):
-        window, found, options = trace.window(file, options, fixed)
-        instance = build(trace.name, window, options.cluster(), options, found)
-        made = elastic_from_window(window, options) if workload else None
+        instance, jobs, options = trace.imported(file, options, fixed)
+        made = elastic_from_window(jobs.frame, options) if workload else None
     if made is None:
         _write(instance, output, fixed)
         return
     write_document(dict(made.document), output)
     _say_what_is_left_out(instance, fixed)
-    machines = len(made.workload.site.machines)
+    machines = len(made.site.machines)
     where = "standard output" if is_stdout(output) else output
-    note(f"wrote {where}: {len(made.workload.jobs)} elastic jobs on {machines} machines")
+    note(f"wrote {where}: {len(made.jobs)} elastic jobs on {machines} machines")
 
 
 def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:

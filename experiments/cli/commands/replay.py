@@ -31,11 +31,12 @@ from experiments.evaluation.provenance import file_reference
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import parse_json
-from oasis.simulator import ElasticWorkload, Workload, elastic_from_dict
+from oasis.simulator import Workload
+from oasis.simulator.elastic import FORMAT, elastic_from_dict
 from oasis.simulator.workload import rigid_workload_on
-from oasis.traces import PlainTrace, malformed_sentences
+from oasis.traces import PlainTrace, malformed_sentences, read_plain
 from oasis.traces.job_table import SHARES
-from oasis.traces.plain import EXPECTED, FORMATS, format_of, plain_jobs, reading_options
+from oasis.traces.plain import EXPECTED, FORMATS, format_of
 from oasis.traces.plain_instance import is_table_of_records
 from oasis.traces.table import TraceSource, read_trace, source_of
 
@@ -190,7 +191,7 @@ def command(
                 "version": oasis.__version__,
             }
         )
-        found = Comparison("replay", _replayed(workload, chosen, None), about)
+        found = Comparison("replay", _replayed(workload, chosen), about)
         title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
     missing = [name for name in chosen if name not in found.policies]
     found = replace(found, about={**found.about, MISSING: missing}) if missing else found
@@ -214,8 +215,8 @@ def read_jobs(
 ) -> PlainTrace:
     """The plain jobs of a trace; errors name the file and the flags."""
     with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
-        kind = FORMATS[format or format_of(source, expected)]
-        return plain_jobs(source, kind, reading_options(kind, given), **limits)  # type: ignore[arg-type]
+        format = format or format_of(source, expected)
+        return read_plain(source, format=format, options=given, **limits)
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:
@@ -249,7 +250,7 @@ def _about(trace: PlainTrace) -> dict[str, Any]:
     }
 
 
-def _elastic_workload(source: TraceSource, content: bytes) -> ElasticWorkload | None:
+def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
     """The elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
     # sacct --json begins with a brace too, and is a trace.
@@ -266,22 +267,22 @@ def _refuse_trace_options(context: typer.Context, reading: tuple[str, ...]) -> N
     refuse_given(context, (*TRACE_OPTIONS, *reading), why)
 
 
-def _elastic(made: ElasticWorkload, chosen: Chosen, file: Path) -> Comparison:
+def _elastic(made: Workload, chosen: Chosen, file: Path) -> Comparison:
     about = {
-        "jobs": len(made.workload.jobs),
-        "format": made.document["format"],
-        "machines": len(made.workload.site.machines),
+        "jobs": len(made.jobs),
+        "format": FORMAT,
+        "machines": len(made.site.machines),
         "trace": file_reference(file),
         "version": oasis.__version__,
     }
-    return Comparison("replay", _replayed(made.workload, chosen, made.options), about)
+    return Comparison("replay", _replayed(made, chosen), about)
 
 
-def _elastic_title(made: ElasticWorkload) -> str:
-    site = made.workload.site
+def _elastic_title(made: Workload) -> str:
+    site = made.site
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
     gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
-    return f"{len(made.workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}"
+    return f"{len(made.jobs)} elastic jobs on {len(site.machines)} machines{gpus}"
 
 
 def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Workload:
@@ -294,9 +295,7 @@ def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Work
         raise
 
 
-def _replayed(
-    workload: Workload, chosen: Chosen, options: dict[str, Any] | None
-) -> dict[str, dict[str, Any]]:
+def _replayed(workload: Workload, chosen: Chosen) -> dict[str, dict[str, Any]]:
     """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
     total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)
@@ -309,6 +308,4 @@ def _replayed(
             if settled % each == 0:
                 advance()
 
-        return replay_each(
-            workload, chosen, on_settled=settle, options=options, keep_interrupted=True
-        )
+        return replay_each(workload, chosen, on_settled=settle, keep_interrupted=True)

@@ -167,11 +167,15 @@ def command(
     from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 
+    with located_at(source=file):
+        jobs = frames.jobs_frame(trace.jobs)
     with options.naming_flags(("utilities", "machines", "fewer")):
-        jobs, worth = frames.valued(frames.jobs_frame(trace.jobs), asked.utilities, seed)
-        sizes, how = frames.smallest_machines(jobs, SIZE, placement)
-        if machines is not None:
-            sizes, how = replay.read_machines(machines), ""
+        jobs, worth = frames.valued(jobs, asked.utilities, seed)
+        sizes, how = (
+            frames.smallest_machines(jobs, SIZE, placement)
+            if machines is None
+            else (replay.read_machines(machines), "")
+        )
         many = len(jobs) * len(chosen) > MANY_RUNS
         first = frames.Scenario.of(jobs, sizes, placement)
         at = loads or (() if many else LOADS)

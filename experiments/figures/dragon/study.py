@@ -25,7 +25,7 @@ from experiments.figures.dragon.models import (
 )
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
 from experiments.plotting.canvas import LINES, MARKERS, axes, ink, legend_below
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 JOBS = 100
 LEAST, MOST = 2, 8  # workers
@@ -37,39 +37,22 @@ AS_READ, CALIBRATED = 1.0, 0.3
 
 
 def gap(intensity: float) -> float:
-    """Mean seconds between two arrivals.
-
-    "Intensity" is not defined in the paper, and neither is how long jobs run. Read: the load that
-    is offered, GPU time asked for over GPU time there is. It grows as one over the gap, so that 4
-    at the shortest gap of 62 s makes 0.62 at the longest of 400 s, near the 0.5 of the axis, where
-    the gap is kept at 400 s.
-
-    Examples
-    --------
-    >>> [gap(intensity) for intensity in (0.5, 1.0, 4.0)]
-    [400.0, 248.0, 62.0]
-    """
+    """Mean seconds between two arrivals."""
+    # "Intensity" is not defined in the paper, and neither is how long jobs run. Read: the load that
+    # is offered, GPU time asked for over GPU time there is. It grows as one over the gap, so that 4
+    # at the shortest gap of 62 s makes 0.62 at the longest of 400 s, near the 0.5 of the axis,
+    # where the gap is kept at 400 s.
     return min(LONGEST_GAP, SHORTEST_GAP * INTENSITIES[-1] / intensity)
 
 
 def mean_run() -> float:
-    """Mean seconds for which a job runs with the workers that it asks for, from that reading.
-
-    The middle of three even draws from 2 to 8 has mean 5, so that the load is
-    ``5 * mean_run / (32 * gap)``.
-
-    Examples
-    --------
-    >>> round(mean_run(), 1)
-    1587.2
-    """
+    """Mean seconds for which a job runs with the workers that it asks for, from that reading."""
+    # The middle of three even draws from 2 to 8 has mean 5: the load is 5 mean_run / (32 gap).
     gpus = SIMULATED.machines * SIMULATED.gpus
     return INTENSITIES[-1] * gpus * SHORTEST_GAP / ((LEAST + MOST) / 2)
 
 
-def study(
-    intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = False
-) -> ElasticWorkload:
+def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = False) -> Workload:
     """Poisson arrivals; fewest, requested and most workers are drawn from 2 to 8.
 
     The models are drawn alike, and the running times are exponential, cut to between a tenth and
@@ -78,7 +61,7 @@ def study(
     Examples
     --------
     >>> made = study(2.0, 0)
-    >>> len(made.workload.jobs), made.workload.site.totals("worker")
+    >>> len(made.jobs), made.site.totals("worker")
     (100, (32.0,))
     """
     rng = np.random.default_rng([2, seed])  # the same jobs at every intensity

@@ -48,7 +48,7 @@ from experiments.plotting.canvas import (
     paper,
     share_axes,
 )
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 LETTERS = "RIIARAIRIAIA"
 ASKED = (4, 4, 2, 2, 3, 2, 2, 1, 2, 2, 1, 1)
@@ -60,13 +60,7 @@ EARLY = 5  # "the first 5 jobs was generated with a much shorter inter-arrival t
 
 
 def arrivals(seed: int | None) -> list[float]:
-    """Times of arrival as Table 1 prints them, or drawn with the same mean gaps.
-
-    Examples
-    --------
-    >>> arrivals(None)[-1], len(arrivals(3))
-    (51.19, 12)
-    """
+    """Times of arrival as Table 1 prints them, or drawn with the same mean gaps."""
     if seed is None:
         return list(ARRIVALS)
     rng = np.random.default_rng(seed)
@@ -84,7 +78,7 @@ def table1(
     batch: int | Mapping[str, int] = BATCH,
     exposed: float = EXPOSED,
     rigid: bool = False,
-) -> ElasticWorkload:
+) -> Workload:
     """The jobs of Table 1.
 
     Parameters
@@ -101,7 +95,7 @@ def table1(
     Examples
     --------
     >>> made = table1()
-    >>> len(made.workload.jobs), made.workload.jobs[11].arrival
+    >>> len(made.jobs), made.jobs[11].arrival
     (12, 3071.4)
     """
     rng = np.random.default_rng([1, seed or 0])

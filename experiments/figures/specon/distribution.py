@@ -36,7 +36,7 @@ def run(case: Case) -> Row:
     choice = CHOICES[case["policy"]]
     made = as_published("7", 0).workload(WORKERS, 0, **shape_of(choice))
     policy, settled = policy_of(choice), list[JobProgress]()
-    replay(made.workload, policy, on_settled=settled.append, **made.options)
+    replay(made, policy, on_settled=settled.append)
     log = policy.log if isinstance(policy, SpeCon) else []
     marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in log}
     stays = [

@@ -29,33 +29,15 @@ from experiments.figures.specon.models import (
     on_workers,
     overhead,
 )
-from oasis.simulator import ElasticWorkload
+from oasis.simulator import Workload
 
 
 def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 0.0) -> list[float]:
-    """Completion times of jobs that share all workers evenly, in their order.
-
-    A job gets one worker at most. All that are there have the same speed, so each ends when the
-    work that every job got since the beginning reaches what it was at its arrival and its own
-    work more.
-
-    Parameters
-    ----------
-    jobs : sequence of (float, float)
-        Arrival and work on its own of each, in seconds, in order of arrival.
-    workers : int
-        Number of workers.
-    loss : float
-        What crowding costs: with n jobs for each worker, more than one, each runs at
-        1 / (n (1 + loss (n - 1))) of its speed.
-
-    Examples
-    --------
-    Two jobs on one worker: 50 s alone, then both share, and the first ends 20 s later.
-
-    >>> pool_times([(0.0, 60.0), (50.0, 60.0)], 1)
-    [70.0, 70.0]
-    """
+    """Completion times of jobs that share all workers evenly, in their order."""
+    # A job gets one worker at most. All that are there have the same speed, so each ends when the
+    # work that every job got since the beginning reaches what it was at its arrival and its own
+    # work more. With n jobs for each worker, more than one, each runs at 1 / (n (1 + loss (n - 1)))
+    # of its speed.
     times = [0.0] * len(jobs)
     now = each = 0.0  # each: work that a job got that has been there from the beginning
     running: list[tuple[float, int]] = []
@@ -78,28 +60,10 @@ def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 
 
 
 def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float = 0.0) -> float:
-    """Mean completion time if jobs moved at once and for nothing, so that loads are always even.
-
-    All workers together are shared evenly by all jobs, and a job gets one worker at most. This is
-    what moving containers comes to if it is perfect and favours no job. It is no bound on policies
-    that let some jobs have more than others.
-
-    Parameters
-    ----------
-    jobs : iterable of (float, float)
-        Arrival and work on its own of each, in seconds.
-    workers : int
-        Number of workers.
-    loss : float
-        What crowding costs, as for `pool_times`.
-
-    Examples
-    --------
-    Three jobs of 60 s on two workers, all at once: each gets two thirds of a worker.
-
-    >>> pooled_mean([(0.0, 60.0)] * 3, 2)
-    90.0
-    """
+    """Mean completion time if jobs moved at once and for nothing, so that loads are always even."""
+    # All workers together are shared evenly by all jobs, and a job gets one worker at most. This is
+    # what moving containers comes to if it is perfect and favours no job. It is no bound on
+    # policies that let some jobs have more than others.
     times = pool_times(sorted(jobs), workers, loss)
     return math.fsum(times) / len(times)
 
@@ -107,24 +71,7 @@ def pooled_mean(jobs: Iterable[tuple[float, float]], workers: int, loss: float =
 def default_times(
     arrivals: Sequence[float], work: Sequence[float], workers: int, loss: float = 0.0
 ) -> list[float]:
-    """Completion times under the default scheduler: jobs are placed in turn and never move.
-
-    Parameters
-    ----------
-    arrivals, work : sequence of float
-        Of each job, in order of arrival: seconds, and seconds on its own.
-    workers : int
-        Number of workers.
-    loss : float
-        What crowding costs, as for `pool_times`.
-
-    Examples
-    --------
-    If crowding costs half as much again, two jobs on a worker run at a third of their speed each.
-
-    >>> default_times([0.0, 50.0], [60.0, 60.0], 1, 0.5)
-    [80.0, 80.0]
-    """
+    """Completion times under the default scheduler: jobs are placed in turn and never move."""
     times = [0.0] * len(work)
     jobs = list(zip(arrivals, work, strict=True))
     for worker in range(workers):
@@ -145,31 +92,15 @@ LEAST_WORK, MOST_WORK = 1.0, 1e4  # seconds, of a median job: where the publishe
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The jobs of one draw.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the draw.
-    arrivals, work : tuple of float
-        Arrival of each job, and its seconds on its own.
-    models : tuple of str
-        Its model.
-    median : float
-        Work of a median job, seconds.
-    within : float
-        Standard deviation of the logarithm of the work within a kind of jobs.
-    loss : float
-        What each further job on a worker costs, as in `oasis.simulator.ScalingTable`.
-    """
+    """The jobs of one draw."""
 
     seed: int
     arrivals: tuple[float, ...]
-    work: tuple[float, ...]
+    work: tuple[float, ...]  # seconds of each job on its own
     models: tuple[str, ...]
-    median: float
-    within: float
-    loss: float
+    median: float  # work of a median job
+    within: float  # standard deviation of the logarithm of the work within a kind of jobs
+    loss: float  # what each further job on a worker costs, as in `oasis.simulator.ScalingTable`
 
     def workload(
         self,
@@ -178,7 +109,7 @@ class Draw:
         bend: float = FLAT_TAIL,
         floor: float = 0.0,
         look: float = LOOK,
-    ) -> ElasticWorkload:
+    ) -> Workload:
         """Workload of these jobs on this many workers.
 
         Parameters
@@ -195,7 +126,7 @@ class Draw:
         Examples
         --------
         >>> made = as_published("5", 0).workload(4, 0)
-        >>> len(made.workload.jobs), made.workload.jobs[19].arrival
+        >>> len(made.jobs), made.jobs[19].arrival
         (20, 950.0)
         """
         rows = zip(self.arrivals, self.work, self.models, strict=True)
@@ -207,26 +138,7 @@ class Draw:
 
 
 def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -> Draw:
-    """Jobs as they might have been, of a median work of 1 s.
-
-    Jobs of one kind are alike but for a spread; a kind is a model on one of the two platforms. The
-    fixed schedule has one kind.
-
-    Parameters
-    ----------
-    schedule : PublishedSchedule
-        The published experiment.
-    seed : int
-        Seed of the draw.
-    most_loss : float
-        Upper end of the range from which the loss is drawn.
-
-    Examples
-    --------
-    >>> drawn = candidate(SCHEDULES["7"], 0)
-    >>> len(drawn.work), drawn.arrivals == tuple(sorted(drawn.arrivals)), 0 < drawn.loss < LOSS
-    (30, True, True)
-    """
+    """Jobs as they might have been, of a median work of 1 s."""
     # The seed counts candidates; which of them are kept depends on the default scheduler alone.
     rng = np.random.default_rng([9, seed])
     between, within, loss = rng.uniform(0.0, (BETWEEN, WITHIN, 1.0)).tolist()
@@ -245,16 +157,7 @@ def candidate(schedule: PublishedSchedule, seed: int, most_loss: float = LOSS) -
 
 
 def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
-    """`draw` with the work that gives the default scheduler its published mean completion time.
-
-    Examples
-    --------
-    >>> schedule = SCHEDULES["6"]
-    >>> found = scaled(candidate(schedule, 0), schedule)
-    >>> times = default_times(found.arrivals, found.work, schedule.workers, found.loss)
-    >>> round(math.fsum(times) / 20 / schedule.default.mean, 4)
-    1.0
-    """
+    """`draw` with the work that gives the default scheduler its published mean completion time."""
 
     def too_long(log_scale: float) -> float:
         scale = math.exp(log_scale)
@@ -269,13 +172,7 @@ def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
 
 
 def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
-    """Return whether the default run of a scaled draw is near the published one.
-
-    Examples
-    --------
-    >>> is_as_published(as_published("6", 0), SCHEDULES["6"])
-    True
-    """
+    """Return whether the default run of a scaled draw is near the published one."""
     times = default_times(draw.arrivals, draw.work, schedule.workers, draw.loss)
     makespan = max(arrival + time for arrival, time in zip(draw.arrivals, times, strict=True))
     known = schedule.default
@@ -286,22 +183,7 @@ def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
 
 
 def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
-    """Return the draw with this number whose default run is near the published one.
-
-    Parameters
-    ----------
-    figure : {"5", "6", "7", "12"}
-        Figure of the paper.
-    number : int
-        Number among the accepted draws.
-    most_loss : float
-        As for `candidate`; 0 for draws in which crowding costs nothing.
-
-    Examples
-    --------
-    >>> as_published("5", 1).seed > as_published("5", 0).seed
-    True
-    """
+    """Return the draw with this number whose default run is near the published one."""
     # Draws are searched once per process; figures ask for the same ones many times.
     found, more = _search(figure, most_loss)
     while len(found) <= number:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 # Section III-A, Fig. 1: part of the whole reduction of the evaluation function after a fifth of
 # the time that a training takes on its own.
@@ -22,71 +22,34 @@ SAVING_AT_MOST, SAVING_SPREAD = 5.0, 1.43
 
 @dataclass(frozen=True, slots=True)
 class DefaultRun:
-    """Published figures of the run of the default scheduler; seconds.
+    """Published figures of the run of the default scheduler; seconds."""
 
-    Parameters
-    ----------
-    mean, makespan : float
-        Mean completion time, and the end of the last job.
-    job : int
-        The job whose completion time is printed, from 1 on.
-    time : float
-        Completion time.
-    """
-
-    mean: float
+    mean: float  # completion time
     makespan: float
-    job: int
+    job: int  # whose completion time is printed, from 1 on
     time: float
 
 
 @dataclass(frozen=True, slots=True)
 class SpeconRun:
-    """Published figures of the run of SpeCon.
+    """Published figures of the run of SpeCon."""
 
-    Parameters
-    ----------
-    gain : float
-        By how much the mean completion time is lower than the default scheduler's.
-    makespan : float
-        End of the last job, seconds.
-    reduced : float
-        Part of the jobs that complete sooner.
-    best : float
-        Largest reduction of one job: of that whose time is known under both schedulers.
-    """
-
-    gain: float
-    makespan: float
-    reduced: float
-    best: float
+    gain: float  # by how much the mean completion time is lower than the default scheduler's
+    makespan: float  # seconds
+    reduced: float  # part of the jobs that complete sooner
+    best: float  # largest reduction of one job, of that whose time is known under both
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedSchedule:
-    """An experiment of section VI, and what is published of it.
-
-    Parameters
-    ----------
-    jobs, workers : int
-        Numbers of jobs and workers.
-    window : float
-        Seconds in which all jobs arrive.
-    fixed : bool
-        Whether one comes every ``window / jobs`` seconds, all of them VAE; else the times and the
-        models are drawn.
-    default : DefaultRun
-        Under the default scheduler. Workloads are calibrated on this alone.
-    specon : SpeconRun
-        Under SpeCon: compared with what we find, and used for nothing else.
-    """
+    """An experiment of section VI, and what is published of it."""
 
     jobs: int
     workers: int
-    window: float
-    fixed: bool
-    default: DefaultRun
-    specon: SpeconRun
+    window: float  # seconds in which all jobs arrive
+    fixed: bool  # one comes every `window / jobs` seconds, all VAE; else times and models are drawn
+    default: DefaultRun  # workloads are calibrated on this alone
+    specon: SpeconRun  # compared with what we find, and used for nothing else
 
 
 # Section VI-C2 prints no mean for Fig. 6, but it follows from what it prints: 15 jobs gain 165.7 s
@@ -141,47 +104,21 @@ MODELS = tuple(EARLY)
 
 
 def overhead(seed: int, point: int = 0) -> float:
-    """Seconds that saving a container and resuming it take together, drawn.
-
-    "All less than 5 seconds and consistent with a standard deviation value of 1.43" (Fig. 2): times
-    that are even between 0 and 5 s have a standard deviation of 1.44 s.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the run.
-    point : int
-        Which of the measurements of Figs. 2 and 3; 0 for whole schedules, in which it is the same
-        for each move.
-
-    Examples
-    --------
-    >>> overhead(0), overhead(0, point=1)
-    (3.125, 4.166)
-    """
+    """Seconds that saving a container and resuming it take together, drawn."""
+    # "All less than 5 seconds and consistent with a standard deviation value of 1.43" (Fig. 2):
+    # times that are even between 0 and 5 s have a standard deviation of 1.44 s. Point 0 is for
+    # whole schedules, in which it is the same for each move.
     drawn = np.random.default_rng([7, seed, point]).uniform(0.0, SAVING_AT_MOST)
     return round(float(drawn), 3)
 
 
 def progress(share: float, rate: float, bend: float) -> float:
-    """Part of the whole reduction after `share` of the work, 1 at its end.
-
-    Examples
-    --------
-    >>> [round(progress(share, 5.0, 1.0), 3) for share in (0.0, 0.2, 1.0)]
-    [0.0, 0.636, 1.0]
-    """
+    """Part of the whole reduction after `share` of the work, 1 at its end."""
     return math.expm1(-rate * share**bend) / math.expm1(-rate)
 
 
 def pace(early: float, bend: float) -> float:
-    """The rate with which a part `early` of the reduction is made in the first fifth.
-
-    Examples
-    --------
-    >>> [round(progress(0.2, pace(0.65, bend), bend), 6) for bend in (1.0, 2.0)]
-    [0.65, 0.65]
-    """
+    """The rate with which a part `early` of the reduction is made in the first fifth."""
     # The early part grows with the rate, so halving finds it.
     low, high = 1e-6, 1e3
     while high - low > 1e-9:
@@ -194,18 +131,10 @@ def pace(early: float, bend: float) -> float:
 
 
 def curve(model: str, bend: float = FLAT_TAIL, floor: float = 0.0) -> list[list[float]]:
-    """The evaluation function of `model`, from 1 to `floor`, as pairs of share and value.
-
-    One of its points is published, Fig. 1 itself is not readable. With ``bend=1`` it is an
-    exponential through this point; with ``bend=2`` it falls most just before the point and is flat
-    in the second half of the training. What is left of the first value at the end is not published.
-
-    Examples
-    --------
-    >>> points = curve("VAE")
-    >>> points[0], points[-1]
-    ([0.0, 1.0], [1.0, 0.0])
-    """
+    """The evaluation function of `model`, from 1 to `floor`, as pairs of share and value."""
+    # One of its points is published, Fig. 1 itself is not readable. With a bend of 1 it is an
+    # exponential through this point; with 2 it falls most just before the point and is flat in the
+    # second half of the training. What is left of the first value at the end is not published.
     rate = pace(EARLY[model], bend)
     shares = [k / PIECES for k in range(PIECES + 1)]
     return [[share, 1.0 - (1.0 - floor) * progress(share, rate, bend)] for share in shares]
@@ -218,7 +147,7 @@ def on_workers(
     costs: float,
     look: float = LOOK,
     loss: float = 0.0,
-) -> ElasticWorkload:
+) -> Workload:
     """Workload of jobs on this many workers of the testbed.
 
     Parameters
@@ -238,7 +167,7 @@ def on_workers(
     Examples
     --------
     >>> made = on_workers([job_of(0, 5.0, 60.0, curve("GRU"))], costs=4.0)
-    >>> [machine.cpu_cores for machine in made.workload.site.machines]
+    >>> [machine.cpu_cores for machine in made.site.machines]
     [16.0, 16.0, 16.0, 16.0]
     """
     machine = {"id": "worker", "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}
@@ -257,13 +186,7 @@ def on_workers(
 
 
 def job_of(k: int, arrival: float, work: float, shown: list[list[float]]) -> dict[str, Any]:
-    """One container, as files of elastic jobs have it.
-
-    Examples
-    --------
-    >>> job_of(0, 5.0, 60.0, curve("GRU"))["id"]
-    'job1'
-    """
+    """One container, as files of elastic jobs have it."""
     return {
         "id": f"job{k + 1}",
         "arrival": arrival,

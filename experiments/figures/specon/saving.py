@@ -68,18 +68,7 @@ def draw1(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
 
 
 class MovesOnce:
-    """Runs one job on the first machine, and at a given time saves it and resumes it on the other.
-
-    Parameters
-    ----------
-    at : float or None
-        Seconds; None: it is never moved.
-
-    Examples
-    --------
-    >>> MovesOnce(30.0).parameters
-    {'at': 30.0}
-    """
+    """Runs one job on the first machine, and at time `at` resumes it on the other."""
 
     name, slotted, told_remaining = "moves-once", False, False
 
@@ -121,16 +110,14 @@ def run(case: Case) -> Row:
     made = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
     # The job runs alone at full speed until then, so the share of its work is a share of its time.
     at = None if share is None else share * work
-    outcome = replay(made.workload, MovesOnce(at), **made.options)
+    outcome = replay(made, MovesOnce(at))
     row: Row = {"seed": case["seed"], "figure": case["figure"], "model": case["model"]}
     return row | {"saved_at": NONSTOP if share is None else share, "time": outcome.jobs[0].end}
 
 
 def table(runs: Sequence[Row]) -> list[Row]:
-    """Each training beside the one that is never stopped: means over the seeds.
-
-    The spread is the standard deviation over the points of a figure, as in the paper, on average.
-    """
+    """Each training beside the one that is never stopped: means over the seeds."""
+    # The spread is the standard deviation over the points of a figure, as in the paper, on average.
     nonstop = {
         (run["seed"], run["figure"], run["model"]): run["time"]
         for run in runs

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from baselines import FIFO, SpeCon
+from baselines import FIFO
 from experiments.figures.figure import (
     Case,
     DirectFigure,
@@ -24,6 +24,7 @@ from experiments.figures.figure import (
 )
 from experiments.figures.specon.draws import LOSS, Draw, as_published, pooled_mean
 from experiments.figures.specon.models import FLAT_TAIL, LOOK, SCHEDULES, TABLE3
+from experiments.figures.specon.readings import OtherReading
 from experiments.plotting.canvas import LINES, MARKERS, axes, fill, ink, legend_below
 from oasis.scheduling import Policy
 from oasis.simulator import replay
@@ -31,62 +32,30 @@ from oasis.simulator import replay
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A reading of what the paper leaves open.
+    """A reading of what the paper leaves open."""
 
-    Parameters
-    ----------
-    rebalancing : {"always", "converged"}
-        When Algorithm 3 runs: always, as printed, or once all containers have converged.
-    counted : {"worker", "cluster"}
-        Where line 15 of Algorithm 1 counts containers that still make progress.
-    bend, floor : float
-        Of the evaluation functions, see `models.curve`.
-    look : float
-        Seconds between two values of an evaluation function in the log.
-    """
-
-    rebalancing: str = "always"
+    rebalancing: str = "always"  # both as for `OtherReading`
     counted: str = "worker"
-    bend: float = FLAT_TAIL
+    bend: float = FLAT_TAIL  # of the evaluation functions, as `floor`: see `models.curve`
     floor: float = 0.0
-    look: float = LOOK
+    look: float = LOOK  # seconds between two values of an evaluation function in the log
 
 
 DEFAULT, SPECON = "default", "specon"
-WAITS, CLUSTER = "specon, waits for all", "specon, cluster"
-EXPONENTIAL = "specon, exponential"
 # Both schedulers begin with the same placement in turn; the default one then moves nothing,
 # whatever the evaluation functions are.
-CHOICES: Mapping[str, Choice | None] = {
-    DEFAULT: None,
-    SPECON: Choice(),
-    WAITS: Choice("converged"),
-    CLUSTER: Choice(counted="cluster"),
-    EXPONENTIAL: Choice(bend=1.0),
-}
+CHOICES: Mapping[str, Choice | None] = {DEFAULT: None, SPECON: Choice()}
 
 
 def policy_of(choice: Choice | None, alpha: float = 0.01, interval: float = 30.0) -> Policy:
-    """The scheduler of a choice; None: the default one.
-
-    Examples
-    --------
-    >>> policy_of(Choice("converged"), alpha=0.05).parameters["rebalancing"]
-    'converged'
-    """
+    """The scheduler of a choice; None: the default one."""
     if choice is None:
         return FIFO(placement="round-robin")
-    return SpeCon(alpha, interval, counted=choice.counted, rebalancing=choice.rebalancing)
+    return OtherReading(alpha, interval, choice.counted, choice.rebalancing)
 
 
 def shape_of(choice: Choice | None) -> dict[str, float]:
-    """Shape of the evaluation functions: options of `Draw.workload`.
-
-    Examples
-    --------
-    >>> shape_of(Choice(bend=1.0))
-    {'bend': 1.0, 'floor': 0.0, 'look': 5.0}
-    """
+    """Shape of the evaluation functions: options of `Draw.workload`."""
     shown = asdict(choice or Choice())
     return {name: shown[name] for name in ("bend", "floor", "look")}
 
@@ -117,7 +86,7 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
     (0, 275.2)
     """
     made = draw.workload(workers, number, **shape_of(choice))
-    outcome = replay(made.workload, policy_of(choice, **options), **made.options)
+    outcome = replay(made, policy_of(choice, **options))
     assert not outcome.unfinished, "the mean would be one of the finished jobs only"
     times = [job.end - job.arrival for job in outcome.jobs if job.end is not None]
     asked = zip(draw.arrivals, draw.work, strict=True)
@@ -131,12 +100,10 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
 
 
 def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
-    """Gains of the runs of `part` over those of `base`, draw by draw, with intervals.
-
-    The part of the jobs that complete sooner; by how much the mean is lower, on average and, as the
-    ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and by
-    how much the makespan is lower.
-    """
+    """Gains of the runs of `part` over those of `base`, draw by draw, with intervals."""
+    # The part of the jobs that complete sooner; by how much the mean is lower, on average and, as
+    # the ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and
+    # by how much the makespan is lower.
     pairs = list(zip(part, base, strict=True))
     each = [
         [1.0 - own[f"job{k}"] / other[f"job{k}"] for k in range(1, jobs + 1)]
@@ -393,31 +360,23 @@ READING_FIGURES = (
 
 
 JOBS, WINDOW, WORKERS = 20, 300.0, 4
-READINGS = (SPECON, WAITS, EXPONENTIAL)
 # The rows as printed: one pair of parameters is there twice.
 PRINTED = ((0.05, 20.0), (0.05, 25.0), (0.05, 30.0), (0.01, 30.0), (0.05, 30.0), (0.10, 30.0))
 
 
 def parameter_cases(seeds: int) -> list[Case]:
-    """The default scheduler, and SpeCon in each reading with each pair of parameters."""
+    """The default scheduler, and SpeCon with each pair of parameters."""
     return [
         {"seed": seed, "policy": policy, "alpha": alpha, "interval": seconds}
         for seed in range(seeds)
-        for policy in (DEFAULT, *READINGS)
+        for policy in CHOICES
         # The default scheduler has no parameters; its zeros keep the columns alike.
         for alpha, seconds in (TABLE3 if policy != DEFAULT else [(0.0, 0.0)])
     ]
 
 
 def vae_jobs(number: int) -> Draw:
-    """VAE jobs like those of a draw of Fig. 5, which arrive at random.
-
-    Examples
-    --------
-    >>> drawn = vae_jobs(0)
-    >>> len(drawn.work), max(drawn.arrivals) < 300.0, set(drawn.models)
-    (20, True, {'VAE'})
-    """
+    """VAE jobs like those of a draw of Fig. 5, which arrive at random."""
     like = as_published("5", number)
     rng = np.random.default_rng([10, number])
     arrivals = np.sort(rng.uniform(0.0, WINDOW, JOBS)).round(1).tolist()
@@ -433,42 +392,38 @@ def parameter_run(case: Case) -> Row:
 
 
 def parameter_table(runs: Sequence[Row]) -> list[Row]:
-    """The printed six rows for each reading, beside the published numbers."""
+    """The printed six rows, beside the published numbers."""
     own = groups(runs, "policy", "alpha", "interval")
     base = own[(DEFAULT, 0.0, 0.0)]
     rows: list[Row] = []
-    for policy in READINGS:
-        for alpha, seconds in PRINTED:
-            part = own[(policy, alpha, seconds)]
-            row: Row = {"policy": policy, "alpha": alpha, "interval": seconds}
-            row |= {"seeds": len(part), **gains(part, base, JOBS)}
-            published = TABLE3[(alpha, seconds)]
-            row |= {f"{name}_published": published[name] for name in ("reduced", "overall")}
-            row["best_published"] = published["best"]
-            row["makespan_gain_published"] = published["makespan"]
-            rows.append(row)
+    for alpha, seconds in PRINTED:
+        part = own[(SPECON, alpha, seconds)]
+        row: Row = {"policy": SPECON, "alpha": alpha, "interval": seconds}
+        row |= {"seeds": len(part), **gains(part, base, JOBS)}
+        published = TABLE3[(alpha, seconds)]
+        row |= {f"{name}_published": published[name] for name in ("reduced", "overall")}
+        row["best_published"] = published["best"]
+        row["makespan_gain_published"] = published["makespan"]
+        rows.append(row)
     return rows
 
 
 def parameter_draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """By how much the mean is lower, for each row and reading; bars are the published values."""
+    """By how much the mean is lower, for each row; bars are the published values."""
     ax = axes(ax)
     places = list(range(len(PRINTED)))
     printed = [TABLE3[pair]["overall"] for pair in PRINTED]
     ax.bar(places, printed, 0.7, color="0.9", edgecolor="0.6", label="published")
-    for k, policy in enumerate(READINGS):
-        part = [row for row in rows if row["policy"] == policy]
-        ax.errorbar(
-            [place + 0.2 * (k - 1) for place in places],
-            [row["overall"] for row in part],
-            half_widths(part, "overall"),
-            linestyle="none",
-            marker=MARKERS[k],
-            color=ink(),
-            markerfacecolor=fill(k),
-            capsize=2,
-            label=policy,
-        )
+    ax.errorbar(
+        places,
+        [row["overall"] for row in rows],
+        half_widths(rows, "overall"),
+        linestyle="none",
+        marker=MARKERS[0],
+        color=ink(),
+        capsize=2,
+        label=SPECON,
+    )
     ax.axhline(0.0, color=ink(), linewidth=0.8)
     ax.set_xticks(places, [f"{alpha:g}, {seconds:.0f} s" for alpha, seconds in PRINTED])
     ax.set_xlabel("alpha and interval")

@@ -92,7 +92,6 @@ def _go_on(
     entries = *found["driver"]["entries"], *found.get("held", ())
     specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
     reconciler.done.update(found["done"])
-    reconciler.between.early.update(found.get("early", {}))
     reconciler.patience.restore(found["patience"])
     reconciler.learning.verdicts.restore(found.get("verdicts", ()))
     driver = reconciler.driver

@@ -24,9 +24,6 @@ log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
 Came = tuple[Mapping[str, JobSpec], Set[str]]  # new jobs, and uids of live ones that ended
-LEAST = 10.0  # seconds; for less no pod is started that has to leave at the boundary
-LAST_CALL = 2.0  # seconds before that
-FOREIGN = 5.0  # seconds until another controller, which is told to, ends its pods
 T = TypeVar("T")
 
 
@@ -98,8 +95,7 @@ class Rehearsals:
         self._driver, self._between = driver, between
         self.known: frozenset[str] = frozenset()
         self._asked: Future[Mapping[str, Entry[JobSpec]]] | None = None
-        # the slot, the new jobs, and whether it was the last time before machines are given back
-        self._about: tuple[int | None, frozenset[str], bool] = (None, frozenset(), False)
+        self._about: tuple[int | None, frozenset[str]] = (None, frozenset())  # slot and new jobs
 
     @property
     def _told(self) -> set[str]:
@@ -121,7 +117,6 @@ class Rehearsals:
         self,
         look: Callable[[], Seen],
         plannable: Callable[[Seen, Container[str]], Came],
-        left: float,
         patience: float,
         on_end: Callable[[], None],
     ) -> dict[str, bool]:
@@ -131,55 +126,31 @@ class Rehearsals:
         ----------
         look, plannable : callable
             What is there; those of some new jobs that may be planned, and which live ones ended.
-        left : float
-            Seconds until the boundary.
         patience, on_end
             As for `Reconciler.plan_if_due`.
         """
-        before = dict(self._between.held)
-        for uid in before.keys() - self._between.staying:
-            if left <= _notice(before[uid].spec):
-                self._between.leave(uid)
-        self._listen(look, plannable, left, patience, on_end)
-        held = self._between.held
-        return {uid: uid in held for uid in (*held, *before) if (uid in held) != (uid in before)}
-
-    def _listen(
-        self,
-        look: Callable[[], Seen],
-        plannable: Callable[[Seen, Container[str]], Came],
-        left: float,
-        patience: float,
-        on_end: Callable[[], None],
-    ) -> None:
-        """Ask once about all new jobs, and once more shortly before machines are given back."""
         if self._asked is None:
             seen = look()
-            came = _new(seen, self.known)
-            held = self._between.held.values()
-            is_last = any(left <= _notice(entry.spec) + LAST_CALL for entry in held)
-            about = self._driver.slot, came, is_last
-            if not came or about[0] is None or about == self._about:
-                return
+            about = self._driver.slot, _new(seen, self.known)
+            if not about[1] or about[0] is None or about == self._about:
+                return {}
             self._about = about
-            question = self._between.rehearsal(*plannable(seen, came))
+            question = self._between.rehearsal(*plannable(seen, about[1]))
             if question is None:
-                return
+                return {}
             self._asked = Future()
             answer_in_thread(question, self._asked, on_end, patience)
         if not self._asked.done():
-            return
+            return {}
         asked, self._asked = self._asked, None
+        before = self._between.held
         try:
             if self._about[0] == self._driver.slot:  # no slot has begun since
-                self._between.take(asked.result(), lambda spec: left > _notice(spec) + LEAST)
+                self._between.take(asked.result())
         except Exception as error:  # noqa: BLE001 (of the policy: the next boundary tells it)
             log.warning("no job begins before the next slot: %s", error_text(error))
-
-
-def _notice(spec: JobSpec) -> float:
-    """Seconds before a boundary at which pods must be deleted, to be gone by then."""
-    return spec.grace_seconds + (FOREIGN if spec.is_existing else 0.0)
+        held = self._between.held
+        return {uid: uid in held for uid in held.keys() ^ before.keys()}
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:

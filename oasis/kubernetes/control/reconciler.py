@@ -60,7 +60,7 @@ from oasis.scheduling.site import Site, cluster_of
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 4  # of the checkpoint
+FORMAT = 5  # of the checkpoint
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 
 
@@ -230,14 +230,10 @@ class Reconciler:
         specs = self._let_in(self._with_nodes(specs, now), seen, now)
         specs = self._ready_in_time(specs, ours, now)
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
-        facts, over = self.between.begin(facts)
-        for entry in over:
-            with self.handling(uid := entry.spec.uid, "telling of", now):
-                self._tell_completed(entry, max(slot - 1, entry.arrived), now)
-            self.reader.specs.pop(uid, None)  # nothing runs for it any more
+        begun = self.between.begin()
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, begun)
         self.rehearsals.known = frozenset(self.statuses)
         question = partial(self.driver.boundary, slot, facts)
         self._planning = Planning(slot, facts, now, self.driver.slot, before, question)
@@ -254,7 +250,6 @@ class Reconciler:
         log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
-        self.between.after(outcome)
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
@@ -303,11 +298,11 @@ class Reconciler:
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
-            left, seen, held = self.next_boundary - now, look(), self.between.held
+            seen, held = look(), self.between.held
             self.reader.read_new(seen, self.driver, now, held)  # a job is claimed, then it begins
             ours = self.pods_of(seen) if held else {}
             self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
-            found = self.rehearsals.look(look, plannable, left, patience, on_end)
+            found = self.rehearsals.look(look, plannable, patience, on_end)
             for uid in found:
                 if (entry := self.between.held.get(uid)) is None:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
@@ -440,7 +435,6 @@ class Reconciler:
             form, given = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
                 given = begun_in(spec, form).min_workers
-            self.between.forget(uid)
             self.driver.remember(spec, arrived, done, given, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
@@ -714,7 +708,9 @@ class Reconciler:
         policy, by_id, entries = self.driver.policy, self._decisions(), self.driver.by_uid
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
-                self._tell_completed(outcome.entries[uid], slot - 1, now)
+                entry = outcome.entries[uid]
+                # It may have done all its work before it arrived.
+                self._tell_completed(entry, max(slot - 1, entry.arrived), now)
         for uid, reason in outcome.rejected.items():
             with self.handling(uid, "telling of", now):
                 due = outcome.retried.get(uid)
@@ -782,7 +778,7 @@ class Reconciler:
             with self.handling(uid, "telling of", now):
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
-                    replace(entry, done=entry.done + self.between.early.get(uid, 0.0)),
+                    replace(entry, done=entry.done + entry.early),
                     planned.get(entry.job.index, alone),
                     self.places,
                     now,

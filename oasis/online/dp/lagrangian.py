@@ -48,21 +48,11 @@ ROUNDING = 1e-15  # relative error of the terms of a bound
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Groups of slots with the same costs and the same number of workers.
+    """Groups of slots with the same costs and the same number of workers."""
 
-    Parameters
-    ----------
-    row : (g,) int array
-        Run of equal slots that each group belongs to.
-    count : (g,) int array
-        Workers in each slot of the group.
-    number : (g,) int array
-        Slots in the group.
-    """
-
-    row: IntArray
-    count: IntArray
-    number: IntArray
+    row: IntArray  # run of equal slots that each group belongs to
+    count: IntArray  # workers in each slot of the group
+    number: IntArray  # slots in the group
 
     def per_slot(self, n: int) -> IntArray:
         """Workers in slots 0..n-1; among equal slots the earlier ones get the larger counts."""
@@ -75,14 +65,8 @@ class Slots:
 class Envelope:
     """Lower convex envelopes of the costs of each run, and the Lagrangian bounds they give.
 
-    Parameters
-    ----------
-    rows : (q, N + 1) float array
-        Cost of 0..N workers in one slot of each of q runs of equal slots; inf beyond the room.
-    lengths : (q,) int array
-        Slots in each run, in order of time.
-    demand : int
-        Worker-slots to place.
+    `rows` are the costs of 0..N workers in one slot of each of q runs of equal slots, inf beyond
+    the room; `lengths` the slots in each run, in order of time; `demand` the worker-slots to place.
     """
 
     def __init__(self, rows: FloatArray, lengths: IntArray, demand: int) -> None:
@@ -150,16 +134,8 @@ class Envelope:
         """The cheapest work up to `completion` if costs were those of the convex envelopes.
 
         Edges of the envelopes are taken by rising slope as long as they fit into the demand.
-
-        Returns
-        -------
-        Slots
-            The counts that the whole edges add up to.
-        float
-            The multiplier: the slope of the first edge that does not fit.
-        int
-            The worker-slots still missing, fewer than that edge has. A part of the edge would cost
-            the multiplier for each of them.
+        Returns the counts that whole edges add up to; the multiplier, that is the slope of the
+        first edge that does not fit; and the worker-slots missing, fewer than that edge has.
         """
         slots = self.slots_until(completion)
         taken = (self._width * slots[self._row]).cumsum()
@@ -230,27 +206,12 @@ def repair(
     limit: float,
     noise: float,
 ) -> tuple[float, Callable[[], Moves] | None]:
-    """Cheapest moves that add `missing` worker-slots in total.
+    """Cheapest moves that add `missing` worker-slots in total, 1 <= missing <= N.
 
-    Parameters
-    ----------
-    reduced : (G, N + 1) float array
-        Reduced cost of each count of workers in a slot of each group; it is at least 0, up to
-        rounding errors.
-    count, number : (G,) int array
-        Workers now in each slot of the group, a count with reduced cost 0; slots in the group.
-        Groups are in order of time.
-    missing : int
-        Worker-slots to add, 1 <= missing <= N.
-    limit : float
-        Moves are wanted only if their total reduced cost is below this.
-    noise : float
-        Totals that differ by no more than this count as equal.
-
-    Returns
-    -------
-    float, function or None
-        The total reduced cost and what finds the moves, or a lower bound >= `limit` and None.
+    `reduced` (G, N + 1) is the reduced cost of each count of workers in a slot of each group, at
+    least 0 up to rounding; `count` and `number` (G,) are the workers now in each slot of the group,
+    of reduced cost 0, and its slots; groups are in order of time. Totals within `noise` are equal.
+    Returns the total reduced cost and what finds the moves, or a lower bound >= `limit` and None.
     """
     # The repair that is always there: one slot takes all that is missing. `relaxed` leaves
     # less than one edge missing, so the slot of that edge can.

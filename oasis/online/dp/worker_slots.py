@@ -150,8 +150,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     # Before these slots the work cannot be complete, or its completion is worth nothing.
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
     most_worth = float(utility[worthy[0]])
-    noise, margin = payoff_noise(most_worth), 0.0
-    best, found, slots, tries = at_least, n, None, 0
+    margin, best, found, slots, tries = 0.0, at_least, n, None, 0
     while True:
         wanted = (ceiling > best + margin).nonzero()[0]
         # The likeliest raises the best payoff; the last lowers the most
@@ -166,7 +165,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
             # each further one goes twice as far.
             at = int(wanted[min(2**tries - 1, len(wanted) // 2)])
         tries += 1
-        cost, candidate = cheapest(envelope, at, float(utility[at]) - best + margin, noise)
+        cost, candidate = cheapest(envelope, at, float(utility[at]) - best + margin)
         # Any earlier completion costs at least as much: it has fewer slots for the same work.
         ceiling[: at + 1] = np.minimum(ceiling[: at + 1], utility[: at + 1] - cost)
         # Its best split is known now, or not wanted: no completion is tried twice.
@@ -189,7 +188,7 @@ def _probes(first: int, end: int) -> IntArray:
 
 
 def cheapest(
-    envelope: Envelope, completion: int, limit: float, noise: float
+    envelope: Envelope, completion: int, limit: float, noise: float = 0.0
 ) -> tuple[float, Callable[[], Slots] | None]:
     """Cheapest work up to `completion`, or None if it costs at least `limit`.
 
@@ -279,7 +278,7 @@ def smallest_factor(
         return None
     # The last completion has most slots, so it is the cheapest: its ratio is a first upper bound.
     last = int(worthy[-1])
-    cost, _ = cheapest(envelope, last, np.inf, 0.0)
+    cost, _ = cheapest(envelope, last, np.inf)
     factor = cost / float(utility[last])
     envelope = Envelope(below(rows, factor * float(utility.max())), lengths, demand)
     while True:
@@ -335,8 +334,8 @@ def first_if_best(
     True
     """
     last = int(lengths.sum()) - 1
-    soon, noise = float(utility[last]), payoff_noise(float(utility.max()))
-    beyond = _later(utility, last) + noise
+    soon = float(utility[last])
+    beyond = _later(utility, last) + payoff_noise(float(utility.max()))
     # The cheapest worker-slot of all, for every worker-slot: a bound that often saves the envelope.
     least = demand * float((rows[:, 1:] / np.arange(1, rows.shape[1])).min())  # before the envelope
     if not beyond < soon - least:
@@ -344,7 +343,7 @@ def first_if_best(
     envelope = Envelope(below(rows, float(utility.max())), lengths, demand)
     if envelope.earliest > last:  # without the costs that are above every utility
         return None
-    cost, slots = cheapest(envelope, last, soon, noise)
+    cost, slots = cheapest(envelope, last, soon)
     if slots is None or not beyond < soon - cost:
         return None
     return envelope.split(slots(), utility)

@@ -20,17 +20,12 @@ MEMORY = 200
 
 
 class AdmissionRule:
-    """Decides on admission under commitment on arrival.
+    """Decides on admission under commitment on arrival; this one takes every job with a schedule.
 
-    A job is admitted if Algorithm 2 finds a schedule of positive payoff at the rule's prices,
-    where promised jobs may have to move, and the rule then accepts it. This one takes every job
-    with a schedule.
-
-    Parameters
-    ----------
-    min_utility_fraction : float
-        phi: only completions worth at least this much of a job's best are promised. A job that
-        would be late takes room from others that would not; refusing it early is cheap.
+    A job is admitted if Algorithm 2 finds a schedule of positive payoff at the rule's prices, where
+    promised jobs may have to move, and the rule accepts it. Only completions worth at least
+    `min_utility_fraction` of a job's best are promised: a job that would be late takes room from
+    others that would not, and refusing it early is cheap.
     """
 
     REMADE: tuple[str, ...] = ()  # what a fresh rule of the same making has: no state holds it
@@ -72,18 +67,13 @@ class AdmissionRule:
 
 
 class AtPrices(AdmissionRule):
-    """OASiS's prices (22), by default those of the last `memory` arrivals."""
+    """OASiS's prices (22), by default those of the last arrivals."""
 
     def __init__(
-        self,
-        bounds: PriceBounds | None = None,
-        min_utility_fraction: float = DEFAULT_FLOOR,
-        memory: int = MEMORY,
+        self, bounds: PriceBounds | None = None, min_utility_fraction: float = DEFAULT_FLOOR
     ) -> None:
         super().__init__(min_utility_fraction)
-        if type(memory) is not int or memory < 1:
-            raise InputError("memory", "expected an integer >= 1", memory)
-        self.given, self._memory = bounds, memory
+        self.given = bounds
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -91,7 +81,6 @@ class AtPrices(AdmissionRule):
             "admission": "at prices",
             "min_utility_fraction": self.min_utility_fraction,
             "bounds": "so far" if self.given is None else "given",
-            "memory": self._memory,
         }
 
     @property
@@ -101,7 +90,7 @@ class AtPrices(AdmissionRule):
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         super().reset(cluster, horizon, patience)
-        self._seen: deque[Job] = deque(maxlen=self._memory)
+        self._seen: deque[Job] = deque(maxlen=MEMORY)
 
     def learn(self, job: Job) -> PriceBounds:
         # Given bounds are those of the whole run; others follow what has arrived so far.

@@ -13,6 +13,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
+from oasis.model.validation import integer
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.recourse.live_job import LiveJob, grid_of
@@ -40,7 +41,7 @@ class SampledFutures(AdmissionRule):
     refused: better jobs may come. From ten known jobs on, equal trades are accepted: otherwise a
     cluster with identical jobs would never admit one.
 
-    Jobs are drawn from those of past days or the last `memory` arrivals, their numbers from
+    Jobs are drawn from those of past days or the last arrivals, their numbers from
     Poisson distributions. A job is promised the last slot in which it is worth `promise_share` of
     what it is worth at its planned completion, so that it can give way to jobs in more of a hurry.
 
@@ -57,21 +58,16 @@ class SampledFutures(AdmissionRule):
         samples: int = DEFAULT_SAMPLES,
         min_utility_fraction: float = DEFAULT_FLOOR,
         promise_share: float | None = DEFAULT_PROMISE_SHARE,
-        memory: int = MEMORY,
-        most_jobs: int = MOST_JOBS,
         seed: int = 0,
     ) -> None:
-        for name, value in (("samples", samples), ("memory", memory), ("most_jobs", most_jobs)):
-            if type(value) is not int or value < 1:
-                raise InputError(name, "expected an integer >= 1", value)
+        self._samples = integer(samples, "samples", minimum=1)
         super().__init__(min_utility_fraction)
         if promise_share is not None and not 0 < promise_share <= 1:
             raise InputError("promise_share", "expected 0 < share <= 1", promise_share)
         if learned is not None and not learned.jobs:
             raise InputError("prices", "expected at least one past job to sample futures from")
         self.promise_share = promise_share
-        self._learned, self._samples = learned, samples
-        self._memory, self._most_jobs, self._seed = memory, most_jobs, seed
+        self._learned, self._seed = learned, seed
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -81,8 +77,6 @@ class SampledFutures(AdmissionRule):
             "min_utility_fraction": self.min_utility_fraction,
             "promise_share": self.promise_share,
             "learned": None if self._learned is None else self._learned.digest,
-            "memory": self._memory,
-            "most_jobs": self._most_jobs,
             "seed": self._seed,
         }
 
@@ -96,7 +90,7 @@ class SampledFutures(AdmissionRule):
             self._learned.check_resources(cluster.resources, cluster.slot_seconds)
         super().reset(cluster, horizon, patience)
         self._grid = grid_of(cluster)
-        self._known: deque[tuple[int, LiveJob]] = deque(maxlen=self._memory)
+        self._known: deque[tuple[int, LiveJob]] = deque(maxlen=MEMORY)
         self._arrived = 0
         past = () if self._learned is None else self._learned.jobs
         self._past = [self._template(job) for job in past]
@@ -181,7 +175,7 @@ class SampledFutures(AdmissionRule):
         drawn = rng.integers(len(known), size=len(slots))
         future = []
         # The jobs nearest in time compete most, and each one costs two insertions.
-        for k in range(min(len(slots), self._most_jobs)):
+        for k in range(min(len(slots), MOST_JOBS)):
             live = self._arriving(known[int(drawn[k])], FIRST_KEY + k, int(slots[k]))
             # A job that cannot be in time takes nothing, with the newcomer or without it.
             if live.earliest(plan.now) <= live.deadline:

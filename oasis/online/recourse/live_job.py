@@ -65,21 +65,16 @@ LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay fin
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The allocation of a job before a decision, and the cost of changing it."""
+    """The allocation of a job before a decision."""
 
     workers: IntArray  # (n, 2): servers, and how many tasks of the job each has, by server
     ps: IntArray
     until: int = 0  # no change begins before this slot
-    cost: float = 0.0  # slots without work that a change takes
 
     @property
     def count(self) -> int:
         """Workers."""
         return int(self.workers[:, 1].sum())
-
-    def lost(self, workers: int) -> int:
-        """Worker-slots that a change to this number of workers costs."""
-        return ceil(self.cost * workers)
 
     def rows(self, slots: IntArray) -> list[IntArray]:
         """Rows (slot, server, count) of workers and of parameter servers that stay in `slots`."""

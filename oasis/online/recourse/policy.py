@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -32,7 +32,7 @@ from oasis.online.recourse.rules import (
     check_unused,
     rule_name,
 )
-from oasis.online.recourse.staying import kinds_of, stay, weigh
+from oasis.online.recourse.staying import kinds_of, stay
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Plan, View
 from oasis.scheduling.site import Site, allocation_in, cluster_of
@@ -313,8 +313,6 @@ class Recourse(rolling.LivePlanner):
         self._note(view, planner, answer.rejected, broken)
         self.late |= late
         stay(planner.plan, self._kinds)
-        if weigh(planner.plan):
-            stay(planner.plan, self._kinds)
         self._carry_out(view, planner, answer)
         planner.plan.keep()
         return answer
@@ -346,7 +344,7 @@ class Recourse(rolling.LivePlanner):
             if live is None:
                 continue
             until = view.kept_until(job)
-            live.held = self._held(view.allocation(job), until, view.change_cost(job))
+            live.held = self._held(view.allocation(job), until)
             changed |= until == view.now > 0  # from now on it may change
             # What holds something has begun in its form, even if no slot has passed since.
             if live.forms and (held := view.allocation(job)) != NOTHING:
@@ -359,18 +357,16 @@ class Recourse(rolling.LivePlanner):
             if rolling.differs(live, left):
                 planner.revise(job.index, left)
                 changed = True
-            elif live.held is not None and live.held.cost:
-                live.remaining = left  # the plan is for more work than that
         return changed
 
-    def _held(self, allocation: Allocation, until: float, cost: float) -> Held | None:
+    def _held(self, allocation: Allocation, until: float) -> Held | None:
         """Return what a job holds, by server of the model."""
         if not allocation.workers:
             return None
         first = len(self._site.machines_for(TaskGroup.WORKER))
         workers = np.array(allocation.workers, dtype=np.int64)
         ps = np.array(allocation.ps, dtype=np.int64).reshape(-1, 2)
-        return Held(workers, ps - (first, 0), int(until), cost)
+        return Held(workers, ps - (first, 0), int(until))
 
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]
@@ -425,7 +421,6 @@ class Recourse(rolling.LivePlanner):
             wanted = NOTHING if schedule is None else allocation_in(schedule, now, self._site)
             if wanted != view.allocation(job):
                 answer.changes[job.index] = wanted
-                live.held = self._held(wanted, 0.0, view.change_cost(job))
             if schedule is not None:
                 # The first slot in which something may change; asking at
                 # every planned slot is never too late.
@@ -488,34 +483,19 @@ class Recourse(rolling.LivePlanner):
 
         None if admission is a user's own rule: the caller then makes the policy with that rule.
         """
-        rule, learned, bounds = self._rule, self._learned, self._bounds
-        if not (rule["admission"] is None or isinstance(rule["admission"], str)):
+        if not isinstance(self._rule["admission"], str | None):
             return None
-        return {
-            "commitment": self.commitment,
-            "seed": self._seed,
-            "seconds": self._seconds,
-            "admission": rule["admission"],
-            "prices": None if learned is None else learned.to_dict(),
-            "samples": rule["samples"],
-            "admission_floor": rule["admission_floor"],
-            "bounds": None if bounds is None else bounds.to_dict(),
-            "params": asdict(self.params),
-            "lookahead": self.lookahead,
-            "patience": self.patience,
-            "keep_admitted": self.keep_admitted,
-        }
+        files = {"prices": self._learned, "bounds": self._bounds}
+        told = {name: None if one is None else one.to_dict() for name, one in files.items()}
+        return {**self.parameters, **told}
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
         given = dict(making)
-        given["params"] = RecourseParams(**given["params"])
-        if given["prices"] is not None:
-            given["prices"] = LearnedPrices.from_dict(given["prices"])
-        if given["bounds"] is not None:
-            given["bounds"] = PriceBounds.from_dict(given["bounds"])
-        if given["lookahead"] is not None:
-            return cls.rolling(given.pop("lookahead"), **given)
-        del given["lookahead"], given["patience"], given["keep_admitted"]
-        return cls(**given)
+        steering = {field.name: given.pop(field.name) for field in fields(RecourseParams)}
+        for name, kind in (("prices", LearnedPrices), ("bounds", PriceBounds)):
+            if given[name] is not None:
+                given[name] = kind.from_dict(given[name])
+        given["params"] = RecourseParams(**steering)
+        return cls.rolling(**given) if "lookahead" in given else cls(**given)

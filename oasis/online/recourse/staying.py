@@ -82,22 +82,6 @@ def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
     return list(found.values())
 
 
-def weigh(plan: WorkingPlan) -> bool:
-    """Replan the jobs that change in this slot, knowing what that costs; whether a plan changed."""
-    changed = False
-    for live in plan.movable():
-        before = live.schedule
-        if live.held is None or not live.held.cost or not _moves(plan, live):
-            continue
-        assert before is not None
-        plan.remove(live)
-        # No plan pays for what a change costs: the one of before stays.
-        if not plan.insert(live):
-            plan.put(live, before)
-        changed |= live.schedule != before
-    return changed
-
-
 def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
     """Servers and counts of what is planned in the present slot."""
     assert live.schedule is not None

@@ -12,7 +12,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.resources import as_array
 from oasis.model.rounding import IntArray
-from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
+from oasis.model.schedule import SERVER, Schedule
 from oasis.online.dp import Split
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
@@ -202,29 +202,19 @@ class WorkingPlan:
 
     def _find(self, live: LiveJob) -> Schedule | None:
         held = live.held
-        if held is None or not (held.cost or live.is_kept(self.now)):
-            return self._search(live, self.now, None)
-        staying = self._staying(live, held)
-        if staying is not None and live.is_kept(self.now):
-            return staying
-        # It is the work that costs: with so much more a change has to be the better one.
-        moving = self._search(live, self.now, live.remaining + held.lost(held.count))
-        if moving is not None:
-            grown = int(moving.workers[moving.workers[:, SLOT] == moving.start, COUNT].sum())
-            if held.lost(grown) > held.lost(held.count):
-                moving = self._search(live, self.now, live.remaining + held.lost(grown))
-        if staying is None or (moving is not None and moving.completion < staying.completion):
-            return moving
-        return staying
+        if held is not None and live.is_kept(self.now):
+            staying = self._staying(live, held)
+            if staying is not None:
+                return staying
+        return self._search(live, self.now)
 
     def _staying(self, live: LiveJob, held: Held) -> Schedule | None:
-        """Return the schedule that keeps the current allocation for as long as it can, or must."""
+        """Return the schedule that keeps the current allocation for as long as it must."""
         if live.begin(self.now) > self.now or live.remaining < 1:
             return None
         count, last = held.count, min(live.deadline, self.ledger.end - 1)
         slots = np.arange(self.now, min(self.now - (-live.remaining // count), last + 1))
-        if live.is_kept(self.now):
-            slots = slots[slots < held.until]
+        slots = slots[slots < held.until]
         fits = np.ones(len(slots), dtype=bool)
         for group in GROUPS:
             servers, tasks = group.placed(held).T
@@ -237,14 +227,14 @@ class WorkingPlan:
         parts = [held.rows(slots)]
         left = live.remaining - count * len(slots)
         if left > 0:
-            rest = self._search(live, int(slots[-1]) + 1, left + held.lost(count))
+            rest = self._search(live, int(slots[-1]) + 1, left)
             if rest is None:
                 return None
             parts.append([rest.workers, rest.ps])
         workers, ps = (np.concatenate(rows) for rows in zip(*parts, strict=True))
         return Schedule(live.job.id, workers, ps, live.form)
 
-    def _search(self, live: LiveJob, now: int, work: int | None) -> Schedule | None:
+    def _search(self, live: LiveJob, now: int, work: int | None = None) -> Schedule | None:
         """Return the best schedule from slot `now` on, for `work` or for all remaining work."""
         # A promised job has its utility lifted above any cost, so that no price makes it unplanned.
         last, lift = min(live.deadline, self.ledger.end - 1), self._lift(live)

@@ -44,13 +44,7 @@ def peak_megabytes(pid: int) -> float:
 
 
 def within(samples: Sequence[tuple[float, float]], begin: float, end: float) -> float:
-    """Seconds of processor time from `begin` to `end`: from samples of (time, seconds so far).
-
-    Examples
-    --------
-    >>> within([(0.0, 0.0), (10.0, 5.0), (20.0, 5.0)], 5.0, 15.0)
-    2.5
-    """
+    """Seconds of processor time from `begin` to `end`: from samples of (time, seconds so far)."""
     return _so_far(samples, end) - _so_far(samples, begin)
 
 

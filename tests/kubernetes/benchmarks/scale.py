@@ -44,7 +44,7 @@ from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.ports import free_ports
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.demo import metrics_of
-from tests.kubernetes.scene import SYSTEM, Scene
+from tests.kubernetes.scene import Scene
 
 GANG = 10
 # One process plays the kubelets of all nodes: on a machine that others use as well, it must not
@@ -149,14 +149,7 @@ def measure(cluster: Cluster, scale: Scale) -> Measured:
         go_last(plane.pids()[follower])
     start = plane.audit_position()
     (port,) = free_ports(1)
-    words = [
-        *(sys.executable, "-m", "experiments.cli", "kubernetes", "run", "--policy", "fifo"),
-        *("--slot-seconds", str(scale.slot_seconds)),
-        *("--startup-seconds", str(scale.clock.startup_seconds)),
-        *("--system-namespace", SYSTEM, "--controller-name", name, "--namespace", name),
-        *("--lease-seconds", "120", "--metrics-port", str(port)),
-        *("--kubeconfig", str(scene.account.kubeconfig())),
-    ]
+    words = scene.command("--policy", "fifo", "--lease-seconds", "120", "--metrics-port", str(port))
     with subprocess.Popen(words) as process:
         groups = {"controller": [process.pid], "plane": list(plane.pids().values())}
         sampler = Sampler(groups)

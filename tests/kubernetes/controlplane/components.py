@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.kubernetes.controlplane.certificates import Certificates
 
 STAGES = Path(__file__).resolve().parent / "stages"
+AUDIT_POLICY = Path(__file__).resolve().with_name("audit-policy.yaml")
 MACHINES = ("machines", "losable-machines")  # one kwok each: stop one, and its nodes are lost
 MACHINES_ANNOTATION = "oasis.test/machines"
 ADMIN = "admin"
@@ -20,19 +20,6 @@ USERS = {
     "kube-controller-manager": ("system:kube-controller-manager", ""),
     "kube-scheduler": ("system:kube-scheduler", ""),
     "kwok": ("kwok", "system:masters"),
-}
-
-# Only the accounts of tests are written down: not the control plane's own, not the admin.
-_AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived"],
-    "rules": [
-        {"level": "None", "userGroups": ["system:masters", "system:serviceaccounts:kube-system"]},
-        {"level": "None", "users": [name for name, _ in USERS.values()]},
-        {"level": "None", "users": ["system:apiserver", "system:anonymous"]},
-        {"level": "Metadata"},
-    ],
 }
 
 
@@ -89,7 +76,7 @@ class Components:
         return self.directory / f"{name}.kubeconfig"
 
     def write_files(self, tokens: dict[str, str]) -> None:
-        """Tokens of the fixed users, audit policy, and kwok's stages in one file."""
+        """Tokens of the fixed users, and kwok's stages in one file."""
         rows = [
             f'{tokens[process]},{user},{user},"{groups}"'
             for process, (user, groups) in USERS.items()
@@ -97,7 +84,6 @@ class Components:
         token_file = self.directory / "tokens.csv"
         token_file.touch(mode=0o600)
         token_file.write_text("\n".join(rows) + "\n")
-        (self.directory / "audit-policy.json").write_text(json.dumps(_AUDIT_POLICY))
         stages = [file.read_text() for file in sorted(STAGES.glob("*.yaml"))]
         (self.directory / "stages.yaml").write_text("---\n".join(stages))
 
@@ -131,7 +117,7 @@ class Components:
             f"--service-account-signing-key-file={files.token_key}",
             f"--default-not-ready-toleration-seconds={self.timing.toleration}",
             f"--default-unreachable-toleration-seconds={self.timing.toleration}",
-            f"--audit-policy-file={self.directory / 'audit-policy.json'}",
+            f"--audit-policy-file={AUDIT_POLICY}",
             f"--audit-log-path={self.audit_log}",
             *("--allow-privileged=true", "--profiling=false", *flags),
         ]

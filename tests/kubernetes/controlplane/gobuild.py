@@ -71,15 +71,7 @@ def cached(program: GoProgram) -> Path | None:
 
 
 def ensure(program: GoProgram) -> Path:
-    """The binary of `program`: from the cache, or built now. Of several callers, one builds.
-
-    Raises
-    ------
-    GoMissingError
-        Without Go, unless the cache holds it.
-    GoBuildError
-        With Go's own messages.
-    """
+    """The binary of `program`: from the cache, or built now. Of several callers, one builds."""
     if binary := cached(program):
         return binary
     go = find_go()

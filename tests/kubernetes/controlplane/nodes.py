@@ -76,21 +76,10 @@ class Nodes:
         """Set labels; None removes one."""
         self._patch(name, {"metadata": {"labels": dict(labels)}})
 
-    def resize(self, name: str, allocatable: Mapping[str, str]) -> None:
-        """Change the resources that the node offers, as when a device fails."""
-        room = {"pods": _PODS_PER_NODE, **allocatable}
-        self._nodes.status.patch(
-            body={"status": {"allocatable": room, "capacity": room}}, name=name, content_type=_MERGE
-        )
-
     def break_down(self, name: str, within: float = 60.0) -> None:
         """Let the node report that it is not ready; wait for the taint."""
         self.label(name, {_UNREADY: "true"})
         until(lambda: self._tainted(name, _NOT_READY), f"{name} is not ready", within)
-
-    def repair(self, name: str) -> None:
-        """The end of `break_down`; `wait_ready` tells when it is over."""
-        self.label(name, {_UNREADY: None})
 
     def lose_machines(self) -> None:
         """All losable nodes fall silent, as machines without power do.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
-import signal
 import subprocess
 import tempfile
 import time
@@ -30,7 +28,7 @@ from tests.kubernetes.controlplane.components import (
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.nodes import Nodes
 from tests.kubernetes.controlplane.ports import free_ports
-from tests.kubernetes.controlplane.probes import answers, post
+from tests.kubernetes.controlplane.probes import answers
 
 _PATIENCE = 120.0  # seconds for one process to get ready; it takes one to ten on an idle machine
 _POLL = 0.1
@@ -120,29 +118,9 @@ class ControlPlane:
             self.kill("kube-apiserver")
         self._run("kube-apiserver", self.components.api_server(*flags), self._api_ready)
 
-    def compact_etcd(self) -> None:
-        """Forget all old states, as etcd does every few minutes in production.
-
-        Lists that go on from an older state (`continue`) then end with 410 Gone, once the API
-        server runs with ``--feature-gates=ListFromCacheSnapshot=false``: it has a memory of its
-        own. Watches from before end so after `restart_api_server`.
-        """
-        gateway = f"{self.components.etcd_url}/v3/kv"
-        seen = post(f"{gateway}/range", {"key": base64.b64encode(b"any").decode()})
-        revision = seen["header"]["revision"]
-        post(f"{gateway}/compaction", {"revision": revision, "physical": True})
-
     def pids(self) -> dict[str, int]:
         """Process id of each process by name."""
         return {name: process.pid for name, process in self._running.items()}
-
-    def stop(self, process: str) -> None:
-        """Freeze a process by SIGSTOP."""
-        self._running[process].send_signal(signal.SIGSTOP)
-
-    def resume(self, process: str) -> None:
-        """Let a frozen process go on."""
-        self._running[process].send_signal(signal.SIGCONT)
 
     def _start(self) -> None:
         parts = self.components

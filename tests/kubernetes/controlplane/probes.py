@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import ssl
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 _SECONDS = 5
 
@@ -26,14 +24,6 @@ def answers(url: str, authority: Path | None = None, token: str = "") -> bool:
         return False
     except OSError:  # refused, reset or late
         return False
-
-
-def post(url: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The JSON answer to a JSON request, over plain HTTP."""
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(url, data=json.dumps(body).encode(), headers=headers)
-    with urllib.request.urlopen(request, timeout=6 * _SECONDS) as answer:
-        return json.load(answer)
 
 
 def _trusting() -> ssl.SSLContext:

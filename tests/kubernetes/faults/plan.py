@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 STATUS_CODES = (409, 429, 500, 503, 504)
@@ -97,12 +97,6 @@ class FaultPlan:
                 return fault
             self._passed[watch] += 1
             return None
-
-    def add(self, faults: Iterable[Fault]) -> None:
-        """Append faults that strike as soon as they can."""
-        with self._lock:
-            for fault in faults:
-                (self.watches if _of_watch(fault) else self.requests).append((0, fault))
 
     @property
     def left(self) -> int:

@@ -47,22 +47,7 @@ def why_not() -> str:
 
 
 class Container:
-    """A process that was started.
-
-    Parameters
-    ----------
-    guardian : Guardian
-        Ends it if its owner is killed.
-    words : sequence of str
-        What to run.
-    env : mapping of str to str
-        All that it finds in its environment.
-    host : str
-        Name of its machine.
-    hosts, account, home, log : Path
-        Its /etc/hosts, the directories of its service account and where it begins, and the file of
-        its output.
-    """
+    """A process in namespaces of its own, with its own /etc/hosts, account and log."""
 
     def __init__(
         self,

@@ -41,18 +41,7 @@ _PIECE = 1024
 class ProcessNodes:
     """Process nodes of a control plane, until the end of the block: then all that ran has ended.
 
-    Parameters
-    ----------
-    plane : ControlPlane
-        Its API server is told of the nodes and of their pods.
-
-    Attributes
-    ----------
-    directory : Path
-        Files of the pods, removed at the end: what trainings keep there outlives their pods.
-    guardian : Guardian
-        Ends what is started by it when the block ends, or if this process is killed.
-    """
+    `directory` outlives the pods, but not the block; `guardian` ends what is started by it."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane

@@ -23,17 +23,7 @@ def timestamp() -> str:
 
 
 class PodRun:
-    """A running pod: `look` moves it on; `status` is its status now.
-
-    Parameters
-    ----------
-    pod : mapping
-        As the API server has it; the node replaces it when it changes.
-    ip : str
-        Its address.
-    start : callable
-        Starts its container.
-    """
+    """A pod that runs: `look` moves it on, `status` is its status, `start` starts its container."""
 
     def __init__(self, pod: Mapping[str, Any], ip: str, start: Start) -> None:
         self.pod, self.ip, self._start = pod, ip, start

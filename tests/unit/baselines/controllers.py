@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from oasis.simulator import Engine, FixedPs, Machine, PolicyJob, Site, Workload
+from oasis.simulator import Engine, Machine, PolicyJob, Site, Workload
 
 
 def job(name, least=1, most=None, arrival=0.0, work=1000.0, asked=None, ps=0):
@@ -15,7 +15,7 @@ def job(name, least=1, most=None, arrival=0.0, work=1000.0, asked=None, ps=0):
         min_workers=least,
         max_workers=least if most is None else most,
         initial_workers=asked,
-        ps_rule=FixedPs(ps),
+        fixed_ps=ps,
     )
 
 

@@ -15,7 +15,6 @@ from baselines.queues import FIFO
 from baselines.rrh import RRH, DelayCosts, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
 from oasis.scheduling import EmptyCluster
-from oasis.scheduling.placement import place
 from oasis.simulator import (
     BestFit,
     Outage,
@@ -256,11 +255,11 @@ def test_round_robin_goes_on_where_it_stopped_and_best_fit_fills():
     (each,) = work.jobs
     free = [machine.capacity for machine in work.site.machines]
     room, turn = Room(work.site, free.copy()), RoundRobin()
-    assert place(room, each, 2, 0, turn).workers == ((0, 1), (1, 1))
-    assert place(room, each, 2, 0, turn).workers == ((0, 1), (2, 1))
-    assert place(Room(work.site, free.copy()), each, 3, 0, BestFit()).workers == ((0, 2), (1, 1))
+    assert turn.place(room, each, 2, 0).workers == ((0, 1), (1, 1))
+    assert turn.place(room, each, 2, 0).workers == ((0, 1), (2, 1))
+    assert BestFit().place(Room(work.site, free.copy()), each, 3, 0).workers == ((0, 2), (1, 1))
     before = room.free.copy()
-    assert place(room, each, 3, 0, turn) is None
+    assert turn.place(room, each, 3, 0) is None
     assert room.free == before
 
 

@@ -3,7 +3,6 @@
 from baselines.gangs import add_worker, drop_worker
 from oasis.simulator import (
     Allocation,
-    ByBandwidth,
     Machine,
     PolicyJob,
     Room,
@@ -21,7 +20,7 @@ def room(*free, hosts=None):
 # --- one worker more or less --------------------------------------------------------------------
 
 BANDWIDTH = PolicyJob(
-    "a", 0.0, 1.0, ((0, 1),), ((0, 1),), min_workers=1, max_workers=6, ps_rule=ByBandwidth(0.5)
+    "a", 0.0, 1.0, ((0, 1),), ((0, 1),), min_workers=1, max_workers=6, ps_per_worker=0.5
 )
 
 

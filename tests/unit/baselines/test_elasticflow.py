@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
-from oasis.driver.books import BooksView
 from oasis.model.errors import InputError
 from oasis.model.utility import Constant, Deadline, Sigmoid
-from oasis.scheduling import FixedPs, Machine, PolicyJob, Site
+from oasis.scheduling import Machine, PolicyJob, Site
+from oasis.scheduling.view import View
 from oasis.simulator import ChangeCosts, Engine, Workload, replay
 from tests.unit.baselines.controllers import engine, job, workers, workload
 
@@ -78,12 +78,12 @@ def test_a_job_that_was_admitted_is_never_turned_away():
     made = policy()
     work = workload(due("a", 1000.0, 1.0))
     run = Engine(work, made)
-    view = BooksView(run.state, "elasticflow", True)
+    view = View(run.state, "elasticflow", True)
     run.state.jobs[0] = run._enter(work.jobs[0])
     view.arrived.append(work.jobs[0])
     assert made.decide(view).rejected == {0: TOO_LATE}
 
-    class Again(BooksView):
+    class Again(View):
         def was_admitted(self, job):
             return True
 
@@ -152,7 +152,7 @@ def test_where_no_power_of_two_fits_a_job_has_its_fewest():
 
 def test_parameter_servers_take_room_too():
     site = Site(("gpu", "cpu"), (Machine("m", (4.0, 2.0)),))
-    made = PolicyJob("a", 0.0, 100.0, ((0, 1),), ((1, 1),), max_workers=4, ps_rule=FixedPs(2))
+    made = PolicyJob("a", 0.0, 100.0, ((0, 1),), ((1, 1),), max_workers=4, fixed_ps=2)
     run = Engine(Workload.of(site, [made, replace(made, id="b")]), policy())
     run.step()
     assert workers(run) == {"a": {0: 4}, "b": {}}

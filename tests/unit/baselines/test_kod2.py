@@ -1,4 +1,4 @@
-"""KOD2 by scenarios: each branch of its algorithms, and each case that tells readings apart."""
+"""KOD2 by scenarios: each branch of its algorithms."""
 
 import math
 
@@ -6,7 +6,8 @@ import pytest
 
 from baselines import KubernetesDefault
 from baselines.counts import on_node
-from baselines.kod2 import JobState, Kod2, Weights
+from baselines.fair_shares import MachineShares
+from baselines.kod2 import JobState, Kod2, weight_of
 from oasis.simulator import Allocation, Machine, PolicyJob, Room, Site, replay
 from tests.unit.baselines.controllers import engine, job, workers, workload
 
@@ -23,23 +24,13 @@ def states(run, *jobs):
 def test_more_workers_weigh_more_and_larger_demands_less():
     site = Site(("gpu", "memory"), (Machine("n0", (4.0, 64.0), cpu_cores=8.0),))
 
-    def raw(least, gpus, memory, cores=0.0, form="ratio"):
+    def raw(least, gpus, memory, cores=0.0):
         one = PolicyJob("a", 0.0, 1.0, ((0, gpus), (1, memory)), (), least, 9, worker_cpu=cores)
-        return Weights(site, form).raw(one)
+        return weight_of(MachineShares(site, "worker"), one)
 
-    for form in ("ratio", "difference"):
-        assert raw(2, 1, 8, form=form) > raw(1, 1, 8, form=form) > raw(1, 1, 16, form=form)
-        assert raw(1, 1, 8, form=form) > raw(1, 1, 8, cores=2.0, form=form)
+    assert raw(2, 1, 8) > raw(1, 1, 8) > raw(1, 1, 16)
+    assert raw(1, 1, 8) > raw(1, 1, 8, cores=2.0)
     assert raw(1, 1, 16, cores=4.0) == 1 / (0.25 + 0.25 + 0.5)
-
-
-def test_weights_are_compared_before_the_sigmoid_rounds_them_to_one():
-    assert Weights.sigmoid(0.0) == 0.5
-    assert Weights.sigmoid(-800.0) == 0.0
-    assert Weights.sigmoid(40.0) == Weights.sigmoid(50.0) == 1.0
-    site = Site(("memory",), (Machine("n0", (100.0,)),))
-    light, lighter = (PolicyJob(n, 0.0, 1.0, ((0, k),), (), 1, 1) for n, k in (("a", 2), ("b", 1)))
-    assert Weights(site).raw(light) < Weights(site).raw(lighter)
 
 
 # --- launching ----------------------------------------------------------------------------------
@@ -59,7 +50,6 @@ def test_a_job_that_starves_and_finds_no_room_says_so_and_stops_the_queue():
     run = engine(Kod2(40.0), *jobs, until=50.0)
     assert workers(run) == {"a": {0: 3}, "b": {}, "c": {}}
     assert states(run, "b", "c") == [JobState.STARVING, JobState.WAITING]
-    assert run.policy.weight(run.state.jobs[1].job) == 1.0
 
 
 # --- scale-in, scale-out and placement ----------------------------------------------------------
@@ -89,7 +79,6 @@ def test_the_operator_without_gangs_deadlocks_where_kod2_does_not():
     [
         ({"starve_limit": -1.0}, "starve_limit: expected seconds >= 0"),
         ({"starve_limit": math.nan}, "starve_limit: expected seconds >= 0"),
-        ({"form": "x"}, "form: expected ratio or difference"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from baselines.dorm import Candidate, Partition
 from baselines.fair_shares import Fairness, Portions
-from baselines.partition import Candidate, Partition
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
 

@@ -10,8 +10,10 @@ import pytest
 
 from baselines import LAS, SRSF, SRTF, Gittins, preemptive
 from baselines.preemptive import PreemptiveCapacity
+from experiments.figures.controllers import at_load
+from experiments.figures.controllers import drawn as recorded
 from oasis.scheduling import Placement, PolicyJob, Site, View
-from oasis.simulator import PlainJob, generate_elastic, replay, rigid_workload
+from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.outcome import Outcome
 
 
@@ -54,7 +56,7 @@ def test_the_second_room_may_be_made_late(policy: Any, monkeypatch: pytest.Monke
 
 
 def test_the_second_room_may_be_made_late_for_elastic_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [generate_elastic(jobs=25, seed=seed) for seed in range(4)]
-    late = [facts(replay(one.workload, SRTF(), **one.options)) for one in made]
+    made = [at_load(recorded(seed, 25), 2.0, seed) for seed in range(4)]
+    late = [facts(replay(one, SRTF())) for one in made]
     monkeypatch.setattr(preemptive, "PreemptiveCapacity", Eager)
-    assert late == [facts(replay(one.workload, SRTF(), **one.options)) for one in made]
+    assert late == [facts(replay(one, SRTF())) for one in made]

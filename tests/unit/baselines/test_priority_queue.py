@@ -2,12 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
-
 from baselines.fair_shares import MachineShares
-from baselines.priority_queue import (
-    PriorityQueue,
-)
+from baselines.priority_queue import PriorityQueue
 from oasis import Constant, Sigmoid
 from oasis.simulator import Machine, Site
 from tests.unit.baselines.controllers import engine, job
@@ -41,11 +37,3 @@ def test_cores_and_servers_count_in_the_request():
         "a",
         "b",
     ]
-
-
-# --- the main step ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("printed", [False, True])
-def test_it_names_its_option(printed):
-    assert PriorityQueue(printed=printed).parameters == {"printed": printed}

@@ -12,7 +12,7 @@ from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
-from oasis.scheduling.job import Allocation, FixedPs, PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.site import Machine, Site
 
@@ -61,7 +61,7 @@ def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
 def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
     portions = Portions(SITE)
     assert portions.of_worker(job()).tolist() == [1 / 8, 1 / 16, 0.0, 1 / 8]
-    fixed = job(ps_per_worker=0.0, ps_rule=FixedPs(1), min_workers=2)
+    fixed = job(ps_per_worker=0.0, fixed_ps=1, min_workers=2)
     assert portions.of_worker(fixed).tolist() == [1 / 8, 1 / 16, 0.0, 1 / 8]
     alone = job(ps_per_worker=0.0)
     assert portions.of_worker(alone).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
@@ -180,7 +180,6 @@ def test_without_a_name_the_workload_decides_on_the_placement(
     placing = Placing(name)
     site = Site(("gpu",), (Machine("n0", (4.0,)),), slotted=slotted)
     assert type(placing.on(site)) is rule
-    assert placing.parameters == {"placement": name}
     assert placing.on(site) is not placing.on(site)  # a rule remembers where it was
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from baselines import EASY
-from baselines.waiting import Ends, Waiting
+from baselines.queues import Ends, Waiting
 from oasis.simulator import PlainJob, replay, rigid_workload
 
 steps = st.lists(

@@ -16,10 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import oasis
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
+from oasis.driver.entry import Facts
 from oasis.driver.policy_state import _StateReader, policy_state, restore_policy
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
@@ -28,7 +31,7 @@ from oasis.model.errors import OasisError
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import BasePolicy, Plan, PolicyJob, policy_job
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
-from tests.unit.kubernetes.test_driver import live_oasis
+from tests.unit.kubernetes.test_live_controllers import live_oasis
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"
 SITE = site_for(oasis.read(EXAMPLE), 10)
@@ -268,6 +271,22 @@ def test_functions_of_a_part_go_on_with_its_state() -> None:
         read_back(held, fresh=Ranked(own=True))
 
 
+def emptied() -> Callable[[], Any]:
+    """A function whose variable from outside has no value (yet)."""
+    held = Counting()
+
+    def ask() -> int:
+        return held()  # noqa: F821 (it is deleted below)
+
+    del held
+    return ask
+
+
+def test_a_function_may_wait_for_its_variables() -> None:
+    own = emptied()
+    assert read_back(emptied(), fresh=own) is own
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_jobs_that_ended_are_remembered(told: bool) -> None:
     """Live jobs are those of the driver; what a policy noted of others is its own."""
@@ -288,6 +307,22 @@ class Sub(list):  # type: ignore[type-arg]
     ...
 
 
+def nested(levels: int) -> Any:
+    held: Any = 1
+    for _ in range(levels):
+        held = [held]
+    return held
+
+
+class Odd:
+    """An attribute of it cannot be read."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__dict__":
+            raise RuntimeError("not\nnow")
+        return super().__getattribute__(name)
+
+
 class Outer:
     class Inner(Enum):
         ONE = 1
@@ -305,8 +340,35 @@ class Outer:
         lambda: defaultdict(lambda: 7),
         lambda: [first],
         lambda: iter([1]),
+        lambda: nested(100_000),
+        lambda: {"deep": [Odd()]},
     ],
 )
 def test_what_cannot_be_read_back_is_not_written(make: Callable[[], Any]) -> None:
-    with pytest.raises(OasisError, match=r"^policy[.\w]*: expected plain data, got "):
+    with pytest.raises(OasisError, match=r"^policy[.\w]*: expected plain data, got .*\Z"):
         policy_state(Holding(make()), ())
+    driver: Driver[Any] = Driver(Holding(make()), SITE)
+    assert driver.boundary(0, Facts({})).error is None  # only a later error finds no state
+    assert driver.kept_policy is None
+
+
+LEAVES: list[Callable[[], Any]] = [emptied, Odd, Counting, object, lambda: first, lambda: 0.5]
+INNER = st.recursive(
+    st.sampled_from(LEAVES).map(lambda make: make()),
+    lambda inner: st.lists(inner, max_size=2) | st.builds(Holding, inner) | st.tuples(inner),
+)
+
+
+@given(st.tuples(st.integers(0, 3_000).map(nested), INNER))
+def test_whatever_a_policy_holds_is_written_or_refused_in_one_line(held: Any) -> None:
+    text = refusal = ""
+    try:
+        text = policy_state(Holding(held), ())
+    except OasisError as error:
+        refusal = str(error)
+    assert bool(text) != bool(refusal)
+    assert "\n" not in refusal
+    if text:
+        other = Holding()
+        restore_policy(other, text, {}, SITE)
+        assert type(other.held) is type(held)

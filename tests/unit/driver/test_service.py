@@ -117,29 +117,6 @@ def test_a_copy_goes_its_own_way(make: Make) -> None:
     assert copy.planned() == {}
 
 
-@BOTH
-def test_what_a_policy_was_made_with_makes_it_again(make: Make) -> None:
-    policy: Any = make(patience=5).policy
-    again = type(policy).made(json.loads(json.dumps(policy.making())))
-    assert again.parameters == policy.parameters
-    assert again.making() == policy.making()
-
-
-@BOTH
-def test_a_saved_state_goes_on_as_the_service_would_have(make: Make) -> None:
-    core, again = make(), make()
-    core.take(Submit(job("a", 0, 3, 5.0)))
-    core.take(Advance(1))
-    core.take(Submit(job("b", 1, 2, 7.0)))
-    core.take(LoseServer("w#1"))
-    again.restore(json.loads(json.dumps(core.state())))
-    assert (again.now, again.planned()) == (core.now, core.planned())
-    for event in (Advance(3), RestoreServer("w#1"), Submit(job("c", 3, 1, 9.0, 2))):
-        assert again.take(event) == core.take(event)
-    assert again.planned() == core.planned()
-    assert again.state()["driver"] == core.state()["driver"]
-
-
 def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
     core = recourse()
     core.take(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))

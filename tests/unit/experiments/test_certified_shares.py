@@ -21,10 +21,10 @@ from experiments.evaluation.elastic_comparison import compare_elastic
 from experiments.evaluation.tables import comparison_table, optimum_facts
 from experiments.plotting import comparison_page
 from experiments.report.sections import commands_of
-from oasis.simulator import elastic_from_dict, generate_elastic
+from oasis.simulator import elastic_from_dict
 from oasis.simulator.result import Run
 from offline import WarmStart, solve
-from tests.builders import exit_code
+from tests.builders import elastic, exit_code
 from tests.strategies import fewer, small_instances
 
 
@@ -75,7 +75,7 @@ def test_a_mean_over_seeds_is_a_share_too() -> None:
 
 def test_on_elastic_jobs_the_bound_and_the_best_policy_enclose_the_optimum() -> None:
     worth = {"kind": "sigmoid", "priority": 40.0, "decay": 0.0008, "target": 4000.0}
-    document = generate_elastic(jobs=6, seed=2).document
+    document = elastic(6).document
     jobs = [{**job, "utility": worth} for job in document["jobs"]]
     made = elastic_from_dict({**document, "jobs": jobs})
     found = with_best_known(compare_elastic(made, {"fifo": {}, "dragon": {}}))
@@ -91,7 +91,7 @@ def test_on_elastic_jobs_the_bound_and_the_best_policy_enclose_the_optimum() -> 
 
 def test_elastic_jobs_without_utility_have_no_share() -> None:
     with pytest.raises(oasis.InputError, match=r"^utility: missing"):
-        with_best_known(compare_elastic(generate_elastic(jobs=2), {"fifo": {}}))
+        with_best_known(compare_elastic(elastic(2), {"fifo": {}}))
 
 
 def test_document_table_and_picture_say_what_is_proven(
@@ -137,7 +137,7 @@ def test_elastic_jobs_without_utility_are_refused_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "elastic.json"
-    file.write_text(json.dumps(generate_elastic(jobs=2, seed=1).document))
+    file.write_text(json.dumps(elastic(2).document))
     assert exit_code("compare", file, "--ratio") == 2
     assert capsys.readouterr().err == (
         f"oasis: --ratio: expected a utility for each job of {file}\n"

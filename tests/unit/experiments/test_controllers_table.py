@@ -49,7 +49,7 @@ def trace(tmp_path):
 def test_the_load_is_the_gpu_time_asked_for_over_that_between_first_and_last_arrival():
     recorded = drawn(3)
     for load in LOADS:
-        jobs = at_load(recorded, load, 3).workload.jobs
+        jobs = at_load(recorded, load, 3).jobs
         asked = sum(job.duration * job.gpus for job in recorded)
         assert asked / (64 * jobs[-1].arrival) == pytest.approx(load)
 
@@ -63,7 +63,7 @@ def test_jobs_are_the_same_at_each_load_but_for_their_arrivals():
 def test_with_what_it_asks_for_a_job_takes_as_long_as_recorded():
     recorded = drawn(5)
     made = at_load(recorded, 1.0, 5)
-    for job, one in zip(made.workload.jobs, recorded, strict=True):
+    for job, one in zip(made.jobs, recorded, strict=True):
         speed = made.speed.scaling.speedup[job.id][job.initial_workers - 1]
         assert job.work / speed == pytest.approx(one.duration)
         assert (job.min_workers, job.max_workers) == (1, 2 * one.gpus)

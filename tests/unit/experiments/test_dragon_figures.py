@@ -37,6 +37,7 @@ from experiments.figures.dragon.models import (
     speedup,
     use_by_time,
 )
+from experiments.figures.dragon.readings import Coded, Released
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
 from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
 from experiments.figures.figure import read_csv, reproduce
@@ -57,17 +58,17 @@ def printed():
 
 
 def test_the_jobs_are_those_of_table_1():
-    jobs = table1().workload.jobs
+    jobs = table1().jobs
     assert [each.arrival for each in jobs] == [round(60 * at, 3) for at in ARRIVALS]
     assert [each.initial_workers for each in jobs] == list(ASKED)
     assert [(each.min_workers, each.max_workers) for each in jobs] == [(n, 4) for n in LEAST]
     assert {each.ps_needed(1) for each in jobs} == {1}
     assert jobs[0].work == pytest.approx(2800 * 64 / 115.06)
-    assert [machine.amounts for machine in table1().workload.site.machines] == [(4.0,), (4.0,)]
+    assert [machine.amounts for machine in table1().site.machines] == [(4.0,), (4.0,)]
 
 
 def test_without_dragon_jobs_work_with_exactly_what_they_ask_for():
-    jobs = table1(rigid=True).workload.jobs
+    jobs = table1(rigid=True).jobs
     assert [(each.min_workers, each.max_workers) for each in jobs] == [(n, n) for n in ASKED]
 
 
@@ -103,10 +104,10 @@ def test_intensity_is_the_offered_load():
     assert gap(4.0) == 62.0
     gpu_seconds = 5 * mean_run()
     assert gpu_seconds / (32 * gap(2.0)) == pytest.approx(2.0)
-    jobs = study(1.0, 0).workload.jobs
+    jobs = study(1.0, 0).jobs
     assert len(jobs) == 100
     assert all(2 <= j.min_workers <= j.initial_workers <= j.max_workers <= 8 for j in jobs)
-    again = study(4.0, 0).workload.jobs
+    again = study(4.0, 0).jobs
     assert [each.work for each in jobs] == [each.work for each in again]
     assert jobs[-1].arrival == pytest.approx(4 * again[-1].arrival)
 
@@ -137,15 +138,15 @@ def ahead(policy, seeds=20):
     for seed in range(seeds):
         other, _ = measure(table1(seed, rigid=True), LOCALITY)
         made = table1(seed)
-        jobs = replay(made.workload, policy(), **made.options).jobs
+        jobs = replay(made, policy()).jobs
         won += math.fsum(job.end - job.arrival for job in jobs) / len(jobs) < other["elapsed"]
     return won
 
 
 def test_in_how_many_draws_dragon_is_below_locality():
     """Nearly always as in its code; not as in its text, and the page says what was tried."""
-    assert ahead(lambda: Dragon(reading="code")) == 18
-    assert ahead(lambda: Dragon(reading="release")) == 7
+    assert ahead(Coded) == 18
+    assert ahead(Released) == 7
     assert ahead(Dragon) == 14
     kept = {
         row["policy"]: row["below_locality"]

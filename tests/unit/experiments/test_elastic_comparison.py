@@ -24,11 +24,11 @@ from oasis.online.recourse.planner import Replanner
 from oasis.simulator import (
     Outage,
     elastic_from_dict,
-    generate_elastic,
     replay,
     write_elastic,
 )
 from offline.elastic_bound import slots_needed
+from tests.builders import elastic
 
 SLOW_FAST = ("slow", "fast")
 WORTH = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
@@ -59,9 +59,7 @@ def job(name, arrival=0.0, work=600.0, least=1, most=1, **others):
 
 def run(data, name, slot=100.0, **options):
     made = elastic_from_dict(data)
-    return made, replay(
-        made.workload, elastic_policy(name, {}, made, slot), **made.options, **options
-    )
+    return made, replay(made, elastic_policy(name, {}, made, slot), **options)
 
 
 # --- the model's view -----------------------------------------------------------------------------
@@ -69,7 +67,7 @@ def run(data, name, slot=100.0, **options):
 
 def test_a_worker_slot_is_what_one_of_the_workers_asked_for_does():
     made = elastic_from_dict(document(job("a", most=4, asked=2, speedup=[1.0, 1.6, 2.0, 2.1])))
-    seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
+    seen = ElasticModel(made, 100.0).translate(made.jobs[0], 0)
     assert seen.speeds == (pytest.approx(80.0),)  # 1.6 / 2 of one worker for 100 s
     assert seen.job.source.work(100.0) == 8  # 600 / 80, rounded up
     assert seen.job.max_workers == 4
@@ -78,7 +76,7 @@ def test_a_worker_slot_is_what_one_of_the_workers_asked_for_does():
 def test_parameter_servers_are_reserved_beside_the_workers():
     data = document(job("a", most=4, least=2, parameter_servers=1, ps={"gb": 3}))
     made = elastic_from_dict(data)
-    source = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0).job.source
+    source = ElasticModel(made, 100.0).translate(made.jobs[0], 0).job.source
     assert dict(source.worker) == {"gpu": 1.0, "gb": 1.5}  # one server for two workers at least
     assert not source.needs_ps
 
@@ -105,7 +103,7 @@ def test_forms_that_fit_are_the_model_s_with_their_speeds_and_machines():
     wide, slow, fast = {"worker": {"gpu": 9}}, {"requires": {"gpu": ["slow"]}}, {"work": 150.0}
     fast |= {"requires": {"gpu": ["fast"]}, "workers": 2, "parameter_servers": 1, "ps": {"gb": 4}}
     made = elastic_from_dict(of_kinds(job("a", most=4, forms=[wide, slow, fast])))
-    seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
+    seen = ElasticModel(made, 100.0).translate(made.jobs[0], 0)
     assert (seen.ways, seen.speeds) == ((1, 2), (100.0, 100.0))
     first, second = seen.job.source.in_forms
     assert [one.work(100.0) for one in (first, second)] == [6, 2]
@@ -113,7 +111,7 @@ def test_forms_that_fit_are_the_model_s_with_their_speeds_and_machines():
     assert [dict(one.worker) for one in (first, second)] == [{"gpu": 1.0}, {"gpu": 1.0, "gb": 2.0}]
     elsewhere = fast | {"ps_requires": {"gpu": ["host"]}}  # not beside the workers
     made = elastic_from_dict(of_kinds(job("a", most=4, forms=[elsewhere])))
-    seen = ElasticModel(made, 100.0).translate(made.workload.jobs[0], 0)
+    seen = ElasticModel(made, 100.0).translate(made.jobs[0], 0)
     assert dict(seen.job.source.worker) == {"gpu": 1.0}
 
 
@@ -222,7 +220,7 @@ def test_the_form_is_chosen_by_who_plans_and_kept(name):
     ends = sorted(each.end for each in outcome.jobs)
     assert ends == ([100.0, 100.0, 200.0] if name == "recourse" else [100.0, 200.0, 300.0])
     assert sum(each.restarts for each in outcome.jobs) == 0
-    assert made.workload.jobs[0].may_switch
+    assert made.jobs[0].may_switch
 
 
 def test_oasis_turns_away_what_does_not_pay():
@@ -245,7 +243,7 @@ def test_utilities_stand_beside_the_bound():
 
 
 def test_without_utilities_there_is_no_bound():
-    found = compare_elastic(generate_elastic(jobs=3), {"dragon": {}})
+    found = compare_elastic(elastic(3), {"dragon": {}})
     assert found.about["bound"] is None
     assert found.policies["dragon"]["total_utility"] is None
 
@@ -265,7 +263,7 @@ def test_slots_are_enough_for_all_the_work():
 
 
 def test_instances_and_elastic_jobs_are_told_apart_in_one_reading(tmp_path):
-    made = generate_elastic(jobs=2)
+    made = elastic(2)
     write_elastic(made, tmp_path / "jobs")
     assert read_workload(tmp_path / "jobs").document == made.document
     drawn = oasis.generate("testbed", jobs=2, seed=1)
@@ -291,6 +289,6 @@ def test_recourse_plans_once_for_all_jobs_that_are_behind(monkeypatch):
     monkeypatch.setattr(Replanner, "revise", noted)
     monkeypatch.setattr(Replanner, "replan", counted)
     made = at_load(drawn(0, 6), 2.0, 0)
-    replay(made.workload, elastic_policy("recourse", {"rounds": 2}, made), **made.options)
+    replay(made, elastic_policy("recourse", {"rounds": 2}, made))
     assert max(map(revised.count, revised)) >= 3
     assert len(set(planned)) == len(planned)

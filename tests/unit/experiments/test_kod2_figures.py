@@ -36,14 +36,14 @@ PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 
 def test_the_jobs_are_those_of_the_paper():
     made = ten_jobs("VGG-16", 64, 3)
-    assert [job.arrival for job in made.workload.jobs] == [30.0 * k for k in range(10)]
-    assert {job.ps_needed(job.max_workers) for job in made.workload.jobs} == {1}
-    assert [machine.amounts for machine in made.workload.site.machines] == [(10.0, 32.0)] * 3
+    assert [job.arrival for job in made.jobs] == [30.0 * k for k in range(10)]
+    assert {job.ps_needed(job.max_workers) for job in made.jobs} == {1}
+    assert [machine.amounts for machine in made.site.machines] == [(10.0, 32.0)] * 3
     other = ten_jobs("ResNet-50", 8, 3)
-    assert [job.worker for job in made.workload.jobs] == [job.worker for job in other.workload.jobs]
+    assert [job.worker for job in made.jobs] == [job.worker for job in other.jobs]
     rigid = ten_jobs("VGG-16", 64, 3, rigid=True)
-    asked = [job.initial_workers for job in made.workload.jobs]
-    assert [job.min_workers for job in rigid.workload.jobs] == asked
+    asked = [job.initial_workers for job in made.jobs]
+    assert [job.min_workers for job in rigid.jobs] == asked
 
 
 def test_pods_that_interleave_deadlock_the_operator_and_not_kod2():
@@ -68,7 +68,7 @@ def test_who_waits_for_a_while_is_not_terminated():
 def test_workers_that_wait_for_the_network_keep_no_core_busy():
     made = ten_jobs("VGG-16", 64, 0)
     _, steps = measure(made, KOD2)
-    ideal = sum(job.work * dict(job.worker)[0] for job in made.workload.jobs)
+    ideal = sum(job.work * dict(job.worker)[0] for job in made.jobs)
     ends = [*(time for time, _ in steps[1:]), steps[-1][0]]
     area = sum(cores * (end - begin) for (begin, cores), end in zip(steps, ends, strict=True))
     assert ideal < area  # beside them there are only parameter servers

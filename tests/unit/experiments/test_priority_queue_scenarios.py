@@ -71,7 +71,7 @@ def test_the_main_step_launches_the_best_and_whoever_fits_beside(rows):
 
 def test_every_scenario_ends(rows):
     for name in SCENARIOS:
-        jobs = {job.id for job in scenario(name).workload.jobs}
+        jobs = {job.id for job in scenario(name).jobs}
         for reading in (READ, PRINTED):
             assert spans(rows, name, reading).keys() == jobs
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.builders import elastic
 from tests.builders import exit_code as oasis_command
 
 pytest.importorskip("matplotlib", reason="needs the plot extra")
@@ -42,7 +43,6 @@ from experiments.evaluation.tables import (
 from experiments.plotting.canvas import as_written, new_figure, shorten
 from experiments.report.section import MOST_ROWS, Section, inline_svg, report_page, table
 from experiments.report.sections import commands_of, proofs_of, section_of, text_of
-from oasis.simulator import generate_elastic
 from offline import BendersParams, solve
 
 NASTY = '<script>alert("1 & 2")</script>-->'
@@ -310,7 +310,7 @@ def test_parameters_of_a_method_that_auto_did_not_take_are_named(
 
 
 def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(tmp_path: Path) -> None:
-    jobs = json.loads(json.dumps(generate_elastic(jobs=3, seed=1).document))
+    jobs = json.loads(json.dumps(elastic(3).document))
     for job in jobs["jobs"]:
         job["utility"] = {"kind": "constant", "value": 1.0}
     file, result = tmp_path / "jobs.json", tmp_path / "result.json"

@@ -53,16 +53,16 @@ def rows_of(figure):
 def simulated(draw, schedule, number=0):
     """Completion times under the default scheduler, by the simulator."""
     made = draw.workload(schedule.workers, number)
-    outcome = replay(made.workload, FIFO(placement="round-robin"), **made.options)
+    outcome = replay(made, FIFO(placement="round-robin"))
     return [job.end - job.arrival for job in outcome.jobs]
 
 
 def test_the_fixed_schedule_is_that_of_the_paper():
     draw = as_published("5", 3)
     made = draw.workload(4, 3)
-    assert [job.arrival for job in made.workload.jobs] == [50.0 * k for k in range(20)]
-    assert [machine.cpu_cores for machine in made.workload.site.machines] == [16.0] * 4
-    assert {job.worker_cpu for job in made.workload.jobs} == {16.0}
+    assert [job.arrival for job in made.jobs] == [50.0 * k for k in range(20)]
+    assert [machine.cpu_cores for machine in made.site.machines] == [16.0] * 4
+    assert {job.worker_cpu for job in made.jobs} == {16.0}
     assert set(draw.models) == {"VAE"}
     assert made.costs.save + made.costs.migrate < 5.0
 

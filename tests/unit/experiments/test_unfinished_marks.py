@@ -21,7 +21,7 @@ from experiments.plotting.comparison import plot_means
 from experiments.report.sections import section_of
 from experiments.sweep import summarise
 from experiments.sweep.summary import notes_of, rows_of
-from oasis.simulator import ElasticWorkload, elastic_from_dict
+from oasis.simulator import Workload, elastic_from_dict
 
 CLOSED = """
 from oasis.scheduling import BasePolicy, Plan
@@ -34,7 +34,7 @@ class Closed(BasePolicy):
 POLICIES: dict[str, dict[str, Any]] = {"kubernetes-default": {}, "fifo": {}}
 
 
-def stuck() -> ElasticWorkload:
+def stuck() -> Workload:
     """Two gangs of three workers on four GPUs, and a small job before them.
 
     The default scheduler binds pods one by one, and the two hold two GPUs each for ever.
@@ -60,7 +60,7 @@ def stuck() -> ElasticWorkload:
 @pytest.fixture(scope="module")
 def replayed() -> Comparison:
     made = stuck()
-    rows = replay_each(made.workload, POLICIES, options=made.options)
+    rows = replay_each(made, POLICIES)
     return Comparison("replay", rows, {"jobs": 3, "version": "1"})
 
 
@@ -85,7 +85,7 @@ def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path:
     """It waits for nothing, which is no merit."""
     (tmp_path / "closed.py").write_text(CLOSED, encoding="utf-8")
     made, name = stuck(), f"{tmp_path / 'closed.py'}:Closed"
-    rows = replay_each(made.workload, {name: {}}, options=made.options)
+    rows = replay_each(made, {name: {}})
     assert (rows[name]["mean_waiting"], rows[name]["rejected"]) == (0.0, 3)
     found = Comparison("replay", rows, {"jobs": 3})
     assert tables.comparison_table(found)[1][0][1:7] == (
@@ -100,7 +100,7 @@ def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path:
 
 def test_without_unfinished_jobs_there_is_no_note() -> None:
     made = stuck()
-    rows = replay_each(made.workload, {"fifo": {}}, options=made.options)
+    rows = replay_each(made, {"fifo": {}})
     assert tables.unfinished_notes(Comparison("replay", rows, {"jobs": 3})) == []
 
 

@@ -17,7 +17,7 @@ from experiments.evaluation import whatif as frames
 from experiments.evaluation.whatif import Scenario, jobs_frame
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.evaluation.whatif_tables import answer
-from experiments.plotting.whatif import loads_figure, over_time_figure, owners_figure
+from experiments.plotting.whatif import loads_figure, over_time_figure
 from experiments.report.whatif import whatif_section
 from experiments.sweep import Cell, CellResult
 from experiments.sweep import whatif as cells
@@ -287,6 +287,7 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
         (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
         (("--utilities", "mine"), "--utilities: expected"),
         (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
+        (("--set", "foo.x=1"), "expected an option of a policy that runs here (fifo, srtf,"),
     ],
 )
 def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], message: str) -> None:
@@ -294,6 +295,23 @@ def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], messag
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("job", "options", "message"),
+    [
+        ("1e300,1", (), "jobs[0].duration: expected 0..9e+15 seconds, got 1e+300"),
+        (f"60,{2**53}", (), "--machines: expected at most 1,000,000 of 8 GPUs, the busiest moment"),
+        (f"60,{2**53}", ("--machines", "8x8"), "--max-gpus 64 leaves larger jobs out"),
+    ],
+)
+def test_jobs_that_no_run_can_have_are_one_line(
+    run: Run, tmp_path: Path, job: str, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "jobs.csv").write_text(f"id,submitted,duration,gpus\na,0,{job}\n")
+    code, out, err = run("whatif", tmp_path / "jobs.csv", "--duration-unit", "s", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
 
 
 def test_elastic_jobs_are_sent_to_replay(run: Run) -> None:
@@ -322,10 +340,9 @@ def test_pictures_and_section_of_a_result_of_one_policy(run: Run, trace: Path) -
     document: dict[str, Any] = json.loads(out)
     found = WhatIf.from_dict(document)
     section = whatif_section("r.json", document, found, (), 1)
-    assert len(section.pictures) == 5
+    assert len(section.pictures) == 4
     assert "http" not in "".join(picture.svg for picture in section.pictures)
     assert len(over_time_figure(found, "in_use").axes) == 2
-    assert owners_figure(found, ["fifo"]).axes
     assert loads_figure(found).axes
     with pytest.raises(InputError, match="settings"):
         WhatIf.from_dict(document | {"settings": []})

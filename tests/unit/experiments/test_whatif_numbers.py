@@ -37,7 +37,6 @@ from experiments.evaluation.whatif_result import RECORDED, SIZES, Goal, Setting,
 from experiments.plotting.whatif import (
     loads_figure,
     over_time_figure,
-    owners_figure,
     waiting_figure,
 )
 from oasis.model.errors import InputError
@@ -246,17 +245,14 @@ def shown(picture: Figure) -> list[list[Bbox]]:
 @pytest.mark.parametrize("unit", [1.0, 86400.0])
 def test_the_words_of_the_pictures_are_whole_and_apart(unit: float) -> None:
     jobs = [
-        replace(job, submitted=unit * job.submitted, duration=unit * job.duration, owner=owner)
-        for job, owner in zip(
-            drawn(40, recorded=False), ("m" * 30, "W" * 70, "a", "b") * 10, strict=True
-        )
+        replace(job, submitted=unit * job.submitted, duration=unit * job.duration)
+        for job in drawn(40, recorded=False)
     ]
     found = result(jobs, FIFO())
     many = dict.fromkeys(CHOSEN, found.first.policies["fifo"])  # a legend of many rows
     loads = [replace(found.first, load=load, policies=many) for load in (1.0, 1.5)]
     found = replace(found, settings=tuple(loads))
     pictures = [loads_figure(found), waiting_figure(found), over_time_figure(found, "waiting")]
-    pictures.append(owners_figure(found, ("fifo", "locality-aware")))
     for picture in pictures:
         whole = picture.bbox.padded(1.0)
         for group in shown(picture):

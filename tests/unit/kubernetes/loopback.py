@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 that answers every request and tells what it was asked."""
+"""A server on 127.0.0.1 that gives the answers of a test."""
 
 from __future__ import annotations
 
@@ -9,27 +9,31 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+Answer = Callable[[BaseHTTPRequestHandler, str], tuple[int, Any]]  # from a request and its body
+
 
 @contextmanager
-def answering(hear: Callable[[BaseHTTPRequestHandler, str], None]) -> Iterator[str]:
-    """Its address; `hear` gets each request and its body."""
+def serving(answer: Answer) -> Iterator[str]:
+    """Its address; a status and a text, or what becomes JSON, are an answer."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            hear(self, self.rfile.read(int(self.headers["Content-Length"] or 0)).decode())
-            answer = json.dumps({"kind": "Status"}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
+            text = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
+            status, body = answer(self, text)
+            content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(answer)
+            self.wfile.write(content)
 
-        do_PATCH = do_GET  # noqa: N815 (as the base class has it)
+        do_PATCH = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 (as the base class has it)
 
         def log_message(self, *_: Any) -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
-        thread = threading.Thread(target=served.serve_forever)
+        served.daemon_threads = True
+        thread = threading.Thread(target=served.serve_forever, args=(0.05,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{served.server_port}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from oasis.kubernetes import names
@@ -65,6 +66,21 @@ def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
     }
 
 
+def at(slot: float) -> str:
+    """The moment at which a slot begins, as objects have it."""
+    return time_text(EPOCH + slot * SLOT)
+
+
+def merged(base: Any, change: Any) -> Any:
+    """A merge patch, as the API server has it."""
+    if not (isinstance(base, dict) and isinstance(change, dict)):
+        return deepcopy(change)
+    found = {
+        key: merged(base.get(key), value) for key, value in change.items() if value is not None
+    }
+    return {**{key: value for key, value in base.items() if key not in change}, **found}
+
+
 class Played:
     """Two nodes with four GPUs each, one for parameter servers, and a controller.
 
@@ -82,6 +98,8 @@ class Played:
         self.pods: dict[str, dict[str, Any]] = {}  # by name
         self.services: list[dict[str, Any]] = []
         self.policies: list[dict[str, Any]] = []
+        self.classes: list[dict[str, Any]] = []
+        self.windows: list[dict[str, Any]] = []
         self.seen_ps = 0  # parameter servers that were made
         self.most: dict[str, int] = {}  # workers at a time, by name of the job
         self.slot = -1
@@ -104,14 +122,17 @@ class Played:
         return EPOCH + max(0, self.slot) * SLOT + self.late
 
     def seen(self) -> dict[str, list[Any]]:
-        none: dict[str, list[Any]] = {"jobsets": [], "trainjobs": []}
-        ours = {"oasisjobs": list(self.jobs.values()), "jobs": list(self.batch.values())}
-        ours["pods"] = [trimmed_pod(pod) for pod in self.pods.values()]
-        none |= {"services": self.services, "networkpolicies": self.policies}
         return {
             "nodes": [trimmed_node(each) for each in self.nodes],
-            **none,
-            **ours,
+            "pods": [trimmed_pod(pod) for pod in self.pods.values()],
+            names.PLURAL: list(self.jobs.values()),
+            names.CLASS_PLURAL: self.classes,
+            names.WINDOW_PLURAL: self.windows,
+            "jobs": list(self.batch.values()),
+            "jobsets": [],
+            "trainjobs": [],
+            "services": self.services,
+            "networkpolicies": self.policies,
         }
 
     # -- what owners do ----------------------------------------------------------------------------
@@ -312,6 +333,11 @@ class Played:
             if found["type"] == kind:
                 return found["status"], found["reason"], found["message"]
         return None
+
+    def placed(self, uid: str) -> tuple[str, str]:
+        """Reason and message of what is said of the pods of a job."""
+        found = self.said(uid, "Placed")
+        return ("", "") if found is None else found[1:]
 
     def measured(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0

@@ -63,125 +63,7 @@ def affinity(*terms: Any) -> dict[str, Any]:
     return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}}
 
 
-IN_FAST = {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["h100", "a100"]}]}
 KINDS = (on("n0", 4, gpu="t4"), on("n1", 4, gpu="h100"), on("n2", 4, "team:NoSchedule", gpu="a100"))
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize(
-    ("spec", "admitted"),
-    [
-        ({}, {"n0", "n1"}),
-        ({"nodeSelector": {"gpu": "h100"}}, {"n1"}),
-        (affinity(IN_FAST), {"n1"}),
-        ({"tolerations": [{"operator": "Exists"}], **affinity(IN_FAST)}, {"n1", "n2"}),
-    ],
-)
-def test_each_policy_places_where_the_scheduler_admits(
-    name: str, spec: dict[str, Any], admitted: set[str]
-) -> None:
-    made = played(name, *KINDS)
-    uid = made.submit(asking("j", 4 * len(admitted), 2, **spec))
-    made.run(1)
-    assert places(made, uid) == dict.fromkeys(admitted, 4)
-    made.run(3)
-    assert made.phase(uid) == "Completed"
-
-
-def test_a_job_that_no_node_admits_says_why_and_runs_once_one_comes() -> None:
-    made = played("fifo", *KINDS)
-    uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "b200"}))
-    other = made.submit(asking("other", 2, 9))
-    made.run(2)
-    assert made.phase(uid) == "Pending"
-    why = "no node admits its workers: label gpu is not b200 (3 nodes)"
-    assert made.said(uid, "Placed") == ("False", "NoNode", why)
-    change(made, *KINDS, on("n3", 4, gpu="b200"))
-    made.run(1)
-    assert places(made, uid) == {"n3": 2}
-    assert made.status(uid)["arrivalSlot"] == 2
-    made.run(2)
-    assert made.phase(uid) == "Completed"
-    assert made.phase(other) == "Running"
-
-
-def test_each_reason_is_counted() -> None:
-    made = played("fifo", *KINDS)
-    uid = made.submit(asking("j", 2, 2, **affinity({**IN_FAST}), nodeSelector={"zone": "z"}))
-    made.run(1)
-    assert made.said(uid, "Placed")[2].endswith("label zone is not z (3 nodes)")
-    made.edit(uid, workers=asking("j", 2, 2, nodeSelector={"gpu": "a100"})["spec"]["workers"])
-    made.run(1)
-    assert made.said(uid, "Placed")[2].endswith(
-        "label gpu is not a100 (2 nodes), taint team:NoSchedule is not tolerated (1 node)"
-    )
-
-
-def test_an_edit_or_a_label_makes_it_admitted() -> None:
-    for repair in ("edit", "label"):
-        made = played("oasis", *KINDS)
-        uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "b200"}))
-        made.run(2)
-        if repair == "edit":
-            made.edit(uid, workers=asking("j", 2, 2)["spec"]["workers"])
-        else:
-            change(made, on("n0", 4, gpu="b200"), *KINDS[1:])
-        made.run(1)
-        assert made.workers(uid) == 2, repair
-
-
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
-def test_pods_stay_where_new_ones_may_not_come(name: str) -> None:
-    """Labels and NoSchedule are about new pods alone, and nobody else notices."""
-    made = played(name, *KINDS)
-    uid = made.submit(asking("j", 4, 6, nodeSelector={"gpu": "h100"}))
-    made.run(2)
-    before = set(made.pods)
-    change(made, KINDS[0], on("n1", 4, "new:NoSchedule", gpu="t4"), KINDS[2])
-    late = made.submit(asking("late", 4, 2, nodeSelector={"gpu": "h100"}))
-    made.run(2)
-    assert set(made.pods) == before
-    assert made.said(late, "Placed")[1] == "NoNode"
-    made.run(3)
-    assert made.phase(uid) == "Completed"
-    assert made.status(uid)["completionSlot"] == 5
-
-
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
-def test_noexecute_evicts_and_the_job_goes_on_elsewhere(name: str) -> None:
-    made = played(name, *KINDS)
-    uid = made.submit(asking("j", 2, 6, nodeSelector={"gpu": "h100"}))
-    made.run(2)
-    change(made, on("n0", 4, gpu="h100"), on("n1", 4, "bad:NoExecute", gpu="h100"))
-    made.run(1)
-    assert places(made, uid) == {"n0": 2}
-    assert made.status(uid)["arrivalSlot"] == 0
-    made.run(4)
-    assert made.status(uid)["completionSlot"] == 5
-    assert made.status(uid)["progress"]["percent"] == 100
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_job_that_lost_its_only_node_waits_and_comes_back(name: str, restarted: bool) -> None:
-    made = played(name, *KINDS)
-    uid = made.submit(asking("j", 2, 4, nodeSelector={"gpu": "h100"}))
-    made.run(2)
-    change(made, KINDS[0], on("n1", 4, "bad:NoExecute", gpu="h100"))
-    made.run(2)
-    assert (made.workers(uid), made.phase(uid)) == (0, "Waiting")
-    assert made.said(uid, "Placed")[1] == "NoNode"
-    if restarted:
-        made.restart()
-        made.run(1)
-        assert made.phase(uid) == "Waiting"
-    change(made, *KINDS)
-    made.run(1)
-    assert places(made, uid) == {"n1": 2}
-    made.run(3)
-    assert made.phase(uid) == "Completed"
-    assert made.status(uid)["arrivalSlot"] == 0
-    assert made.status(uid)["progress"]["percent"] == 100
 
 
 def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
@@ -260,23 +142,6 @@ def test_what_a_node_says_while_it_is_away_is_no_edit(caplog: pytest.LogCaptureF
     made.run(1)
     assert places(made, uid) == {"n1": 2}
     assert made.reconciler.driver.by_uid[uid].spec.job.requires == {names.NODE: ("n0", "n1")}
-    assert AGAIN not in caplog.text
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_a_takeover_keeps_the_plan_unless_the_verdict_changed(
-    changed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    made = played("oasis", *KINDS)
-    uid = made.submit(asking("j", 2, 5, nodeSelector={"gpu": "t4"}))
-    made.run(2)
-    before = set(made.pods)
-    if changed:
-        change(made, on("n0", 4, "bad:NoExecute", gpu="t4"), on("n1", 4, gpu="t4"), KINDS[2])
-    made.restart()
-    made.run(1)
-    assert (set(made.pods) == before) is not changed
-    assert places(made, uid) == ({"n1": 2} if changed else {"n0": 2})
     assert AGAIN not in caplog.text
 
 

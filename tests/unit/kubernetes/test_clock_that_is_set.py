@@ -7,11 +7,7 @@ from typing import Any
 
 import pytest
 
-from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.meter import SteadyTime
-from oasis.kubernetes.control.settings import ControllerSettings
-from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -92,12 +88,6 @@ def test_a_machine_whose_clock_is_behind_goes_on_with_the_slots(
     played.run(4)
     assert played.reconciler.driver.slot == 6
     assert played.status(uid)["progress"]["percent"] == 50
-
-
-def test_the_controller_has_a_time_that_nobody_sets() -> None:
-    made = Controller(Objects(FakeConnection()), policy("fifo"), ControllerSettings(), "one")  # type: ignore[arg-type]
-    assert isinstance(made._now, SteadyTime)
-    made.writer.close()
 
 
 @pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dragon", "gavel"])

@@ -20,7 +20,6 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
-from oasis.kubernetes.objects.manifests import own
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.played import Played, job
@@ -28,21 +27,6 @@ from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 ONE, TWO = "one/oasis-scheduler", "two/oasis-scheduler"
-
-
-def key(made: dict[str, Any]) -> tuple[Any, ...]:
-    return made["kind"], made["metadata"].get("namespace"), made["metadata"]["name"]
-
-
-def test_two_controllers_share_no_object() -> None:
-    one, two = ({key(o): o for o in own(where)} for where in ("one", "two"))
-    assert not one.keys() & two.keys()
-    for made, where in ((one, "one"), (two, "two")):
-        for binding in (o for o in made.values() if o["kind"].endswith("RoleBinding")):
-            assert [s["namespace"] for s in binding["subjects"]] == [where]
-            ref = binding["roleRef"]
-            within = None if ref["kind"] == "ClusterRole" else where
-            assert (ref["kind"], within, ref["name"]) in made
 
 
 def of(controller: str | None, name: str = "j") -> dict[str, Any]:

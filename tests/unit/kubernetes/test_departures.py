@@ -13,8 +13,7 @@ from baselines import registry
 from baselines.queues import Queued
 from experiments.evaluation.live import cluster_policy
 from oasis.driver.driver import Driver
-from oasis.driver.policy_state import policy_state, restore_policy
-from oasis.scheduling import Plan, PolicyJob
+from oasis.scheduling import Plan
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"
@@ -152,21 +151,3 @@ def test_the_last_of_a_line_leaves_as_if_it_had_never_come() -> None:
         ends.append(cluster.completed)
     assert ends[0] == ends[1]
     assert len(ends[0]) > 10
-
-
-def test_a_policy_that_is_read_back_knows_who_left() -> None:
-    cluster, policy = scarce("fifo")
-    for slot in range(6):
-        cluster.step(slot)
-    left = waits(list(cluster.driver.entries.values()))[0]
-    del cluster.jobs[left.spec.uid]  # type: ignore[attr-defined]
-    cluster.step(6)
-    fresh = cluster_policy("fifo", {}, lookahead=SLOTS)()
-    fresh.reset(cluster.driver.site)
-    jobs: dict[int, PolicyJob] = {k: entry.job for k, entry in cluster.driver.entries.items()}
-    restore_policy(fresh, policy_state(policy.policy, jobs), jobs, cluster.driver.site)
-    policy.policy = fresh
-    for slot in range(7, SLOTS):
-        cluster.step(slot)
-    assert left.spec.uid not in cluster.completed
-    assert len(cluster.completed) == 29

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from baselines import FIFO
 from experiments.evaluation.policies import POLICIES
 from oasis.driver import driver
 from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader
-from tests.unit.kubernetes.played import SLOT, Played, job, pods
+from oasis.scheduling import Plan, Site, View
+from tests.unit.kubernetes.played import SLOT, Played, job, node
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 MESSAGE = "arrive once more"
@@ -59,27 +61,6 @@ UID = "oasis-scheduler.io/job-uid"
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_job_that_is_deleted_in_the_slot_in_which_its_work_is_done(
-    restarted: bool, name: str
-) -> None:
-    played = Played(policy(name))
-    kept = played.submit(rigid("kept", 2, 5))
-    gone = played.submit(rigid("gone", 2, 2))
-    played.run(2)
-    assert played.workers(gone) == 2
-    played.delete(gone)
-    played.run(1)
-    if restarted:
-        played.restart()
-    played.run(4)
-    assert played.phase(kept) == "Completed"
-    assert played.status(kept)["completionSlot"] == 4
-    assert played.measured("oasis_utility_total") == 20
-    assert not played.pods
-
-
-@pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize(
     "change", ["nothing", "deleted", "edited", "done and deleted", "made again"]
 )
@@ -111,64 +92,6 @@ def test_what_owners_do_while_no_controller_is_there_is_as_if_one_had_been(
         assert {played.phase(uid) for uid in played.jobs} <= {"Completed", "Rejected", "GivenUp"}
     assert ran[0] == ran[1]
     assert MESSAGE not in caplog.text
-
-
-@pytest.mark.parametrize(("slots", "phase"), [(1, "Completed"), (2, "Completed"), (5, "Running")])
-@pytest.mark.parametrize("name", POLICIES)
-def test_in_its_last_slot_the_work_is_what_the_owner_wants_now(
-    name: str, slots: int, phase: str
-) -> None:
-    played = Played(policy(name))
-    uid = played.submit(rigid("j", 2, 2))
-    played.run(2)
-    played.edit(uid, work={"workerSeconds": 2 * SLOT * slots})
-    played.run(1)
-    assert played.phase(uid) == phase
-    played.run(4)
-    assert played.phase(uid) == "Completed"
-    assert played.status(uid)["completionSlot"] == max(1, slots - 1)
-    assert played.status(uid)["progress"]["percent"] == 100
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_an_edit_in_the_last_slot_that_makes_no_sense(name: str) -> None:
-    played = Played(policy(name))
-    uid, other = played.submit(rigid("j", 2, 2)), played.submit(rigid("other", 2, 4))
-    played.run(2)
-    played.edit(uid, work={"workerSeconds": -1})
-    played.run(3)
-    assert played.phase(uid) in {"Completed", "Invalid"}
-    assert played.phase(other) == "Completed"
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("done", [True, False])
-def test_a_job_that_is_made_again_under_its_name_in_one_slot(name: str, done: bool) -> None:
-    played = Played(policy(name))
-    other = played.submit(rigid("other", 2, 6))
-    first = played.submit(rigid("j", 2, 2 if done else 9))
-    played.run(2)
-    played.delete(first)
-    second = played.submit(rigid("j", 2, 3))
-    played.run(5)
-    assert played.status(second)["arrivalSlot"] == 2
-    assert played.phase(second) == "Completed"
-    assert played.status(second)["completionSlot"] == 4
-    assert played.phase(other) == "Completed"
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_job_that_is_deleted_while_it_starts(name: str) -> None:
-    """Its pods go with it, and within the slot none is made anew (`Played` looks at that)."""
-    played = Played(policy(name))
-    other = played.submit(rigid("other", 2, 3))
-    uid = played.submit(rigid("j", 4, 3))
-    played.slot += 1
-    played.reconciler.begin_slot_if_due(played.now(), played.seen())
-    played.delete(uid)
-    played.settle()
-    played.run(3)
-    assert played.phase(other) == "Completed"
 
 
 def test_a_job_that_is_deleted_while_it_is_withdrawn() -> None:
@@ -221,16 +144,6 @@ def test_a_job_with_which_the_policy_fails_is_told_and_the_others_do_not_notice(
             assert played.measured("oasis_policy_errors_total") == 0
             assert "Traceback" in caplog.text
     assert ends[0] == ends[1]
-
-
-@pytest.mark.parametrize("name", ["fifo", "recourse"])
-def test_several_of_the_jobs_of_one_slot_may_be_bad(name: str) -> None:
-    played = Played(picky(name, sees("j1", "j4")))
-    uids = [played.submit(rigid(f"j{k}", 1, 1)) for k in range(6)]
-    played.run(3)
-    assert [played.phase(uid) for uid in uids] == [
-        "Failed" if k in (1, 4) else "Completed" for k in range(6)
-    ]
 
 
 def test_a_job_that_runs_when_the_policy_begins_to_fail_with_it() -> None:
@@ -379,21 +292,6 @@ def test_an_error_when_a_job_is_told_of_leaves_the_others_alone(
     assert [played.phase(uid) for uid in (uids[0], uids[2])] == ["Completed"] * 2
 
 
-def test_work_that_a_job_cannot_have_is_named_like_other_mistakes() -> None:
-    played = Played(policy("fifo"))
-    other = played.submit(rigid("other", 2, 3))
-    uid = played.submit(rigid("j", 2, 3))
-    played.run(1)
-    played.edit(uid, work={"workerSeconds": 1e307})
-    played.run(3)
-    assert played.phase(uid) == "Invalid"
-    assert "spec.work.workerSeconds: expected a number <= 1e+30" in str(played.said(uid, "Valid"))
-    assert played.phase(other) == "Completed"
-    played.edit(uid, work={"workerSeconds": 60})
-    played.run(2)
-    assert played.phase(uid) == "Completed"
-
-
 def test_a_checkpoint_that_cannot_be_read_back_is_replaced_by_what_the_objects_say(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -409,13 +307,79 @@ def test_a_checkpoint_that_cannot_be_read_back_is_replaced_by_what_the_objects_s
     assert played.phase(uid) == "Completed"
 
 
-def test_pods_of_a_failed_job_end() -> None:
-    wrong = sees("bad")
-    played = Played(picky("fifo", lambda view: view.now >= 1 and wrong(view)))
-    uid = played.submit(job("bad", slots=30.0, template=pods(cpu="1", gpu="1")))
-    played.run(1)
-    assert played.workers(uid) == 8
-    played.submit(rigid("new", 1, 1))
-    played.run(1)
-    assert placed(played, uid) == set()
-    assert played.status(uid)["workers"] == 0
+@pytest.mark.parametrize("name", ["fifo", "recourse"])
+def test_several_of_the_jobs_of_one_slot_may_be_bad(name: str) -> None:
+    played = Played(picky(name, sees("j1", "j4")))
+    uids = [played.submit(rigid(f"j{k}", 1, 1)) for k in range(6)]
+    played.run(3)
+    assert [played.phase(uid) for uid in uids] == [
+        "Failed" if k in (1, 4) else "Completed" for k in range(6)
+    ]
+
+
+DOWN = {"is": False}
+
+
+class Streaming(FIFO):
+    """It holds what cannot be written down."""
+
+    name = "streaming"
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self.stream = iter(range(10**9))
+
+    def decide(self, view: View) -> Plan:
+        next(self.stream)
+        return super().decide(view)
+
+
+class Fragile(FIFO):
+    """It fails as long as it is told to."""
+
+    def decide(self, view: View) -> Plan:
+        if DOWN["is"]:
+            raise RuntimeError("out of order")
+        return super().decide(view)
+
+
+def entry_of(played: Played, uid: str) -> Any:
+    return played.reconciler.driver.by_uid[uid]
+
+
+def test_a_policy_that_cannot_be_written_down_runs_on_a_cluster() -> None:
+    played = Played(Streaming)
+    uid = played.submit(job("a", slots=80.0))
+    played.run(3)
+    assert played.workers(uid) > 0
+    before = entry_of(played, uid)
+    played.restart()
+    assert not played.reconciler.driver.entries  # all live jobs arrive once more
+    played.step()
+    after = entry_of(played, uid)
+    assert (after.arrived, after.admitted) == (before.arrived, True)
+    assert after.done >= before.done > 0
+    assert played.workers(uid) > 0
+    played.run(20)
+    assert played.phase(uid) == "Completed"
+
+
+def test_a_takeover_while_a_policy_fails_on_new_machines_loses_no_job() -> None:
+    """Its live jobs are about to arrive once more; the checkpoint has them nevertheless."""
+    DOWN["is"] = False
+    played = Played(Fragile)
+    uid = played.submit(job("a", slots=80.0))
+    played.run(3)
+    arrived = entry_of(played, uid).arrived
+    DOWN["is"] = True
+    played.nodes.append(node("n2", "worker", 4))
+    played.step()
+    assert not played.reconciler.driver.entries
+    played.restart()
+    DOWN["is"] = False
+    played.run(2)
+    found = entry_of(played, uid)
+    assert (found.arrived, found.admitted) == (arrived, True)
+    assert found.done > 0
+    played.run(25)
+    assert played.phase(uid) == "Completed"

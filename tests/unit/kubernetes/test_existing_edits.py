@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import time
 from copy import deepcopy
 from fractions import Fraction
@@ -25,7 +24,6 @@ from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter, status_of
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
@@ -36,7 +34,6 @@ from oasis.kubernetes.objects.existing import (
     job_items,
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_existing_jobs import job, jobset, pod, read
 
@@ -160,44 +157,15 @@ def test_annotations_of_any_size_are_refused_and_not_choked_on(name: str, value:
     assert at_work(seen).statuses["u"].phase == "Invalid"
 
 
-@pytest.mark.parametrize(
-    ("status", "field"),
-    [
-        ("{", "expected JSON"),
-        ("[" * 100_000, "expected JSON"),
-        ("3", "expected an object, got 3"),
-        ('{"phase": 5}', "phase: expected one of Pending"),
-        ('{"phase": []}', "phase: expected one of Pending"),
-        ('{"conditions": 3}', "conditions: expected a list"),
-        ('{"conditions": ["Placed"]}', r"conditions\[0\]: expected an object"),
-        ('{"conditions": [{"type": "Placed"}]}', r"conditions\[0\].status: missing"),
-        ('{"arrivalSlot": "x"}', "arrivalSlot: expected an integer"),
-        ('{"arrivalSlot": true}', "arrivalSlot: expected an integer"),
-        ('{"arrivalSlot": -1}', "arrivalSlot: expected an integer"),
-        ('{"arrivalSlot": 1e300}', "arrivalSlot: expected an integer"),
-        ('{"promisedSlot": "late"}', "promisedSlot: expected an integer"),
-        ('{"promisedCompletion": 3}', "promisedCompletion: expected a non-empty string"),
-        ('{"utility": []}', "utility: expected a finite number"),
-        ('{"progress": 7}', "progress: expected an object"),
-        ('{"progress": {"workerSeconds": NaN}}', "progress.workerSeconds: expected a finite"),
-        ('{"progress": {"workerSeconds": 1e999}}', "progress.workerSeconds: expected a finite"),
-        ('{"resizes": {"seconds": "3"}}', "resizes.seconds: expected a finite number"),
-        ('{"plan": {"slot": 3}}', "plan: expected a list"),
-        ('{"plan": [{"slot": "x"}]}', r"plan\[0\].slot: expected an integer"),
-        ('{"plan": [{"slot": 1, "workers": 3}]}', r"plan\[0\].workers: expected an object"),
-    ],
-)
+@pytest.mark.parametrize("status", ["{", "[" * 100_000, '{"conditions": ["Placed"]}'], ids=len)
 def test_a_status_that_we_cannot_have_written_counts_for_nothing(
-    status: str, field: str, caplog: pytest.LogCaptureFixture
+    status: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = stored(job(2, STATUS=status))
     with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
         assert status_of(found, JOB) == {}
     (said,) = caplog.messages
     assert said.startswith(f"ns/job/job-u: {names.STATUS} is not as we wrote it: ")
-    assert re.search(field, said)
-    with pytest.raises(InstanceError, match=field):
-        read_status(status)
     seen = cluster(jobs=[found])
     reconciler = woken(seen)
     assert reconciler.begin_slot_if_due(time.time(), seen)
@@ -271,20 +239,4 @@ def test_a_child_job_with_our_label_leaves_its_pods_to_its_jobset() -> None:
     assert ("suspend", "ns/job/job-child") not in words(reconciler, seen)
 
 
-def test_a_jobset_that_a_trainjob_made_is_none_of_its_own() -> None:
-    child = stored(jobset(SERVERS="s"))
-    child["metadata"]["ownerReferences"] = [{"kind": "TrainJob", "uid": "t", "controller": True}]
-    assert job_items(cluster(jobsets=[child])) == []
-    child["metadata"]["ownerReferences"] = [{"kind": "Workflow", "uid": "t", "controller": True}]
-    assert job_items(cluster(jobsets=[child])) == [(JOBSET, child)]
-
-
 # -- what is forgotten ---------------------------------------------------------------------------
-
-
-def test_jobs_that_are_gone_are_not_kept() -> None:
-    seen = cluster(jobs=[stored(job(2))])
-    reconciler = at_work(seen)
-    assert reconciler.reader.specs.keys() == {"u"}
-    reconciler.read_specs(cluster(), time.time())
-    assert reconciler.reader.specs == {}

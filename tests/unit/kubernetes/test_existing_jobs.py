@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -10,32 +10,27 @@ import pytest
 
 from baselines import FIFO
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Facts
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
     Open,
-    Steps,
     Switch,
     Target,
-    action_word,
-    described,
-    has_pods_but_no_plan,
     reconcile,
-    steps_of_existing,
 )
+from oasis.kubernetes.cluster.gangs import annotations_of, network_objects
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import (
     WantedPod,
     claimed,
     claims_of,
     matched,
-    on_node,
-    plan_hash,
-    sending_patch,
 )
-from oasis.kubernetes.control.job_reader import JobReader, check_plannable
+from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.existing import (
+    COMPLETION_INDEX,
     JOB,
+    JOB_INDEX,
     JOBSET,
     JOBSET_NAME,
     REPLICATED_JOB,
@@ -46,12 +41,16 @@ from oasis.kubernetes.objects.existing import (
     job_items,
     parse_existing,
 )
+from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.online.recourse.policy import Recourse
-from oasis.scheduling.job import NOTHING, Allocation
+from oasis.scheduling.job import Allocation
 from oasis.scheduling.site import FINE, Machine, Site
+from tests.unit.kubernetes.played import Played, owner_of
+from tests.unit.kubernetes.test_errors_of_one_job import rigid
+from tests.unit.kubernetes.test_frameworks import RESOURCES
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
@@ -104,46 +103,6 @@ def test_a_jobset_may_have_parameter_servers_and_a_trainjob_has_nodes() -> None:
     spec = read(made({"trainer": trainer}), TRAINJOB)
     assert (spec.min_workers, spec.fixed_ps) == (5, None)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
-
-
-def test_a_job_with_both_bounds_may_be_resized() -> None:
-    spec = read(job(MINIMUM="1", MAXIMUM="6"))
-    assert (spec.min_workers, spec.job.chunks) == (1, 6)
-
-
-@pytest.mark.parametrize(
-    ("found", "kind", "message"),
-    [
-        (job(WORK="[1"), JOB, f"metadata.annotations.{names.WORK}: expected JSON, got"),
-        (job(UTILITY='{"kind": "no"}'), JOB, f"{names.UTILITY}.kind: expected one of"),
-        (job(0), JOB, "spec.template: expected at least one pod, got 0"),
-        (job(MINIMUM="1"), JOB, "expected both of"),
-        (job(MINIMUM="3", MAXIMUM="2"), JOB, "expected at most 2, the maximum, got 3"),
-        (job(MINIMUM="x", MAXIMUM="2"), JOB, f"{names.MINIMUM}: expected"),
-        (jobset(), JOBSET, "expected one replicated job of workers beside it, got 2"),
-        (jobset(SERVERS="t"), JOBSET, r"expected a replicated job of the object \(w, s\)"),
-        (jobset(SERVERS="s", MAXIMUM="4"), JOBSET, "a JobSet cannot be resized"),
-        (job(ON_REJECTION="wait"), JOB, f"{names.ON_REJECTION}: expected one of fail, retry"),
-    ],
-)
-def test_what_makes_no_sense_names_its_field(
-    found: dict[str, Any], kind: ExistingKind, message: str
-) -> None:
-    with pytest.raises(InstanceError, match=message):
-        read(found, kind)
-
-
-def test_without_annotations_or_gate_a_job_is_refused() -> None:
-    found = job()
-    del found["metadata"]["annotations"][names.WORK]
-    with pytest.raises(
-        InstanceError, match="expected JSON, or a UtilityClass that says it; found nothing"
-    ):
-        read(found)
-    found = job()
-    found["spec"]["template"]["spec"]["schedulingGates"] = []
-    with pytest.raises(InstanceError, match=r"expected the gate oasis-scheduler\.io/placement"):
-        read(found)
 
 
 def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> None:
@@ -214,133 +173,107 @@ def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
     assert claimed(found, claims_of(seen)) == "u"
 
 
-def test_what_was_sent_stays_and_gated_pods_take_what_is_left() -> None:
-    pods = {p["metadata"]["name"]: p for p in (pod("a", "n1"), pod("b"), pod("c"))}
-    wanted = matched(read(job(3)), job(3), Allocation(((0, 1), (1, 2))), PLACES, pods)
-    assert {(w.name, w.node) for w in wanted} == {("a", "n1"), ("b", "n0"), ("c", "n1")}
-    wanted = matched(read(job(3)), job(3), Allocation(((0, 3),)), PLACES, pods)
-    assert {w.name for w in wanted} == {"b", "c", "?worker-2"}
-
-
 def test_what_has_succeeded_is_not_waited_for() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
     wanted = matched(read(job(2)), job(2), Allocation(((0, 2),)), PLACES, pods)
     assert [w.name for w in wanted] == ["b"]
 
 
-def test_tasks_of_a_jobset_are_told_apart_by_their_replicated_job() -> None:
-    pods = {
-        name: pod(name, labels={REPLICATED_JOB: part})
-        for name, part in (("x0", "w"), ("x1", "s"), ("x2", "w"))
-    }
-    both = Allocation(((0, 2),), ((1, 1),))
-    found = jobset(SERVERS="s")
-    wanted = matched(read(found, JOBSET), found, both, PLACES, pods)
-    assert [(w.name, w.task, w.node) for w in wanted] == [
-        ("x0", "worker", "n0"),
-        ("x2", "worker", "n0"),
-        ("x1", "ps", "n1"),
-    ]
+# -- what is done --------------------------------------------------------------------------------
 
 
-def test_the_patch_opens_the_gate_and_leaves_other_marks_alone() -> None:
-    sent = sending_patch(
-        pod("a", labels={"mine": "1"}),
-        WantedPod("a", "worker", "n1", "host"),
-        read(job()),
-        "p",
-        7,
-        {},
-    )
-    assert sent[0]["op"] == "test"
-    added = {op["path"]: op["value"] for op in sent if op["op"] == "add"}
-    assert added["/spec/nodeSelector"] == {names.HOSTNAME: "host"}
-    assert added["/spec/affinity"] == on_node(None, "n1")
-    assert added["/metadata/labels/oasis-scheduler.io~1job-uid"] == "u"
-    assert added["/metadata/annotations/oasis-scheduler.io~1slot"] == "7"
-    bare = pod("a")
-    del bare["metadata"]["annotations"]
-    sent = sending_patch(bare, WantedPod("a", "worker", "n1", "h"), read(job()), "p", 7, {})
-    assert {op["path"] for op in sent} >= {"/metadata/labels", "/metadata/annotations"}
+def batch(name: str, found: dict[str, Any], slots: float) -> Played:
+    """A cluster with a Job u of this many worker-slots."""
+    made = Played(policy(name))
+    made.submit_batch(found, slots)
+    return made
 
 
-# -- steps ---------------------------------------------------------------------------------------
-
-
-def target(
-    found: dict[str, Any], held: Allocation, pods: dict[str, Any], **more: Any
-) -> tuple[Target, dict[str, Any]]:
-    wanted = matched(read(found), found, held, PLACES, pods)
-    plan = plan_hash(held, PLACES)
-    return (
-        Target(
-            read(found),
-            wanted,
-            plan,
-            pods,
-            0,
-            found=found,
-            workers=held.worker_count,
-            **more,
-        ),
-        found,
+def where(made: Played) -> Counter[str]:
+    """Nodes of the pods of Jobs that run."""
+    return Counter(
+        pod["spec"]["nodeName"]
+        for pod in made.pods.values()
+        if owner_of(pod) in made.batch and pod["status"]["phase"] == "Running"
     )
 
 
-def steps(*args: Any, stuck: frozenset[str] = frozenset(), **more: Any) -> tuple[list[str], Steps]:
-    made_steps = Steps()
-    one, found = target(*args, **more)
-    gated = steps_of_existing(one, found, stuck, made_steps)
-    names_ = [action_word(action) for action in made_steps.actions]
-    return names_ + [pod.name for pod in gated], made_steps
+def conditions(made: Played, **found: str) -> None:
+    made.batch["u"] = {**made.batch["u"], "status": {"conditions": [{"status": "True", **found}]}}
 
 
-TWO = Allocation(((0, 1), (1, 1)))
+def test_a_job_is_resumed_placed_and_complete_when_its_controller_says_so() -> None:
+    made = batch("fifo", job(6), 12.0)
+    made.run(1)
+    there = set(made.pods)
+    assert (made.batch["u"]["spec"]["suspend"], where(made)) == (False, {"n0": 3, "n1": 3})
+    made.run(5)
+    assert (set(made.pods), made.phase("u")) == (there, "Running"), "its work is an estimate"
+    made.succeed("u")
+    made.run(1)
+    assert made.phase("u") == "Completed"
+    late = Played(policy("fifo"))
+    late.batch = {"u": {**made.batch["u"]}}
+    late.batch["u"]["metadata"] = {**made.batch["u"]["metadata"], "annotations": {}}
+    late.run(1)
+    assert late.measured("oasis_utility_total") == 0, "what was complete before is none of ours"
 
 
-def test_a_suspended_job_is_resumed_when_its_last_pod_is_gone() -> None:
-    assert steps(job(), TWO, {})[0] == ["resume"]
-    old = pod("old", "n0", deletionTimestamp="2026-01-01T00:00:00Z")
-    assert steps(job(), TWO, {"old": old})[0] == []
-    assert steps(job(), TWO, {}, withdrawn=True)[0] == []
-    found = job(MINIMUM="1", MAXIMUM="4")
-    (action,) = steps(found, TWO, {})[1].actions
-    assert isinstance(action, Switch)
-    assert action.workers == 2
-    assert described(action)["job"] == "ns/job/job-u"
+def test_a_gang_that_the_plan_has_elsewhere_is_suspended_and_begins_anew() -> None:
+    made = batch("fifo", job(3), 60.0)
+    made.run(1)
+    before = set(made.pods)
+    for each in made.nodes:
+        each["spec"] = {"unschedulable": each["metadata"]["name"] == "n0"}
+    made.run(2)
+    assert where(made) == {"n1": 3}
+    assert not before & set(made.pods)
+    for each in made.nodes:
+        each["spec"] = {"unschedulable": True}
+    made.run(1)
+    assert (made.batch["u"]["spec"]["suspend"], made.pods) == (True, {})
+    for each in made.nodes:
+        each["spec"] = {}
+    made.run(2)
+    assert sum(where(made).values()) == 3
 
 
-def test_gates_open_when_all_pods_are_there() -> None:
-    found = job()
-    found["spec"]["suspend"] = False
-    assert steps(found, TWO, {"a": pod("a")})[0] == []
-    both = {"a": pod("a"), "b": pod("b")}
-    assert steps(found, TWO, both)[0] == ["a", "b"]
-    free = {
-        place.node: {"cpu": Fraction(9), "nvidia.com/gpu": Fraction(9), "pods": Fraction(9)}
-        for place in PLACES
-    }
-    one, _ = target(found, TWO, both)
-    actions = reconcile([one], [], free).actions
-    assert [type(action) for action in actions] == [Open, Open]
+def test_a_job_with_both_bounds_is_resized_by_beginning_anew() -> None:
+    made = batch("drf", job(1, MINIMUM="1", MAXIMUM="8"), 400.0)
+    made.run(2)
+    before = set(made.pods)
+    assert (made.batch["u"]["spec"]["parallelism"], len(before)) == (8, 8)
+    rival = made.submit(rigid("rival", 4, 3))
+    made.run(3)
+    assert made.workers(rival) == 4
+    assert (made.batch["u"]["spec"]["parallelism"], sum(where(made).values())) == (4, 4)
+    made.run(5)
+    assert made.phase(rival) == "Completed"
+    assert sum(where(made).values()) == 8
 
 
-def test_a_gang_that_the_plan_has_elsewhere_is_suspended() -> None:
-    found = job()
-    found["spec"]["suspend"] = False
-    running = {"a": pod("a", "n0"), "b": pod("b", "n2")}
-    assert steps(found, TWO, running)[0] == ["suspend"]
-    assert steps(found, NOTHING, running)[0] == ["suspend"]
-    assert steps(found, TWO, {"a": pod("a", "n0"), "b": pod("b", "n1")})[0] == []
-    names_, made_steps = steps(found, TWO, {"a": pod("a", "n0")}, stuck=frozenset("a"))
-    assert names_ == ["suspend"]
-    assert made_steps.withdrawn == {"u"}
-    assert isinstance(made_steps.actions[0], Switch)
-    assert has_pods_but_no_plan(found, running)
-    assert not has_pods_but_no_plan(job(), running)
-    waiting = {"a": pod("a")}
-    assert not has_pods_but_no_plan(found, waiting), "they are placed once they are planned"
-    assert has_pods_but_no_plan(found, waiting, is_over=True)
+def test_a_gang_to_which_the_scheduler_gives_no_room_is_withdrawn_whole() -> None:
+    made = batch("fifo", job(2), 60.0)
+    made.binds = lambda pod, host: host != "n0"
+    made.run(5)
+    assert where(made) == {"n1": 2}
+    assert made.measured("oasis_gangs_withdrawn_total") <= 1
+
+
+def test_a_job_that_failed_is_let_go_and_what_is_edited_is_read_again() -> None:
+    made = batch("fifo", job(2), 60.0)
+    made.run(1)
+    notes = made.batch["u"]["metadata"]["annotations"]
+    for work, phase in (("no", "Invalid"), ('{"workerSeconds": 6000}', "Running")):
+        notes[names.WORK] = work
+        made.run(2)
+        assert made.phase("u") == phase
+    conditions(made, type="Failed", reason="Why")
+    for work in ("6000", "6001"):  # an edit brings no Job back that failed
+        notes[names.WORK] = f'{{"workerSeconds": {work}}}'
+        made.run(1)
+        assert made.said("u", "Complete") == ("False", "JobFailed", "its Job failed: Why")
+        assert made.phase("u") == "Failed"
 
 
 # -- from the objects to the policy ---------------------------------------------------------------
@@ -351,65 +284,6 @@ def driver() -> Driver:
         Machine(place.id, (8.0, 8.0, 64.0, 64.0, 64.0), place.hosts, FINE) for place in PLACES
     )
     return Driver(FIFO(), Site(DEFAULT_RESOURCES.names, machines, 60.0, True))
-
-
-def test_a_job_is_complete_when_its_controller_says_so_and_not_before() -> None:
-    reader, drives, found = JobReader(CLOCK, DEFAULT_RESOURCES), driver(), job()
-    seen = {"jobs": [found]}
-    specs = reader.read(seen, drives, 0.0)
-    drives.boundary(0, Facts(specs))
-    assert drives.boundary(1, Facts(specs, {"u": 1e6})).completed == []
-    found["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-    specs = reader.read(seen, drives, 0.0)
-    assert reader.complete == {"u"}
-    outcome = drives.boundary(2, Facts(specs, ended=frozenset(reader.complete)))
-    assert outcome.completed == ["u"]
-    late = JobReader(CLOCK, DEFAULT_RESOURCES)
-    assert late.read(seen, driver(), 0.0) == {}, "what was complete before is none of ours"
-
-
-def test_what_failed_leaves_and_what_is_edited_is_read_again() -> None:
-    reader, drives, found = JobReader(CLOCK, DEFAULT_RESOURCES), driver(), job()
-    seen = {"jobs": [found]}
-    drives.boundary(0, Facts(reader.read(seen, drives, 0.0)))
-    found["metadata"]["annotations"][names.WORK] = "no"
-    assert reader.read(seen, drives, 0.0) == {}
-    assert reader.statuses["u"].phase == "Invalid"
-    found["metadata"]["annotations"][names.WORK] = '{"workerSeconds": 60}'
-    assert reader.read(seen, drives, 0.0).keys() == {"u"}
-    found["status"] = {"conditions": [{"type": "Failed", "status": "True", "reason": "Why"}]}
-    assert reader.read(seen, drives, 0.0) == {}
-    said = reader.statuses["u"].said("Complete")
-    assert (reader.statuses["u"].phase, said["reason"]) == ("Failed", "JobFailed")
-    assert said["message"] == "its Job failed: Why"
-    found["metadata"]["annotations"][names.WORK] = '{"workerSeconds": 61}'
-    assert reader.read(seen, drives, 0.0) == {}, "an edit brings no Job back that failed"
-    assert reader.statuses["u"].phase == "Failed"
-    again = JobReader(CLOCK, DEFAULT_RESOURCES)
-    again.recall({"u": {"phase": "Waiting"}}, seen)
-    assert again.statuses["u"].phase == "Waiting"
-
-
-def test_what_was_read_of_a_job_is_forgotten_with_it() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    reader.read({"jobs": [job(), job(uid="other")]}, drives, 0.0)
-    assert reader.specs.keys() == {"u", "other"}
-    reader.read({"jobs": [job(uid="other")]}, drives, 0.0)
-    assert reader.specs.keys() == reader.statuses.keys() == {"other"}
-
-
-def test_policies_that_plan_ahead_take_gangs_and_refuse_fixed_parameter_servers() -> None:
-    class Planner:
-        name, plans_in_model = "planner", True
-
-    assert read(job()).job.min_workers == 2
-    served = read(jobset(SERVERS="s"), JOBSET)
-    for policy in (Planner(), Recourse()):  # the other one is what `--horizon` takes
-        check_plannable(read(job()), policy)  # type: ignore[arg-type]
-        with pytest.raises(InstanceError, match="plans them by bandwidth, got 1") as refused:
-            check_plannable(served, policy)  # type: ignore[arg-type]
-        assert str(refused.value).startswith(f"metadata.annotations.{names.SERVERS}: expected none")
-    check_plannable(served, FIFO())
 
 
 def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
@@ -427,17 +301,6 @@ def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
     assert said["message"].startswith(f"metadata.annotations.{names.SERVERS}: expected none")
 
 
-def test_the_status_of_another_kind_is_an_annotation() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES, controller="a/b"), driver()
-    reader.read({"jobs": [job()]}, drives, 0.0)
-    status = reader.statuses["u"]
-    status.status["phase"] = "Running"
-    body = status.body()
-    assert body["metadata"]["uid"] == "u"
-    told = json.loads(body["metadata"]["annotations"][names.STATUS])
-    assert told == {"phase": "Running", "controller": "a/b"}
-
-
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
     reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
     one, other = job(uid="one"), job(uid="other")
@@ -448,13 +311,97 @@ def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them
     assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
 
 
-def test_its_template_says_which_nodes_its_pods_may_go_to() -> None:
-    found = job(2)
-    found["spec"]["template"]["spec"] |= {"nodeSelector": {"gpu": "h100"}}
-    rules = read(found).rules
-    assert list(rules) == ["worker"]
-    other = {"metadata": {"name": "n", "labels": {"gpu": "t4"}}, "spec": {}}
-    assert rules[TaskGroup.WORKER].refusal(other) == "label gpu is not h100"
-    found["spec"]["template"]["spec"] |= {"tolerations": [{"operator": "Exists", "key": 3}]}
-    with pytest.raises(InstanceError, match=r"spec\.template\.spec\.tolerations\[0\]\.key"):
-        read(found)
+def indexed(workers: int = 2, subdomain: str | None = "train", **notes: str) -> dict[str, Any]:
+    """An Indexed Job whose pods have names."""
+    found = job(workers, **notes)
+    found["spec"] |= {"completionMode": "Indexed", "completions": workers}
+    if subdomain is not None:
+        found["spec"]["template"]["spec"]["subdomain"] = subdomain
+    return found
+
+
+def named(name: str, index: int, *, of: int = 0, part: str = "", **more: Any) -> dict[str, Any]:
+    """A gated pod as the controller of Indexed Jobs makes it."""
+    labels = {COMPLETION_INDEX: str(index)}
+    if part:
+        labels |= {REPLICATED_JOB: part, JOB_INDEX: str(of)}
+    found = pod(name, labels=labels, **more)
+    found["spec"] |= {"hostname": name.rpartition("-")[0], "subdomain": "train"}
+    return found
+
+
+def env_of(told: dict[str, str], name: str) -> str:
+    return told[f"env.oasis-scheduler.io/{name}"]
+
+
+def test_the_pods_of_an_indexed_job_are_told_by_their_indices() -> None:
+    spec = read(indexed(3, FRAMEWORK="jax", PORT="1234"))
+    assert (spec.network, spec.resize) == (PodNetwork("jax", 1234), "restart")
+    assert not network_objects(spec, (), ()), "that is for its owner to make"
+    pods = {f"job-{k}-x": named(f"job-{k}-x", k) for k in (2, 0, 1)}
+    wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in pods]
+    told = {pod.name: annotations_of(spec, wanted, pods)(pod) for pod in wanted}
+    assert env_of(told["job-1-x"], "JAX_PROCESS_ID") == "1"
+    assert env_of(told["job-1-x"], "JAX_NUM_PROCESSES") == "3"
+    assert env_of(told["job-1-x"], "JAX_COORDINATOR_ADDRESS") == "job-0.train:1234"
+    assert env_of(told["job-2-x"], "OASIS_HOSTS") == "job-0.train,job-1.train,job-2.train"
+
+
+def test_a_pod_that_is_made_again_has_the_index_of_the_one_that_failed() -> None:
+    spec = read(indexed(3, FRAMEWORK="torch"))
+    pods = {
+        "job-0-x": named("job-0-x", 0, node="n0", phase="Succeeded"),
+        "job-1-x": named("job-1-x", 1, node="n0", phase="Failed"),
+        "job-2-x": named("job-2-x", 2, node="n0", phase="Running"),
+        "job-1-y": named("job-1-y", 1),
+    }
+    wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in ("job-2-x", "job-1-y")]
+    told = annotations_of(spec, wanted, pods)(wanted[1])
+    assert (env_of(told, "RANK"), env_of(told, "WORLD_SIZE")) == ("1", "3")
+
+
+def test_the_pods_of_a_jobset_are_numbered_over_its_jobs() -> None:
+    spec = read(jobset(SERVERS="s", FRAMEWORK="tensorflow"), JOBSET)
+    pods = {
+        f"set-w-{of}-{k}-x": named(f"set-w-{of}-{k}-x", k, of=of, part="w")
+        for of in (0, 1)
+        for k in (0, 1)
+    }
+    pods["set-s-0-0-x"] = named("set-s-0-0-x", 0, part="s")
+    wanted = matched(spec, jobset(SERVERS="s"), Allocation(((0, 4),), ((1, 1),)), PLACES, pods)
+    told = annotations_of(spec, wanted, pods)
+    by_name = {pod.name: told(pod) for pod in wanted}
+    assert env_of(by_name["set-w-1-0-x"], "OASIS_INDEX") == "2"
+    assert env_of(by_name["set-s-0-0-x"], "OASIS_PS_HOSTS") == "set-s-0-0.train"
+    assert '"type": "worker", "index": 2' in env_of(by_name["set-w-1-1-x"], "TF_CONFIG")
+
+
+def test_what_is_told_is_written_when_the_gate_opens() -> None:
+    found = indexed(2, FRAMEWORK="torch")
+    found["spec"]["suspend"] = False
+    spec = read(found)
+    pods = {f"job-{k}-x": named(f"job-{k}-x", k) for k in (0, 1)}
+    held = Allocation(((0, 1), (1, 1)), ())
+    wanted = matched(spec, found, held, PLACES, pods)
+    room = {place.node: dict.fromkeys(RESOURCES, 10**12) for place in PLACES}
+    target = Target(spec, wanted, "plan", pods, 3, found=found, workers=2)
+    steps = reconcile([target], [], room)
+    ranks = []
+    for action in steps.actions:
+        assert isinstance(action, Open)
+        added = {op["path"]: op["value"] for op in action.patch if op["op"] == "add"}
+        ranks.append(added["/metadata/annotations/env.oasis-scheduler.io~1RANK"])
+    assert ranks == ["0", "1"]
+    silent = {name: {**each, "spec": pod(name)["spec"]} for name, each in pods.items()}
+    target = Target(spec, wanted, "plan", silent, 3, found=found, workers=2)
+    failed = reconcile([target], [], room).failed
+    assert "expected pods with hostname and subdomain, which job-0-x lacks" in str(failed["u"])
+
+
+def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
+    found = indexed(2, MINIMUM="1", MAXIMUM="4")
+    assert (read(found).min_workers, read(found).job.chunks) == (1, 4)
+    resumed = _switch_patch(Switch("u", found, JOB, suspend=False, workers=3))
+    assert resumed["spec"] == {"suspend": False, "parallelism": 3, "completions": 3}
+    plain = _switch_patch(Switch("u", job(), JOB, suspend=False, workers=3))
+    assert plain["spec"] == {"suspend": False, "parallelism": 3}

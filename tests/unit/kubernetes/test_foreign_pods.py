@@ -10,7 +10,6 @@ import pytest
 
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Delete, Open
 from tests.unit.kubernetes.played import GPU, Played, job, node
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
@@ -67,12 +66,6 @@ def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
     assert (ours(made), "foreign" in made.pods) == (5, True)
 
 
-def test_a_pod_that_is_not_bound_takes_no_room_by_its_annotation() -> None:
-    made, _ = played(foreign(None, 4, annotations=MARKS["annotations"]))
-    made.run(2)
-    assert ours(made) == 8
-
-
 def test_orphans_are_counted_and_left_alone() -> None:
     """``kubectl delete --cascade=orphan`` takes the job and its pods' owner away, not the pods."""
     made = Played(policy("fifo"))
@@ -88,17 +81,6 @@ def test_orphans_are_counted_and_left_alone() -> None:
     made.run(3)
     assert orphans <= set(made.pods)
     assert made.workers(late) == 4, "on the other node"
-
-
-def test_the_pods_of_a_job_that_is_gone_are_left_to_the_garbage_collector() -> None:
-    made = Played(policy("fifo"))
-    uid = made.submit(job("old", slots=80.0, minimum=3, maximum=3))
-    made.run(1)
-    del made.jobs[uid]
-    made.slot += 1
-    made.reconciler.begin_slot_if_due(made.now(), made.seen())
-    actions = made.reconciler.steps(made.seen(), set(), made.now()).actions
-    assert not any(isinstance(action, Create | Delete | Open) for action in actions)
 
 
 # -- room that others take and give back after the policy was told ---------------------------------

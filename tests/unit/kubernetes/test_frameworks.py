@@ -1,13 +1,23 @@
-"""What frameworks read when their pods start, written down by hand for each of them."""
+"""Pods that know each other: what they read when they start, and who keeps an index."""
 
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from copy import deepcopy
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import Create, Delete, Expose, Open, Target, reconcile
+from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
+from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.pods import claimed, plan_hash
 from oasis.kubernetes.objects.network import (
     LABEL,
     Gang,
@@ -21,131 +31,29 @@ from oasis.kubernetes.objects.network import (
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.errors import InstanceError
+from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, plain
 
-W = [f"bert-worker-{k}.bert" for k in range(4)]
-P = [f"bert-ps-{k}.bert" for k in range(2)]
-THREE = Gang("bert", dict(enumerate(W[:3])), {})
-WITH_PS = Gang("bert", dict(enumerate(W[:3])), dict(enumerate(P)))
-ELASTIC = Gang("bert", {0: W[0], 2: W[2]}, {0: P[0]}, span=(1, 4))
+ROWS = yaml.safe_load(Path(__file__).with_name("environments.yaml").read_text(encoding="utf-8"))
 
 
-def ours(task: str, index: int, hosts: str, ps: str = "", port: int = 2222) -> dict[str, str]:
-    return {
-        "OASIS_TASK": task,
-        "OASIS_INDEX": str(index),
-        "OASIS_HOSTS": hosts,
-        "OASIS_PS_HOSTS": ps,
-        "OASIS_PORT": str(port),
-    }
+def gang(row: dict[str, Any]) -> Gang:
+    hosts = [
+        {index: f"bert-{task}-{index}.bert" for index in row[of]}
+        for task, of in (("worker", "workers"), ("ps", "ps"))
+    ]
+    return Gang("bert", *hosts, span=tuple(row["span"]) if "span" in row else None)
 
 
-HOSTS = "bert-worker-0.bert,bert-worker-1.bert,bert-worker-2.bert"
-BOTH_PS = "bert-ps-0.bert,bert-ps-1.bert"
-
-
-def test_without_a_framework_pods_learn_who_is_there() -> None:
-    assert environment(PodNetwork(), WITH_PS, "worker", 2) == ours("worker", 2, HOSTS, BOTH_PS)
-    assert environment(PodNetwork(), WITH_PS, "ps", 1) == ours("ps", 1, HOSTS, BOTH_PS)
-
-
-def test_torch_with_fixed_ranks() -> None:
-    found = environment(PodNetwork("torch", 29500), THREE, "worker", 1)
-    assert found == ours("worker", 1, HOSTS, port=29500) | {
-        "PET_RDZV_ENDPOINT": "bert-worker-0.bert:29500",
-        "PET_RDZV_ID": "bert",
-        "PET_NNODES": "3",
-        "PET_NODE_RANK": "1",
-        "PET_MASTER_ADDR": "bert-worker-0.bert",
-        "PET_MASTER_PORT": "29500",
-        "MASTER_ADDR": "bert-worker-0.bert",
-        "MASTER_PORT": "29500",
-        "WORLD_SIZE": "3",
-        "RANK": "1",
-    }
-
-
-@pytest.mark.parametrize(("index", "is_host"), [(0, "is_host=1"), (2, "is_host=0")])
-def test_torch_with_workers_that_come_and_go(index: int, is_host: str) -> None:
-    found = environment(PodNetwork("torch"), ELASTIC, "worker", index)
-    hosts = "bert-worker-0.bert,bert-worker-2.bert"
-    assert found == ours("worker", index, hosts, "bert-ps-0.bert") | {
-        "PET_RDZV_ENDPOINT": "bert-worker-0.bert:2222",
-        "PET_RDZV_ID": "bert",
-        "PET_NNODES": "1:4",
-        "PET_RDZV_BACKEND": "c10d",
-        "PET_RDZV_CONF": is_host,
-        "PET_MAX_RESTARTS": "100",
-    }
-    assert environment(PodNetwork("torch"), ELASTIC, "ps", 0) == ours(
-        "ps", 0, hosts, "bert-ps-0.bert"
-    )
-
-
-def test_jax() -> None:
-    assert environment(PodNetwork("jax"), THREE, "worker", 2) == ours("worker", 2, HOSTS) | {
-        "JAX_COORDINATOR_ADDRESS": "bert-worker-0.bert:2222",
-        "JAX_NUM_PROCESSES": "3",
-        "JAX_PROCESS_ID": "2",
-    }
-
-
-def tf_config(gang: Gang, task: str, index: int) -> Any:
-    return json.loads(environment(PodNetwork("tensorflow"), gang, task, index)["TF_CONFIG"])
-
-
-def test_tensorflow_without_parameter_servers() -> None:
-    cluster = {
-        "worker": ["bert-worker-0.bert:2222", "bert-worker-1.bert:2222", "bert-worker-2.bert:2222"]
-    }
-    assert tf_config(THREE, "worker", 1) == {
-        "cluster": cluster,
-        "task": {"type": "worker", "index": 1},
-    }
-
-
-def test_tensorflow_with_parameter_servers_has_worker_0_as_its_chief() -> None:
-    cluster = {
-        "chief": ["bert-worker-0.bert:2222"],
-        "worker": ["bert-worker-1.bert:2222", "bert-worker-2.bert:2222"],
-        "ps": ["bert-ps-0.bert:2222", "bert-ps-1.bert:2222"],
-    }
-    for task, index, role, number in (
-        ("worker", 0, "chief", 0),
-        ("worker", 2, "worker", 1),
-        ("ps", 1, "ps", 1),
-    ):
-        found = tf_config(WITH_PS, task, index)
-        assert found == {"cluster": cluster, "task": {"type": role, "index": number}}
-    alone = Gang("bert", {0: W[0]}, {0: P[0]})
-    assert tf_config(alone, "ps", 0)["cluster"] == {
-        "chief": ["bert-worker-0.bert:2222"],
-        "ps": ["bert-ps-0.bert:2222"],
-    }
-
-
-def test_tensorflow_with_workers_that_come_and_go_has_a_sparse_cluster() -> None:
-    assert tf_config(ELASTIC, "worker", 2) == {
-        "cluster": {"worker": {"2": "bert-worker-2.bert:2222"}, "ps": ["bert-ps-0.bert:2222"]},
-        "task": {"type": "worker", "index": 2},
-    }
-    # TensorFlow's server refuses gradients of workers that it does not know: of those to come, too.
-    workers = {str(k): f"bert-worker-{k}.bert:2222" for k in range(8)}
-    assert tf_config(ELASTIC, "ps", 0) == {
-        "cluster": {"worker": workers, "ps": ["bert-ps-0.bert:2222"]},
-        "task": {"type": "ps", "index": 0},
-    }
-
-
-@pytest.mark.parametrize("framework", ["none", "torch", "tensorflow", "jax"])
-@pytest.mark.parametrize("task", ["worker", "ps"])
-@pytest.mark.parametrize("gang", [WITH_PS, ELASTIC], ids=["fixed", "elastic"])
-def test_which_variables_there_are_does_not_depend_on_the_gang(
-    framework: str, task: str, gang: Gang
-) -> None:
-    network = PodNetwork(framework)
-    found = environment(network, gang, task, 0)
-    assert tuple(found) == variables(network, task, elastic=gang.span is not None)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['framework']} {row['task']}")
+def test_a_pod_is_told_what_its_framework_reads(row: dict[str, Any]) -> None:
+    network = PodNetwork(row["framework"], row.get("port", 2222))
+    found: dict[str, Any] = environment(network, gang(row), row["task"], row["index"])
+    if "TF_CONFIG" in found:
+        found["TF_CONFIG"] = json.loads(found["TF_CONFIG"])
+    assert found == row["variables"]
+    # and which variables there are does not depend on who is there
+    assert tuple(found) == variables(network, row["task"], elastic="span" in row)
 
 
 def test_containers_read_annotations_and_keep_what_their_owner_wrote() -> None:
@@ -157,18 +65,15 @@ def test_containers_read_annotations_and_keep_what_their_owner_wrote() -> None:
     }
     before = deepcopy(spec)
     name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    index = {
-        "name": "OASIS_INDEX",
-        "valueFrom": {
-            "fieldRef": {"fieldPath": "metadata.annotations['env.oasis-scheduler.io/OASIS_INDEX']"}
-        },
-    }
-    rank = {
-        "name": "RANK",
-        "valueFrom": {
-            "fieldRef": {"fieldPath": "metadata.annotations['env.oasis-scheduler.io/RANK']"}
-        },
-    }
+    index, rank = (
+        {
+            "name": key,
+            "valueFrom": {
+                "fieldRef": {"fieldPath": f"metadata.annotations['env.oasis-scheduler.io/{key}']"}
+            },
+        }
+        for key in ("OASIS_INDEX", "RANK")
+    )
     assert with_variables(spec, ["OASIS_INDEX", "RANK"]) == {
         "initContainers": [{"name": "data", "env": [name, index, rank]}],
         "containers": [
@@ -202,29 +107,6 @@ def test_a_network_is_read() -> None:
     assert with_network({}).network == PodNetwork("none", 2222)
     assert with_network({"framework": "torch", "port": 29500}).network == PodNetwork("torch", 29500)
     assert parse_job(plain(), CLOCK, DEFAULT_RESOURCES).network is None
-
-
-@pytest.mark.parametrize(
-    ("network", "field", "expected"),
-    [
-        ({"framework": "mpi"}, "framework", "expected one of none, torch, tensorflow, jax"),
-        ({"framework": ["jax"]}, "framework", "expected one of"),
-        ({"port": 0}, "port", "expected"),
-        ({"port": 65536}, "port", "65535"),
-        ({"port": "http"}, "port", "integer"),
-        ({"ports": 1}, "ports", "unknown key"),
-    ],
-)
-def test_what_is_wrong_with_a_network_is_named(network: Any, field: str, expected: str) -> None:
-    with pytest.raises(InstanceError, match=expected) as caught:
-        with_network(network)
-    assert caught.value.field == f"spec.network.{field}"
-
-
-def test_a_network_that_is_no_object_is_named() -> None:
-    with pytest.raises(InstanceError, match="expected an object") as caught:
-        with_network("jax")
-    assert caught.value.field == "spec.network"
 
 
 @pytest.mark.parametrize("name", ["hostname", "subdomain"])
@@ -269,3 +151,228 @@ def test_workers_come_and_go_where_the_framework_lets_them(
     made["spec"] |= {"resizePolicy": "elastic"}
     made["spec"]["workers"]["minimum"] = made["spec"]["workers"]["maximum"]
     assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "restart"
+
+
+GROUPS_OF = {"a": "worker", "b": "worker", "c": "worker", "p": "ps", "q": "ps"}
+PLACES = tuple(Place(n, n, n, frozenset({group}), Fraction(1)) for n, group in GROUPS_OF.items())
+RESOURCES = (*(resource for _, resource, _ in DEFAULT_RESOURCES.entries), "pods")
+
+
+def spec_of(framework: str = "none", **more: Any) -> JobSpec:
+    made = plain()
+    made["metadata"]["name"] = "bert"
+    made["spec"] |= {"network": {"framework": framework}, **more}
+    return parse_job(made, CLOCK, DEFAULT_RESOURCES)
+
+
+def plan(**counts: int) -> Allocation:
+    """Pods by node, as in ``plan(a=2, p=1)``."""
+    held = [(k, counts.get(place.node, 0)) for k, place in enumerate(PLACES)]
+    placed = [(k, n) for k, n in held if n]
+    return Allocation(
+        tuple((k, n) for k, n in placed if "worker" in PLACES[k].hosts),
+        tuple((k, n) for k, n in placed if "ps" in PLACES[k].hosts),
+    )
+
+
+class Played:
+    """Pods of one job, as the API server and the kubelets would have them."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self.spec, self.pods, self.services = spec, {}, []  # type: JobSpec, dict[str, Any], list
+        self.made = 0
+        self.opened_beside: list[tuple[str, set[str]]] = []  # an opened pod, and those then there
+
+    def target(self, held: Allocation) -> Target:
+        wanted = wanted_of(self.spec, held, PLACES, self.pods)
+        lacking = network_objects(self.spec, self.services, ())
+        digest = plan_hash(held, PLACES)
+        return Target(self.spec, wanted, digest, dict(self.pods), 0, lacking=lacking)
+
+    def turn(self, held: Allocation) -> bool:
+        """One turn of the controller; whether it had anything to do, or waits for pods to end."""
+        room = {place.node: dict.fromkeys(RESOURCES, Fraction(10**12)) for place in PLACES}
+        steps = reconcile([self.target(held)], [], room)
+        assert not steps.failed
+        ending = {name for name, pod in self.pods.items() if "deletionTimestamp" in pod["metadata"]}
+        for action in steps.actions:
+            if isinstance(action, Create):
+                self.create(action)
+            elif isinstance(action, Expose):
+                self.services.append(action.body)
+            elif isinstance(action, Delete):
+                meta = self.pods[action.pod["metadata"]["name"]]["metadata"]
+                meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            else:
+                assert isinstance(action, Open)
+                self.open(action)
+        for name in ending:  # they were asked to end before this turn, and are gone now
+            del self.pods[name]
+        return bool(steps.actions or ending)
+
+    def create(self, action: Create) -> None:
+        assert action.name not in self.pods, "409: a pod of that name is there"
+        self.made += 1
+        pod = {**action.body, "status": {"phase": "Pending"}}
+        pod["metadata"] |= {
+            "uid": f"pod-{self.made}",
+            "managedFields": [{"manager": names.FIELD_MANAGER}],
+        }
+        claims = {(names.KIND, self.spec.namespace, self.spec.uid): self.spec.uid}
+        assert claimed(pod, claims) == self.spec.uid
+        self.pods[action.name] = pod
+
+    def open(self, action: Open) -> None:
+        assert self.services, "before the Service is there, no name resolves"
+        name = action.pod["metadata"]["name"]
+        pod = self.pods[name]
+        for each in action.patch:
+            if each["path"].startswith("/metadata/annotations/"):
+                key = each["path"].rpartition("/")[2].replace("~1", "/")
+                pod["metadata"]["annotations"][key] = each["value"]
+        pod["spec"]["schedulingGates"] = []
+        pod["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        self.opened_beside.append((name, set(self.pods)))
+
+    def settle(self, held: Allocation) -> None:
+        for _ in range(20):
+            if not self.turn(held):
+                return
+        raise AssertionError("there is always more to do")
+
+    def indices(self, task: str = "worker") -> dict[int, str]:
+        """Node by index."""
+        found = {}
+        for pod in self.pods.values():
+            labels = pod["metadata"]["labels"]
+            if labels[names.TASK] == task:
+                index = int(labels[names.INDEX])
+                assert index not in found, "two pods of one index"
+                assert pod["spec"]["hostname"] == f"bert-{task}-{index}"
+                assert pod["spec"]["subdomain"] == "bert"
+                found[index] = pod["metadata"]["annotations"][names.NODE]
+        return found
+
+    def uids(self) -> dict[tuple[str, int], str]:
+        labels = [(pod["metadata"]["labels"], pod["metadata"]["uid"]) for pod in self.pods.values()]
+        return {(each[names.TASK], int(each[names.INDEX])): uid for each, uid in labels}
+
+    def read(self, task: str, index: int) -> dict[str, str]:
+        """Variables of a pod, as its container gets them."""
+        for pod in self.pods.values():
+            labels = pod["metadata"]["labels"]
+            if (labels[names.TASK], labels[names.INDEX]) == (task, str(index)):
+                notes = pod["metadata"]["annotations"]
+                env = pod["spec"]["containers"][0]["env"]
+                paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
+                assert paths.pop("POD_NAME") == "metadata.name"
+                return {name: notes[path[22:-2]] for name, path in paths.items()}
+        raise KeyError((task, index))
+
+
+def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
+    played = Played(spec_of())
+    assert played.turn(plan(a=2, b=1, p=1))
+    assert len(played.pods) == 4
+    (service,) = played.services
+    assert service["metadata"]["name"] == "bert"
+    assert service["metadata"]["ownerReferences"][0]["uid"] == played.spec.uid
+    assert service["spec"] == {
+        "clusterIP": "None",
+        "selector": {names.JOB_UID: played.spec.uid},
+        "publishNotReadyAddresses": True,
+        "ports": [{"name": "train", "port": 2222}],
+    }
+    played.settle(plan(a=2, b=1, p=1))
+    assert (played.indices(), played.indices("ps")) == ({0: "a", 1: "a", 2: "b"}, {0: "p"})
+    assert played.read("worker", 2) == {
+        "OASIS_TASK": "worker",
+        "OASIS_INDEX": "2",
+        "OASIS_HOSTS": "bert-worker-0.bert,bert-worker-1.bert,bert-worker-2.bert",
+        "OASIS_PS_HOSTS": "bert-ps-0.bert",
+        "OASIS_PORT": "2222",
+    }
+
+
+@pytest.mark.parametrize("how", ["deleted", "failed"])
+def test_a_worker_0_that_is_gone_takes_the_others_with_it(how: str) -> None:
+    played = Played(spec_of("torch"))
+    held = plan(a=2, b=1, p=1)
+    played.settle(held)
+    before = played.uids()
+    (chief,) = (n for n, p in played.pods.items() if p["metadata"]["uid"] == before["worker", 0])
+    if how == "deleted":
+        del played.pods[chief]
+    else:
+        played.pods[chief]["status"]["phase"] = "Failed"
+    played.settle(held)
+    assert played.indices() == {0: "a", 1: "a", 2: "b"}
+    assert not set(before.values()) & set(played.uids().values())
+
+
+def test_another_worker_that_fails_is_made_again_under_its_index() -> None:
+    played = Played(spec_of("torch"))
+    held = plan(a=2, b=1, p=1)
+    played.settle(held)
+    before = played.uids()
+    for pod in played.pods.values():
+        if pod["metadata"]["uid"] == before["worker", 1]:
+            pod["status"]["phase"] = "Failed"
+    played.settle(held)
+    now = played.uids()
+    assert now.keys() == before.keys()
+    assert {key for key in now if now[key] != before[key]} == {("worker", 1)}
+
+
+def random_plan(draw: random.Random) -> Allocation:
+    workers = {n: draw.choice((0, 0, 1, 2, 3)) for n in "abc"}
+    servers = draw.choice(({}, {"p": 1}, {"p": 1}, {"p": 1}, {"q": 1}, {"p": 2}))
+    return plan(**workers, **servers) if any(workers.values()) else plan()
+
+
+def by_node(held: Allocation, task: str) -> Counter[str]:
+    tasks = held.workers if task == "worker" else held.ps
+    return Counter({PLACES[k].node: n for k, n in tasks})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_over_any_plans_indices_are_those_of_the_rule(seed: int) -> None:
+    draw = random.Random(seed)
+    elastic = seed % 2 == 0
+    played = Played(spec_of("none", resizePolicy="elastic" if elastic else "restart"))
+    before, held = plan(), plan()
+    for _ in range(12):
+        before, held = held, random_plan(draw)
+        old, uids = played.indices(), played.uids()
+        for _ in range(draw.choice((0, 0, 1, 2))):  # some plans change before they are carried out
+            played.turn(held)
+            held, changed = random_plan(draw), True
+            break
+        else:
+            changed = False
+        played.settle(held)
+        now = played.indices()
+        assert Counter(now.values()) == by_node(held, "worker")
+        assert Counter(played.indices("ps").values()) == by_node(held, "ps")
+        assert not now or 0 in now
+        hosts = ",".join(f"bert-worker-{k}.bert" for k in sorted(now))
+        kept = {key for key, uid in played.uids().items() if uids.get(key) == uid}
+        for index in now:
+            if ("worker", index) not in kept and (held == before or not elastic):
+                assert played.read("worker", index)["OASIS_HOSTS"] == hosts
+        if changed:
+            continue
+        goes_on = bool(old) and (
+            held == before
+            if not elastic
+            else old[0] in now.values() and by_node(held, "ps") == by_node(before, "ps")
+        )
+        if not goes_on:
+            assert not kept
+            assert sorted(now) == list(range(len(now)))
+            continue
+        wanted = by_node(held, "worker")
+        for node in "abc":
+            mine = sorted(k for k, at in old.items() if at == node)
+            stays = mine[: wanted[node]]
+            assert {k for k in mine if ("worker", k) in kept} == set(stays)

@@ -10,32 +10,16 @@ import pytest
 
 import oasis
 from oasis.kubernetes import names
-from oasis.kubernetes.objects import job_forms
 from oasis.kubernetes.objects.node_affinity import REQUIRED
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.groups import GROUPS
 from tests.kubernetes.instance_objects import job_object, node_objects
 from tests.unit.kubernetes.played import GPU, pods
+from tests.unit.kubernetes.test_wrong_objects import ROWS
 
 CLOCK = SlotClock(slot_seconds=60.0)
-OWN: dict[str, Any] = {
-    "utility": {"kind": "constant", "value": 5},
-    "work": {
-        "epochs": 2,
-        "chunks": 8,
-        "minibatches": 3,
-        "minibatchSeconds": 6,
-        "gradientMb": 10,
-    },
-    "workers": {
-        "minimum": 1,
-        "initial": 2,
-        "maximum": 4,
-        "template": pods(cpu="1", gpu="1", bandwidth="1G"),
-    },
-    "parameterServers": {"template": pods(cpu="1", bandwidth="5G")},
-}
+OWN: dict[str, Any] = ROWS["base"]
 
 
 def read(**more: Any) -> JobSpec:
@@ -68,29 +52,6 @@ def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
     assert containers == [{"name": "train", "resources": asked}]
     assert found.in_forms[1].ps == plain.ps
     assert found.worker == plain.worker, "the templates of the job are left as they were"
-
-
-def test_an_expression_asks_for_each_label() -> None:
-    assert job_forms.expressions_of({"gpu": ["a100", "h100"], "zone": ["b"]}) == [
-        {"key": "gpu", "operator": "In", "values": ["a100", "h100"]},
-        {"key": "zone", "operator": "In", "values": ["b"]},
-    ]
-
-
-def test_a_form_is_what_the_job_would_be_that_says_so_itself() -> None:
-    """The other way to write it: each form as a job of its own."""
-    changed = {**OWN["work"], "minibatchSeconds": 1}
-    template = pods(cpu="1", gpu="1", bandwidth="1G")
-    on_fast = {"key": "gpu", "operator": "In", "values": ["a100", "h100"]}
-    template["spec"]["affinity"] = {
-        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [on_fast]}]}}
-    }
-    workers = {"minimum": 1, "maximum": 4, "template": template}
-    alone = read(work=changed, workers=workers)
-    form = {"requires": {"gpu": ["a100", "h100"]}, "work": {"minibatchSeconds": 1}}
-    (found,) = read(forms=[form]).in_forms
-    for name in ("job", "worker", "ps", "worker_requests", "ps_requests", "rules"):
-        assert getattr(found, name) == getattr(alone, name), name
 
 
 def test_what_a_form_requires_holds_beside_what_its_template_asks_for() -> None:
@@ -131,51 +92,6 @@ def test_speeds_are_forms_as_the_model_has_them(work: dict[str, Any]) -> None:
 
 def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
     return replace(job, speeds=speeds).in_forms
-
-
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ({"forms": []}, "spec.forms: expected at least one entry"),
-        ({"forms": {}}, "spec.forms: expected a list"),
-        ({"forms": [3]}, "spec.forms[0]: expected an object"),
-        ({"forms": [{}, {"gpu": 3}]}, "spec.forms[1].gpu: unknown key"),
-        ({"forms": [{"work": {"epochs": 3}}]}, "spec.forms[0].work.epochs: unknown key"),
-        ({"forms": [{"work": {"chunks": 3}}]}, "spec.forms[0].work.chunks: expected at least"),
-        ({"forms": [{"workers": {"minimum": 9}}]}, "spec.forms[0].workers.minimum: expected at "),
-        ({"forms": [{"workers": {"template": {}}}]}, "spec.forms[0].workers.template: unknown"),
-        (
-            {"forms": [{"workers": {"resources": {"requests": {"cpu": "x"}}}}]},
-            "spec.forms[0].workers.resources.requests.cpu: expected",
-        ),
-        ({"forms": [{"requires": {"gpu": "t4"}}]}, "spec.forms[0].requires.gpu: expected a list"),
-        ({"forms": [{"requires": {"gpu": []}}]}, "spec.forms[0].requires.gpu: expected at least"),
-        (
-            {"forms": [{"requires": {"g": ["-"]}}]},
-            "spec.forms[0].requires.g[0]: expected",
-        ),
-        (
-            {
-                "forms": [{"parameterServers": {"resources": {}}}],
-                "parameterServers": None,
-                "work": {"workerSeconds": 60},
-            },
-            "spec.forms[0].parameterServers: expected nothing: the job has no template for them",
-        ),
-        ({"speeds": {"label": "gpu"}}, "spec.speeds.values: missing"),
-        ({"speeds": {"label": "gpu", "values": {}}}, "spec.speeds.values: expected at least one"),
-        ({"speeds": {"label": "gpu", "values": {"a": 0}}}, "spec.speeds.values.a: expected"),
-        ({"speeds": {"label": "g p", "values": {"a": 1}}}, "spec.speeds.label: expected what"),
-        (
-            {"forms": [{}], "speeds": {"label": "gpu", "values": {"a": 1}}},
-            "spec.speeds: expected either speeds or forms, not both",
-        ),
-    ],
-)
-def test_what_is_wrong_with_a_form_is_named(spec: dict[str, Any], said: str) -> None:
-    with pytest.raises(oasis.InstanceError) as caught:
-        read(**spec)
-    assert str(caught.value).startswith(said)
 
 
 KINDS = oasis.Cluster(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,15 +11,12 @@ import pytest
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.driver.driver import Driver
-from oasis.kubernetes import names
 from oasis.kubernetes.control.job_reader import check_plannable
-from oasis.kubernetes.objects.existing import JOB, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.model.schedule import COUNT, SLOT
 from tests.kubernetes.instance_objects import job_object
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of
-from tests.unit.kubernetes.test_driver import live_oasis
+from tests.unit.kubernetes.test_live_controllers import live_oasis
 
 HORIZON = 40
 EDITED = 3  # slot in which the owners change their minds
@@ -144,42 +140,6 @@ def test_the_rest_of_a_gang_that_is_late_holds_its_minimum() -> None:
         cluster.step(slot)
     assert cluster.completed == {"uid-gang1": 3}
     assert {allocation.worker_count for _, _, allocation in cluster.history} == {3}
-
-
-@pytest.mark.parametrize("name", ["oasis", "recourse"])
-def test_schedules_that_are_planned_ahead_keep_the_minimum(name: str) -> None:
-    made = instance()
-    gang = replace(made.jobs[0], id="default/gang0")
-    policy = POLICIES[name](made)
-    policy.reset(site_for(made, None))
-    answer = policy.foresee(gang, 0)
-    assert answer.decision.admitted
-    rows = answer.decision.schedule.workers
-    counts = [int(rows[rows[:, SLOT] == slot, COUNT].sum()) for slot in set(rows[:, SLOT].tolist())]
-    assert min(counts) >= 3
-
-
-@pytest.mark.parametrize("name", ["oasis", "recourse"])
-def test_a_job_of_another_kind_is_a_gang_that_is_planned(name: str) -> None:
-    """A batch/v1 Job of three pods: three run, or none."""
-    made = instance()
-    notes = {
-        names.UTILITY: '{"kind": "constant", "value": 40}',
-        names.WORK: json.dumps({"workerSeconds": 11 * CLOCK.work_seconds}),
-    }
-    pods = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
-    pods["spec"]["schedulingGates"] = [{"name": names.GATE}]
-    meta = {"name": "gang", "namespace": "ns", "uid": "u", "annotations": notes}
-    spec = {"suspend": True, "parallelism": 3, "template": pods}
-    gang = parse_existing({"metadata": meta, "spec": spec}, JOB, CLOCK, DEFAULT_RESOURCES)
-    policy = POLICIES[name](made)
-    check_plannable(gang, policy)
-    site = site_for(made, HORIZON)
-    cluster = FakeCluster(Driver(policy, site), {**specs_of(made), "u": (gang, 1)})
-    cluster.run(HORIZON)
-    held = [allocation.worker_count for _, uid, allocation in cluster.history if uid == "u"]
-    assert held[:4] == [3, 3, 3, 3]
-    assert set(held) == {3}
 
 
 def test_a_gang_that_is_behind_its_plan_but_on_time_goes_on() -> None:

@@ -1,10 +1,11 @@
-"""Without machines to plan on the controller waits, and says once what for; it does not end."""
+"""Machines that are missing, come or change: the controller waits and says once what for."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,15 +15,14 @@ import pytest
 from baselines import FIFO
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.played import Played, job, pods
 from tests.unit.kubernetes.test_existing_edits import NODE, SETTINGS, cluster
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_objects import CLOCK
 from tests.unit.kubernetes.test_states_of_policies import EPOCH, reconciler_of
 
 
@@ -126,17 +126,6 @@ def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
     assert looked == [100.0, 102.0, 107.0]
 
 
-def test_a_node_that_does_not_say_what_it_has_is_waited_for() -> None:
-    bare = {**node("a", "worker"), "status": {}}
-    with pytest.raises(NodesError, match=r"node a: status\.allocatable: missing"):
-        reconciler_of(FIFO(), cluster(nodes=[bare, node("b", "ps")]))
-
-
-def test_to_begin_without_machines_is_an_error() -> None:
-    with pytest.raises(NodesError, match=f"label {NODE_ROLE}=worker, found none"):
-        reconciler_of(FIFO(), cluster(nodes=[]))
-
-
 def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -160,22 +149,55 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     assert pauses[-1] == max(pauses)
 
 
-@pytest.mark.parametrize("name", ["oasis", "recourse", "fifo", "drf"])
-def test_a_job_waits_until_a_node_takes_its_parameter_servers(name: str) -> None:
-    """Nodes are labelled one by one; a job that came before the last of them is not rejected."""
-    played = Played(policy(name))
-    ps_node = played.nodes.pop()
-    played.restart()
-    served = job("served", 4.0, initial=2)
-    served["spec"]["workers"]["template"] = pods(cpu="1", gpu="1", bandwidth="1G")
-    served["spec"]["parameterServers"] = {"template": pods(cpu="1", bandwidth="4G")}
-    alone = job("alone", 4.0, initial=2)
-    first, second = played.submit(served), played.submit(alone)
-    played.run(4)
-    assert played.phase(second) == "Completed"
-    assert played.phase(first) not in ("Rejected", "GivenUp", "Completed")
-    said = [c for c in played.status(first)["conditions"] if c["reason"] == "NoNode"]
-    assert "waits until a node takes parameter servers" in said[0]["message"]
-    played.nodes.append(ps_node)
-    played.run(6)
-    assert played.phase(first) == "Completed"
+SHARE = SETTINGS.ps_share
+
+
+def foreign(name: str, cpu: str, on: str) -> dict[str, Any]:
+    container = {"resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "uid": name},
+        "spec": {"nodeName": on, "containers": [container]},
+    }
+
+
+def seen(**more: list[Any]) -> dict[str, list[Any]]:
+    return cluster(nodes=[node("a", "worker"), node("b", "ps")], **more)
+
+
+def test_a_node_more_is_growth_and_a_node_less_is_a_loss() -> None:
+    before = seen()
+    machines = Machines.of(before, SETTINGS, CLOCK)
+    assert not machines.have_grown(before, SHARE)
+    assert machines.lost(before) == frozenset()
+    assert machines.have_grown({**before, "nodes": [*before["nodes"], node("c", "ps")]}, SHARE)
+    less = {**before, "nodes": before["nodes"][:1]}
+    assert not machines.have_grown(less, SHARE)
+    assert machines.lost(less) == {1}
+    cordoned = deepcopy(before)
+    cordoned["nodes"][0]["spec"] = {"unschedulable": True}
+    assert machines.lost(cordoned) == {0}
+    for key, lost in (("not-ready", {0}), ("unreachable", {0}), ("memory-pressure", set())):
+        tainted = deepcopy(before)
+        taint = {"key": f"node.kubernetes.io/{key}", "effect": "NoSchedule"}
+        tainted["nodes"][0]["spec"] = {"taints": [taint]}
+        assert machines.lost(tainted) == lost, "away is what the control plane calls away"
+
+
+def cpus(machines: Machines) -> list[float]:
+    return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
+
+
+def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
+    machines = Machines.of(seen(pods=[foreign("x", "2", "a")]), SETTINGS, CLOCK)
+    assert cpus(machines) == [62.0, 64.0]
+    for there, short, left in (
+        ([foreign("y", "2", "a")], "ab", [62.0, 64.0]),
+        ([foreign("y", "3", "a"), foreign("z", "1", "b")], "", [62.0, 64.0]),
+        ([foreign("y", "3", "a"), foreign("z", "1", "b")], "a", [61.0, 64.0]),
+        ([foreign("y", "1", "a")], "", [63.0, 64.0]),
+        ([], "", [64.0, 64.0]),
+    ):
+        found = machines.resized(seen(pods=there), SETTINGS, set(short))
+        assert cpus(found) == left
+        assert (found is machines) == (left == [62.0, 64.0])
+        assert cpus(found.resized(seen(), SETTINGS, set())) == [64.0, 64.0]

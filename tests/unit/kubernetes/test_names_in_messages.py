@@ -132,29 +132,6 @@ def test_messages_name_what_was_written(work: dict[str, Any], forms: dict[str, A
     assert refused > 500
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"work": {"workerSeconds": 1e300}},
-            "spec.work.workerSeconds: expected a number <= 1e+30, got 1e+300",
-        ),
-        (
-            {"workers": {"maximum": 4, **pods("5G")}},
-            "spec.workers.template.spec.containers[0].resources.requests."
-            f"{BANDWIDTH}: expected at most that of a parameter server (4), "
-            "got 5.0",
-        ),
-    ],
-)
-def test_messages(change: dict[str, Any], message: str) -> None:
-    made = job(UTILITIES[0], WORKS[0], {})
-    made["spec"] |= change
-    with pytest.raises(InstanceError) as told:
-        parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    assert str(told.value) == message
-
-
 def test_choices_and_defaults_of_the_schema_are_those_of_the_parser() -> None:
     fields_of_spec = SCHEMA["properties"]
     network = fields_of_spec["network"]["properties"]

@@ -20,30 +20,6 @@ SPACES = ("team-a", "team-b")
 CLUSTER_WIDE = {"nodes", "utilityclasses", "capacitywindows"}
 
 
-def test_the_rights_are_the_same_but_for_where_they_hold() -> None:
-    whole, made = own("there"), own("there", spaces=SPACES)
-    roles = [one for one in made if "rules" in one]
-    assert roles == [one for one in whole if "rules" in one]
-    bound = {
-        one["roleRef"]["name"]: one["metadata"].get("namespace")
-        for one in made
-        if one["kind"].endswith("RoleBinding") and one["metadata"].get("namespace") not in SPACES
-    }
-    assert bound == {"there:oasis-scheduler": None, "oasis-scheduler": "there"}
-    (everywhere,) = (one for one in roles if one["metadata"]["name"] == "there:oasis-scheduler")
-    resources = {resource for rule in everywhere["rules"] for resource in rule["resources"]}
-    assert resources == {*CLUSTER_WIDE, "capacitywindows/status"}
-    (within,) = (one for one in roles if one["metadata"]["name"].endswith(":jobs"))
-    assert not CLUSTER_WIDE & {name for rule in within["rules"] for name in rule["resources"]}
-    for space in SPACES:
-        (binding,) = (one for one in made if one["metadata"].get("namespace") == space)
-        assert (binding["kind"], binding["roleRef"]["name"]) == (
-            "RoleBinding",
-            "there:oasis-scheduler:jobs",
-        )
-        assert [s["namespace"] for s in binding["subjects"]] == ["there"]
-
-
 def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
     rules = [rule for made in own() for rule in made.get("rules", ())]
     policies = [made for made in shared() if made["metadata"]["name"] == "oasis-scheduler-status"]

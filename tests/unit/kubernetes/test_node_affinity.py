@@ -7,11 +7,16 @@ Sources: "Assigning Pods to Nodes" and "Taints and Tolerations". The scheduler i
 from __future__ import annotations
 
 import random
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import oasis
+from oasis.kubernetes import names
+from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 
 LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0", "huge": "9" * 30}
@@ -44,183 +49,26 @@ def by_name(operator: str, *values: str) -> dict[str, Any]:
     return {"matchFields": [asks("metadata.name", operator, *values)]}
 
 
-def admits(spec: dict[str, Any], found: dict[str, Any]) -> bool:
-    return NodeRules.of(spec).refusal(found) is None
+def spec_of(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec of a row, in which `terms` are those of its node affinity."""
+    found = {name: value for name, value in spec.items() if name != "terms"}
+    return found | (affinity(*spec["terms"]) if "terms" in spec else {})
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ({}, True),
-        ({"nodeSelector": None, "affinity": None, "tolerations": None}, True),
-        ({"nodeName": "n1"}, True),
-        ({"nodeName": "n2"}, False),
-        # every label of a selector has to be there, with its value
-        ({"nodeSelector": {}}, True),
-        ({"nodeSelector": {"gpu": "a100"}}, True),
-        ({"nodeSelector": {"gpu": "a100", "zone": "c"}}, False),
-        ({"nodeSelector": {"missing": "x"}}, False),
-        ({"nodeSelector": {"missing": ""}}, False),
-        ({"nodeSelector": {"empty": ""}}, True),
-        # what is only preferred does not count
-        (
-            {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}},
-            True,
-        ),
-        ({"affinity": {"nodeAffinity": {REQUIRED: None}}}, True),
-        # the operators
-        (affinity(expressions(asks("gpu", "In", "t4", "a100"))), True),
-        (affinity(expressions(asks("gpu", "In", "t4"))), False),
-        (affinity(expressions(asks("missing", "In", "t4"))), False),
-        (affinity(expressions(asks("gpu", "NotIn", "t4"))), True),
-        (affinity(expressions(asks("gpu", "NotIn", "t4", "a100"))), False),
-        (affinity(expressions(asks("missing", "NotIn", "t4"))), True),
-        (affinity(expressions(asks("gpu", "Exists"))), True),
-        (affinity(expressions(asks("empty", "Exists"))), True),
-        (affinity(expressions(asks("missing", "Exists"))), False),
-        (affinity(expressions(asks("gpu", "DoesNotExist"))), False),
-        (affinity(expressions(asks("missing", "DoesNotExist"))), True),
-        (affinity(expressions(asks("memory", "Gt", "79"))), True),
-        (affinity(expressions(asks("memory", "Gt", "80"))), False),
-        (affinity(expressions(asks("memory", "Lt", "81"))), True),
-        (affinity(expressions(asks("memory", "Lt", "80"))), False),
-        (affinity(expressions(asks("memory", "Lt", "0100"))), True),  # a number, not a text
-        (affinity(expressions(asks("memory", "Gt", "few"))), False),  # no number: it never holds
-        (affinity(expressions(asks("gpu", "Gt", "1"))), False),
-        (affinity(expressions(asks("gpu", "Lt", "1"))), False),
-        (affinity(expressions(asks("missing", "Lt", "1"))), False),
-        (affinity(expressions(asks("odd", "Gt", "1"))), False),
-        (affinity(expressions(asks("huge", "Gt", "1"))), False),  # numbers have 64 bits
-        # terms are alternatives, what is in one of them holds together
-        (
-            affinity(expressions(asks("gpu", "In", "t4")), expressions(asks("zone", "In", "b"))),
-            True,
-        ),
-        (affinity(expressions(asks("gpu", "In", "a100"), asks("zone", "In", "c"))), False),
-        (affinity(expressions(asks("gpu", "Gt", "x")), expressions(asks("gpu", "Exists"))), True),
-        (affinity({}), False),
-        (affinity({"matchExpressions": [], "matchFields": None}), False),
-        (affinity({}, expressions(asks("gpu", "Exists"))), True),
-        # the name of the node
-        (affinity(by_name("In", "n1")), True),
-        (affinity(by_name("In", "n2")), False),
-        (affinity(by_name("NotIn", "n1")), False),
-        (affinity(by_name("NotIn", "n2")), True),
-        (affinity(by_name("In", "n1") | expressions(asks("gpu", "In", "t4"))), False),
-        # selector and affinity hold together
-        ({"nodeSelector": {"zone": "c"}, **affinity(expressions(asks("gpu", "Exists")))}, False),
-        ({"nodeSelector": {"zone": "b"}, **affinity(expressions(asks("gpu", "In", "x")))}, False),
-    ],
-)
-def test_labels(spec: dict[str, Any], expected: bool) -> None:
-    assert admits(spec, node()) is expected
+ROWS = yaml.safe_load(Path(__file__).with_name("node_rules.yaml").read_text(encoding="utf-8"))
+REFUSED = [(spec_of(row["spec"]), row["said"]) for row in ROWS["bad"]]
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "taints", "expected"),
-    [
-        ([], [], True),
-        ([], ["a=x:NoSchedule"], False),
-        ([], ["a=x:NoExecute"], False),
-        ([], ["a=x:PreferNoSchedule"], True),
-        ([], ["a:NoSchedule"], False),
-        # Equal is what an operator that is left out means
-        ([{"key": "a", "operator": "Equal", "value": "x"}], ["a=x:NoSchedule"], True),
-        ([{"key": "a", "value": "x"}], ["a=x:NoSchedule"], True),
-        ([{"key": "a", "value": "y"}], ["a=x:NoSchedule"], False),
-        ([{"key": "b", "value": "x"}], ["a=x:NoSchedule"], False),
-        ([{"key": "a"}], ["a=x:NoSchedule"], False),
-        ([{"key": "a"}], ["a:NoSchedule"], True),
-        ([{"key": "a", "operator": "Exists"}], ["a=x:NoSchedule"], True),
-        ([{"key": "b", "operator": "Exists"}], ["a=x:NoSchedule"], False),
-        # no effect: all of them
-        ([{"key": "a", "operator": "Exists"}], ["a=x:NoExecute"], True),
-        ([{"key": "a", "operator": "Exists", "effect": ""}], ["a=x:NoExecute"], True),
-        ([{"key": "a", "operator": "Exists", "effect": "NoSchedule"}], ["a=x:NoExecute"], False),
-        ([{"key": "a", "operator": "Exists", "effect": "NoExecute"}], ["a=x:NoSchedule"], False),
-        ([{"key": "a", "value": "x", "effect": "NoExecute"}], ["a=x:NoExecute"], True),
-        # for some time, too: what evicts it later does not keep it away
-        (
-            [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}],
-            ["a=x:NoExecute"],
-            True,
-        ),
-        # no key and Exists: everything
-        ([{"operator": "Exists"}], ["a=x:NoSchedule", "b:NoExecute"], True),
-        (
-            [{"operator": "Exists", "effect": "NoSchedule"}],
-            ["a=x:NoSchedule", "b:NoExecute"],
-            False,
-        ),
-        # each taint has to be tolerated
-        ([{"key": "a", "operator": "Exists"}], ["a:NoSchedule", "b:NoSchedule"], False),
-        (
-            [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}],
-            ["a:NoSchedule", "b:NoSchedule"],
-            True,
-        ),
-        ([{"key": "a", "operator": "Exists"}], ["a=x:NoSchedule", "a=y:NoExecute"], True),
-        ([{"key": "a", "value": "x"}], ["a=x:NoSchedule", "a=y:NoExecute"], False),
-    ],
-)
-def test_taints(tolerations: list[Any], taints: list[str], expected: bool) -> None:
-    assert admits({"tolerations": tolerations}, node(*taints)) is expected
+@pytest.mark.parametrize("row", [*ROWS["labels"], *ROWS["taints"], *ROWS["cordoned"]], ids=str)
+def test_a_node_admits_a_pod_as_the_documentation_says(row: dict[str, Any]) -> None:
+    found = node(*row.get("taints", ()), cordoned=row.get("cordoned", False))
+    assert (NodeRules.of(spec_of(row["spec"])).refusal(found) is None) is row["admitted"]
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "expected"),
-    [
-        ([], False),
-        ([{"operator": "Exists"}], True),
-        ([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}], True),
-        ([{"key": "node.kubernetes.io/unschedulable"}], True),
-        ([{"operator": "Exists", "effect": "NoExecute"}], False),
-        ([{"key": "a", "operator": "Exists"}], False),
-    ],
-)
-def test_a_cordoned_node_is_one_with_a_taint(tolerations: list[Any], expected: bool) -> None:
-    assert admits({"tolerations": tolerations}, node(cordoned=True)) is expected
-
-
-@pytest.mark.parametrize(
-    ("spec", "taints", "said"),
-    [
-        ({"nodeName": "n2"}, (), "spec.nodeName is n2"),
-        ({"nodeSelector": {"gpu": "t4"}}, (), "label gpu is not t4"),
-        (affinity(expressions(asks("gpu", "In", "t4", "v100"))), (), "label gpu is not t4 or v100"),
-        (affinity(expressions(asks("gpu", "NotIn", "a100", "t4"))), (), "label gpu is a100 or t4"),
-        (affinity(expressions(asks("disk", "Exists"))), (), "label disk is missing"),
-        (affinity(expressions(asks("gpu", "DoesNotExist"))), (), "label gpu is there"),
-        (affinity(expressions(asks("memory", "Gt", "90"))), (), "label memory is not above 90"),
-        (affinity(expressions(asks("memory", "Lt", "9"))), (), "label memory is not below 9"),
-        (affinity(by_name("In", "n2")), (), "metadata.name is not n2"),
-        (affinity({}), (), "an empty term of its affinity holds nowhere"),
-        (
-            affinity(expressions(asks("gpu", "In", "t4")), expressions(asks("zone", "In", "c"))),
-            (),
-            "label gpu is not t4 and label zone is not c",
-        ),
-        ({}, ("a=x:NoSchedule",), "taint a=x:NoSchedule is not tolerated"),
-        ({}, ("a:NoExecute",), "taint a:NoExecute is not tolerated"),
-    ],
-)
-def test_a_refusal_names_the_label_or_the_taint(
-    spec: dict[str, Any], taints: tuple[str, ...], said: str
-) -> None:
-    assert NodeRules.of(spec).refusal(node(*taints)) == said
-
-
-PLACE = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"nodeSelector": ["a"]}, "spec.nodeSelector: expected an object"),
-    ({"nodeSelector": {"a": 1}}, "spec.nodeSelector.a: expected text, got 1"),
-    (affinity(expressions(asks("a", "in", "x"))), f"{PLACE}[0].matchExpressions[0].operator: "),
-    (affinity(expressions({"operator": "Exists"})), "matchExpressions[0].key: missing"),
-    ({"tolerations": [3]}, "spec.tolerations[0]: expected an object"),
-    ({"tolerations": [{"key": 3}]}, "spec.tolerations[0].key: expected text"),
-]
+@pytest.mark.parametrize("row", ROWS["refusals"], ids=str)
+def test_a_refusal_names_the_label_or_the_taint(row: dict[str, Any]) -> None:
+    said = NodeRules.of(spec_of(row["spec"])).refusal(node(*row.get("taints", ())))
+    assert said == row["said"]
 
 
 @pytest.mark.parametrize(("spec", "said"), REFUSED)
@@ -309,3 +157,31 @@ def template(draw: random.Random) -> dict[str, Any]:
     if draw.random() < 0.8:
         found["tolerations"] = [toleration(draw) for _ in range(draw.randint(1, 3))]
     return found
+
+
+def named(node: str) -> dict[str, Any]:
+    return {"key": "metadata.name", "operator": "In", "values": [node]}
+
+
+def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
+    zone = {"key": "zone", "operator": "In", "values": ["z"]}
+    terms = [{"matchExpressions": [zone]}, {}, {"matchFields": [named("n9")]}]
+    preferred = [{"weight": 1, "preference": {"matchExpressions": [zone]}}]
+    affinity = {
+        "podAntiAffinity": {REQUIRED: [{"topologyKey": names.HOSTNAME}]},
+        "nodeAffinity": {
+            REQUIRED: {"nodeSelectorTerms": terms},
+            "preferredDuringSchedulingIgnoredDuringExecution": preferred,
+        },
+    }
+    before = deepcopy(affinity)
+    found = on_node(affinity, "n1")
+    assert affinity == before
+    assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
+        {"matchExpressions": [zone], "matchFields": [named("n1")]},
+        {},  # which holds nowhere, and may not be changed
+        {"matchFields": [named("n9"), named("n1")]},
+    ]
+    before["nodeAffinity"].pop(REQUIRED)
+    found["nodeAffinity"].pop(REQUIRED)
+    assert found == before

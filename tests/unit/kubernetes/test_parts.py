@@ -14,18 +14,16 @@ from oasis.kubernetes.api.connection import ApiError, parsed_error
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
-from oasis.kubernetes.cluster.nodes import foreign_use, is_usable, natural, places_of, site_of
-from oasis.kubernetes.cluster.pods import claimed, claims_of
+from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
 from oasis.kubernetes.cluster.world import Report, reported
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.objects.conditions import decision_message, with_condition
+from oasis.kubernetes.objects.conditions import decision_message
 from oasis.kubernetes.objects.manifests import own
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError, OasisError
-from oasis.scheduling.site import cluster_of
+from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.test_objects import CLOCK
 
@@ -139,28 +137,6 @@ def test_the_store_keeps_the_newest_and_forgets_what_a_list_lacks() -> None:
     assert not store.put(item("b", 7)), "an answer that comes late does not bring it back"
 
 
-def test_what_gets_its_label_back_is_seen_again() -> None:
-    def item(version: int) -> dict[str, Any]:
-        return {"metadata": {"name": "a", "uid": "a", "resourceVersion": str(version)}}
-
-    store = ObjectStore()
-    store.put(item(5))
-    store.drop(item(6))
-    assert not store.put(item(6))
-    assert store.put(item(9)), "its label was set again"
-    store.drop(item(10))
-    store.replace([item(12)], 12)
-    assert store.items() == [item(12)]
-
-
-def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
-    said = with_condition([], "Placed", "True", "Planned", "3 workers", 0.0, 1)
-    again = with_condition(said, "Placed", "True", "Planned", "4 workers", 60.0, 1)
-    other = with_condition(again, "Placed", "False", "Displaced", "others", 120.0, 1)
-    times = [found[0]["lastTransitionTime"] for found in (said, again, other)]
-    assert times == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:02:00Z"]
-
-
 def test_statuses_tell_news_once() -> None:
     job = StatusWriter({"metadata": {"name": "j", "namespace": "d", "generation": 2}}, CLOCK)
     job.rejected("payoff not positive: too dear", None, None, 0.0)
@@ -194,46 +170,6 @@ def test_nodes_become_machines_with_what_others_leave() -> None:
     assert [machine.amounts[cpu] for machine in site.machines] == [6.0, 5.0, 8.0, 2.0, 8.0]
     foreign["status"] = {"phase": "Succeeded"}
     assert foreign_use([foreign]) == {}
-
-
-def test_wrong_labels_and_missing_groups_are_named() -> None:
-    with pytest.raises(InstanceError, match=r"node a: metadata.labels.*expected one of worker"):
-        places_of([node("a", "gpu")], None)
-    only = node("a", "ps")
-    with pytest.raises(OasisError, match="role=worker, found none"):
-        site_of(places_of([only], None), {"a": only}, {}, DEFAULT_RESOURCES, 60.0)
-    alone = node("a", "worker")
-    site = site_of(places_of([alone], None), {"a": alone}, {}, DEFAULT_RESOURCES, 60.0)
-    assert cluster_of(site).ps_ids == ()
-
-
-def test_a_node_that_is_cordoned_or_not_ready_is_not_usable() -> None:
-    assert is_usable(node("a", "ps"))
-    assert not is_usable({**node("a", "ps"), "spec": {"unschedulable": True}})
-    assert not is_usable(node("a", "ps", conditions=[{"type": "Ready", "status": "Unknown"}]))
-    assert natural("n9") < natural("n10")
-
-
-def test_only_what_we_made_for_a_job_is_ours() -> None:
-    owner = {"kind": names.KIND, "uid": "u", "controller": True}
-    meta: dict[str, Any] = {
-        "namespace": "ns",
-        "labels": {names.JOB_UID: "u"},
-        "ownerReferences": [owner],
-        "managedFields": [{"manager": names.FIELD_MANAGER}],
-    }
-    claims = claims_of({names.PLURAL: [{"metadata": {"uid": "u", "namespace": "ns"}}]})
-    assert claimed({"metadata": meta}, claims) == "u"
-    for change in (
-        {"labels": {}},
-        {"ownerReferences": []},
-        {"managedFields": [{"manager": "kubectl"}]},
-        {"labels": {names.JOB_UID: "v"}},
-        {"namespace": "other"},
-        {"ownerReferences": [{**owner, "controller": False}]},
-        {"ownerReferences": [{**owner, "uid": "v"}]},
-    ):
-        assert claimed({"metadata": meta | change}, claims) is None
 
 
 def test_the_pod_that_has_done_most_speaks_for_its_job() -> None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
 from oasis.kubernetes.acting import Create, Delete, Open, action_word
-from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.api.connection import ApiError, LostAnswerError
+from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import writer
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.patience import Patience, with_at_most
+from oasis.kubernetes.control.patience import with_at_most
 from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.names import TASK
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from tests.unit.kubernetes.played import SLOT, Played, job, job_of, pods
+from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.played import SLOT, Played, job, job_of, node, pods
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy, with_ps
 
@@ -64,22 +68,13 @@ def test_a_job_of_which_no_pod_can_be_made_holds_no_room(name: str) -> None:
     assert played.phase(bad) == "Completed"
 
 
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse"])
-def test_a_job_whose_quota_is_gone_later_gives_its_room_back(name: str) -> None:
-    played = Refusing(policy(name), "bad-1", quota=8)
-    bad = played.submit(rigid("bad", 8, 4))
-    played.run(2)
-    played.quota, played.pods = 0, {}
-    played.step()
-    assert played.reconciler.driver.by_uid, "nobody could know it before"
-    other = played.submit(rigid("other", 8, 2))
+def test_worker_slots_that_were_planned_and_not_worked_are_counted() -> None:
+    played = Played(policy("fifo"))
+    played.submit(rigid("good", 2, 9))
+    bad = played.submit(rigid("bad", 3, 9))
+    played.opens = lambda pod: job_of(pod) != bad
     played.run(3)
-    assert played.phase(other) == "Completed"
-    played.quota = 8
-    played.run(12)
-    assert played.phase(bad) == "Completed"
-    assert played.status(bad)["arrivalSlot"] == 0
-    assert played.status(bad)["progress"]["percent"] == 100
+    assert played.measured("oasis_lost_worker_slots_total") == 3 * 2
 
 
 def test_what_is_refused_is_tried_less_and_less_often() -> None:
@@ -97,36 +92,6 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
     assert asked == [1.0, 3.0, 7.0, 15.0, 31.0]
 
 
-@pytest.mark.parametrize("edited", [False, True])
-def test_fewer_workers_where_the_minimum_allows(edited: bool) -> None:
-    played = Refusing(policy("recourse"), "bad-1", quota=3)
-    bad = played.submit(job("bad", slots=24.0, minimum=2, maximum=8))
-    other = played.submit(rigid("other", 4, 2))
-    played.run(6)
-    assert played.workers(bad) == 3
-    assert played.phase(bad) == "Running"
-    assert played.phase(other) == "Completed"
-    if edited:
-        played.quota = 8
-        played.edit(bad, gracePeriodSeconds=1)
-        played.step()
-        assert played.workers(bad) == 8
-    played.run(10)
-    assert played.phase(bad) == "Completed"
-
-
-def test_pods_that_never_become_ready_are_taken_back_and_say_what_they_wait_for() -> None:
-    played = Refusing(policy("fifo"), "")
-    bad = played.submit(rigid("bad", 8, 4))
-    other = played.submit(rigid("other", 8, 2))
-    played.opens = lambda pod: job_of(pod) != bad
-    played.run(5)
-    assert played.phase(bad) == "Waiting"
-    assert "ImagePullBackOff: no such image" in str(played.said(bad, "Placed"))
-    played.run(4)
-    assert played.phase(other) == "Completed"
-
-
 def test_a_job_that_waits_is_remembered_and_an_edit_has_it_tried_at_once() -> None:
     played = Refusing(policy("recourse"), "bad-1")
     bad = played.submit(rigid("bad", 2, 4))
@@ -139,15 +104,6 @@ def test_a_job_that_waits_is_remembered_and_an_edit_has_it_tried_at_once() -> No
     played.edit(bad, gracePeriodSeconds=1)
     played.run(5)
     assert played.phase(bad) == "Completed"
-
-
-def test_a_job_whose_nodes_others_hold_is_not_blamed() -> None:
-    patience = Patience(timeout=10.0)
-    patience.note("j", is_whole=False, at=0.0)
-    patience.excuse("j", at=8.0)
-    assert [patience.is_over("j", at) for at in (10.0, 18.0)] == [False, True]
-    patience.note("j", is_whole=None, at=18.0)
-    assert not patience.is_over("j", 99.0)
 
 
 @pytest.mark.parametrize("most", [1, 3, 8, 20])
@@ -232,19 +188,6 @@ def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever
     assert stuck in played.pods
 
 
-def test_pods_that_nobody_may_delete_are_named_by_the_jobs_that_wait_for_them() -> None:
-    played = Refusing(policy("fifo"), "")
-    played.refuses = lambda action: "delete: 403 no right" if isinstance(action, Delete) else None
-    done = played.submit(rigid("done", 4, 2))
-    played.run(3)
-    assert played.phase(done) == "Completed"
-    other = played.submit(rigid("other", 8, 2))
-    played.run(6)
-    status, reason, message = played.said(other, "Placed") or ("", "", "")
-    assert (status, reason) == ("False", "PodsNotReady")
-    assert "n0 has no room for them" in message
-
-
 def test_parameter_servers_that_are_refused_alone_hold_no_room_either() -> None:
     played = Refusing(policy("fifo"), "")
     played.refuses = lambda action: (
@@ -274,3 +217,75 @@ def test_a_pod_that_ends_before_the_work_is_done_holds_no_room_for_ever(task: st
     played.run(14)
     assert played.phase(other) == "Completed"
     assert played.phase(bad) == "Completed", "all of its pods were begun anew"
+
+
+def played(name: str, nodes: int = 2) -> Played:
+    made = Played(policy(name))
+    made.nodes = [*(node(f"n{k}", "worker", 4) for k in range(nodes)), node("p0", "ps", 0)]
+    made.restart()
+    return made
+
+
+def test_where_some_of_a_gang_run_its_node_is_not_left_out() -> None:
+    """One worker a node, say, and the plan has two on one: that is no reason to move the first."""
+    made = played("drf", nodes=1)
+    made.binds = lambda pod, host: all(
+        "nodeName" not in each["spec"] for each in made.pods.values()
+    )
+    uid = made.submit(job("j", slots=6.0, minimum=1, maximum=2))
+    made.run(5)
+    assert made.workers(uid) == 1
+    assert made.status(uid)["progress"]["workerSeconds"] >= 4 * SLOT
+
+
+@pytest.mark.parametrize(("name", "seed"), [("fifo", k) for k in range(5)] + [("recourse", 0)])
+def test_no_job_waits_for_ever_while_a_node_that_takes_its_pods_has_room(
+    name: str, seed: int
+) -> None:
+    """Each job may go to some nodes alone, which nothing that is planned from says."""
+    draw = random.Random(seed)
+    made, takes = played(name, nodes=5), {}
+    until: dict[str, int] = {}  # from which slot on the API server takes the pods of a job
+    made.binds = lambda pod, host: host in takes[job_of(pod)]
+    made.refuses = lambda action: (  # type: ignore[method-assign]
+        "create: 422 denied"
+        if isinstance(action, Create) and made.slot < until[action.job]
+        else None
+    )
+    for k in range(8):
+        uid = made.submit(rigid(f"j{k}", draw.randint(1, 3), 2))
+        takes[uid] = draw.sample([f"n{i}" for i in range(5)], draw.randint(1, 3))
+        until[uid] = draw.choice((0, 0, 0, 5))
+    for _ in range(90):
+        made.step()
+        if all(made.phase(uid) == "Completed" for uid in takes):
+            break
+    else:
+        raise AssertionError({uid: made.said(uid, "Placed") for uid in takes})
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_refused"),
+    [
+        ({}, False),
+        (ApiError("POST", "/", 403, "Forbidden", "exceeded quota"), True),
+        (ApiError("POST", "/", 400, "BadRequest", "admission webhook denied the request"), True),
+        (ApiError("POST", "/", 400, "BadRequest", "webhook x does not support dry run"), False),
+        (LostAnswerError("POST", "/", "timed out"), False),
+    ],
+)
+def test_only_a_refusal_of_the_pod_itself_is_one(answer: Any, is_refused: bool) -> None:
+    connection, asked = FakeConnection(), []
+
+    def request(method: str, path: str, **given: Any) -> Any:
+        asked.append((method, given["query"]["dryRun"]))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    connection.request = request  # type: ignore[method-assign]
+    writer = ClusterWriter(Objects(connection), ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
+    body = {"metadata": {"name": "j-try", "namespace": "ns"}}
+    assert bool(writer.try_out([Create("j", "j-try", body)])) == is_refused
+    writer.close()
+    assert asked == [("POST", "All")]

@@ -98,24 +98,6 @@ def test_whatever_an_owner_writes_the_other_jobs_run(name: str) -> None:
     assert made.phase(other) == "Completed", made.jobs[odd]["spec"]
 
 
-@pytest.mark.parametrize(
-    ("metadata", "field"),
-    [
-        ({"annotations": 3}, "metadata.annotations: expected an object"),
-        ({"annotations": {"a": 1}}, "metadata.annotations.a: expected text"),
-        ({"labels": {"a": 1}}, "metadata.labels.a: expected text"),
-        ("x", "metadata: expected an object"),
-    ],
-)
-def test_marks_of_a_template_that_are_none_are_named(metadata: Any, field: str) -> None:
-    made = Played(policy("fifo"))
-    odd = job("odd")
-    odd["spec"]["workers"]["template"]["metadata"] = metadata
-    uid = made.submit(odd)
-    made.run(1)
-    assert f"spec.workers.template.{field}" in str(made.said(uid, "Valid"))
-
-
 class Disturbed(Played):
     """A cluster on which owners, nodes and pods do something at any moment."""
 

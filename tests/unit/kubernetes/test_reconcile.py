@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Delete, Open, Steps, Target, reconcile
+from oasis.kubernetes.acting import Delete, Steps, Target, reconcile
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import is_gated, on_node, plan_hash, pod_object, wanted_pods
+from oasis.kubernetes.cluster.pods import plan_hash, pod_object, wanted_pods
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
@@ -55,18 +55,6 @@ def target(job: JobSpec, held: Allocation, pods: dict[str, Any], **more: Any) ->
 
 def kinds(steps: Steps) -> list[str]:
     return [type(action).__name__ for action in steps.actions]
-
-
-def test_pods_are_made_gated_and_opened_all_together() -> None:
-    job = spec()
-    steps = reconcile([target(job, BOTH, {})], [], room())
-    assert kinds(steps) == ["Create"] * 4
-    assert all(is_gated(a.body) for a in steps.actions if isinstance(a, Create))
-    three = dict(list(born(job, BOTH).items())[:3])
-    assert kinds(reconcile([target(job, BOTH, three)], [], room())) == ["Create"]
-    steps = reconcile([target(job, BOTH, born(job, BOTH))], [], room())
-    assert kinds(steps) == ["Open"] * 4
-    assert kinds(reconcile([target(job, BOTH, born(job, BOTH, "Running"))], [], room())) == []
 
 
 def test_no_gate_opens_unless_all_of_the_gang_fits() -> None:
@@ -123,37 +111,3 @@ def test_a_gang_that_found_no_room_is_withdrawn_whole() -> None:
     assert kinds(steps) == ["Delete"] * 4
     assert steps.withdrawn == {"u"}
     assert kinds(reconcile([target(job, BOTH, {}, withdrawn=True)], [], room())) == []
-
-
-def test_what_runs_is_kept_when_only_the_growth_found_no_room() -> None:
-    job = spec()
-    held = Allocation(((0, 2),), ((2, 1),))
-    pods = born(job, BOTH, "open") | born(job, held, "Running")
-    (new,) = set(pods) - set(born(job, held))
-    steps = reconcile([target(job, BOTH, pods)], [], room(), frozenset({f"uid-{new}"}))
-    assert [a.pod["metadata"]["name"] for a in steps.actions if isinstance(a, Delete)] == [new]
-
-
-def test_failed_pods_are_replaced_and_orphans_end() -> None:
-    job = spec()
-    pods = born(job, BOTH, "Running")
-    next(iter(pods.values()))["status"]["phase"] = "Failed"
-    orphan = next(iter(born(spec(), BOTH).values()))
-    steps = reconcile([target(job, BOTH, pods)], [("gone", orphan)], room())
-    assert [(type(a), a.why) for a in steps.actions if isinstance(a, Delete)] == [
-        (Delete, "Ended"),
-        (Delete, "Failed"),
-    ]
-
-
-def test_opening_tests_the_gate_and_adds_the_node() -> None:
-    job = spec()
-    steps = reconcile([target(job, BOTH, born(job, BOTH))], [], room())
-    for action in steps.actions:
-        assert isinstance(action, Open)
-        test, select, narrow, remove = action.patch
-        assert (test["op"], test["value"]) == ("test", names.GATE)
-        host = select["value"][names.HOSTNAME]
-        assert host in {"n0", "n1", "p0"}
-        assert narrow["value"] == on_node(None, host)
-        assert remove == {"op": "remove", "path": "/spec/schedulingGates/0"}

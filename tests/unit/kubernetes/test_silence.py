@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -34,43 +31,10 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.loopback import Answer, serving
 from tests.unit.kubernetes.played import Played
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
-
-Answer = Callable[[str, str], tuple[int, Any]]  # from method and path to status and body
-
-
-@contextmanager
-def serving(answer: Answer) -> Iterator[tuple[str, list[str]]]:
-    """A server on 127.0.0.1: its address, and what it was asked."""
-    asked: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"] or 0))
-            asked.append(f"{self.command} {self.path.partition('?')[0]}")
-            status, body = answer(self.command, self.path)
-            content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        do_PATCH = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 (as the base class has it)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as served:
-        served.daemon_threads = True
-        thread = threading.Thread(target=served.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{served.server_port}", asked
-        finally:
-            served.shutdown()
-            thread.join()
 
 
 def connection(host: str, **params: Any) -> Connection:
@@ -84,46 +48,33 @@ def forbidden(what: str) -> tuple[int, Any]:
     return 403, {"kind": "Status", "reason": "Forbidden", "message": message}
 
 
-def healthy(method: str, path: str) -> tuple[int, Any]:
+def healthy(request: Any, _: str) -> tuple[int, Any]:
     """The answers of a server that has no objects and accepts every write."""
-    if "watch=true" in path:
+    if "watch=true" in request.path:
         time.sleep(0.1)
         return 200, ""
-    if "/leases/" in path and method == "GET":
+    if "/leases/" in request.path and request.command == "GET":
         return 404, {"reason": "NotFound", "message": "there is no lease"}
     return 200, {"items": [], "metadata": {"resourceVersion": "1"}}
 
 
-def without_kind(method: str, path: str) -> tuple[int, Any]:
-    return (404, "404 page not found") if "/oasisjobs" in path else healthy(method, path)
+def ill(status: int, body: Any, *parts: str, method: str = "") -> Answer:
+    """As that, but for requests with these parts in their path."""
+
+    def answer(request: Any, text: str) -> tuple[int, Any]:
+        is_it = all(part in request.path for part in parts) and method in request.command
+        return (status, body) if is_it else healthy(request, text)
+
+    return answer
 
 
-def without_leases(method: str, path: str) -> tuple[int, Any]:
-    return forbidden("leases") if "/leases" in path else healthy(method, path)
-
-
-def without_watch(method: str, path: str) -> tuple[int, Any]:
-    seen = "/nodes" in path and "watch=true" in path
-    return forbidden("nodes") if seen else healthy(method, path)
-
-
-def without_namespace(method: str, path: str) -> tuple[int, Any]:
-    if "/leases" in path and method == "POST":
-        return 404, {"reason": "NotFound", "message": 'namespaces "oasis-system" not found'}
-    return healthy(method, path)
-
-
-def unknown_to_it(method: str, path: str) -> tuple[int, Any]:
-    return 401, {"reason": "Unauthorized", "message": "Unauthorized"}
-
-
-def hanging(method: str, path: str) -> tuple[int, Any]:
+def hanging(request: Any, _: str) -> tuple[int, Any]:
     time.sleep(2.0)
     return 200, {}
 
 
-def wrong_scheme(method: str, path: str) -> tuple[int, Any]:
-    return 400, "Client sent an HTTP request to an HTTPS server.\n"
+NO_SPACE = {"reason": "NotFound", "message": 'namespaces "oasis-system" not found'}
+STRANGER = {"reason": "Unauthorized", "message": "Unauthorized"}
 
 
 @pytest.fixture(autouse=True)
@@ -146,19 +97,22 @@ def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (without_kind, "`oasis kubernetes install | kubectl apply -f -`"),
-        (without_leases, "leases is forbidden"),
-        (without_watch, "nodes is forbidden"),
-        (without_namespace, "`oasis kubernetes install | kubectl apply -f -` makes it"),
-        (unknown_to_it, "renew the credentials"),
+        (ill(404, "404 page not found", "/oasisjobs"), "`oasis kubernetes install | kubectl apply"),
+        (ill(*forbidden("leases"), "/leases"), "leases is forbidden"),
+        (ill(*forbidden("nodes"), "/nodes", "watch=true"), "nodes is forbidden"),
+        (
+            ill(404, NO_SPACE, "/leases", method="POST"),
+            "`oasis kubernetes install | kubectl apply -f -` makes it",
+        ),
+        (ill(401, STRANGER), "renew the credentials"),
         (hanging, "no answer"),
-        (wrong_scheme, "begin it with https://"),
+        (ill(400, "Client sent an HTTP request to an HTTPS server.\n"), "begin it with https://"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_within_five_seconds(
     answer: Answer, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with serving(answer) as (host, _):
+    with serving(answer) as host:
         lines = said_within(host, 3.0, words, caplog)
     assert sum(words in line for line in lines) == 1, lines
 
@@ -174,7 +128,7 @@ def test_a_certificate_of_another_authority_and_a_server_without_tls_say_what_to
     failed = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"
     assert "correct certificate-authority-data" in str(LostAnswerError("GET", "/api", failed))
     with (
-        serving(healthy) as (host, _),
+        serving(healthy) as host,
         pytest.raises(LostAnswerError, match="does not speak https"),
     ):
         connection(host.replace("http:", "https:"), attempts=1).request("GET", "/api")
@@ -241,17 +195,6 @@ def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
     assert steady() - before == 3600.0
 
 
-def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    lease = lease_of(FakeConnection(), "one")
-    lease._ask()
-    for now, left in ((101.0, 5.0), (104.0, 5.0), (109.0, 1.0)):
-        clock.now = now
-        monkeypatch.setattr(lease, "_try", lambda: None)
-        lease._ask()
-        assert lease._until - now == pytest.approx(left)
-
-
 def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, api = Clock(monkeypatch), FakeConnection()
     first, twin = lease_of(api, "same"), lease_of(api, "same")
@@ -288,14 +231,15 @@ def test_renewals_whose_answers_were_lost_are_ours(monkeypatch: pytest.MonkeyPat
 
 
 def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
-    left = [4.0]
+    left, asked = [4.0], []
 
-    def busy(method: str, path: str) -> tuple[int, Any]:
-        if "/b" in path:
+    def busy(request: Any, _: str) -> tuple[int, Any]:
+        asked.append(f"{request.command} {request.path.partition('?')[0]}")
+        if "/b" in request.path:
             left[0] = 0.0
         return 503, {"reason": "ServiceUnavailable", "message": "busy"}
 
-    with serving(busy) as (host, asked):
+    with serving(busy) as host:
         plain = connection(host, attempts=3, longest_wait=0.01)
         with pytest.raises(ApiError, match="503"):
             plain.request("PATCH", "/a", left=lambda: left[0])
@@ -325,10 +269,8 @@ def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
         "spec": {"holderIdentity": "other", "renewTime": "2026-01-01T00:00:00Z"},
     }
 
-    def held(method: str, path: str) -> tuple[int, Any]:
-        return (200, holder) if "/leases/" in path else healthy(method, path)
-
-    with serving(held) as (host, _):
+    held = ill(200, holder, "/leases/")
+    with serving(held) as host:
         lines = said_within(host, 3.0, "standing by", caplog)
     wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
     assert [line for line in lines if "standing by" in line] == [wanted]

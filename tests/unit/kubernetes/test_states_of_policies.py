@@ -73,15 +73,6 @@ def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
     assert state(reconciler, "b") is None
 
 
-def test_the_words_of_the_policy_go_when_an_edit_makes_the_job_invalid() -> None:
-    seen = cluster(jobs=[stored(job(2, uid="a"))])
-    reconciler = reconciler_of(Moody(), seen)
-    boundary(reconciler, 0, seen)
-    assert state(reconciler, "a") is not None
-    reconciler.statuses["a"].invalid("workers: expected a whole number", EPOCH + 60.0)
-    assert state(reconciler, "a") is None
-
-
 def test_any_policy_may_have_words_of_its_own() -> None:
     seen = cluster(jobs=[stored(job(2, uid="a"))])
     policy = Moody()
@@ -96,20 +87,15 @@ def test_any_policy_may_have_words_of_its_own() -> None:
         assert state(reconciler, "a") is None
 
 
-def test_a_policy_without_the_method_says_nothing() -> None:
-    seen = cluster(jobs=[stored(job(2, uid="a"))])
-    reconciler = reconciler_of(FIFO(), seen)
-    boundary(reconciler, 0, seen)
-    assert state(reconciler, "a") is None
-
-
-@pytest.mark.parametrize("end", ["given_up", "completed"])
+@pytest.mark.parametrize("end", ["given_up", "completed", "invalid"])
 def test_it_goes_when_the_job_ends(end: str) -> None:
     made = StatusWriter({"metadata": {"name": "j", "namespace": "d"}}, CLOCK)
     made.in_state("starving", 0.0)
     assert [reason for _, reason, _, _ in made.news] == ["Starving"]
     if end == "given_up":
         made.given_up("it can earn nothing any more", 1.0)
+    elif end == "invalid":
+        made.invalid("workers: expected a whole number", 1.0)
     else:
         made.ended(1.0)
     assert IN_STATE not in {entry["type"] for entry in made.status.get("conditions") or ()}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from oasis.kubernetes import names
 from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
-from oasis.kubernetes.objects.manifests import schema_of, shared
+from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.utility_class import (
     Classes,
     UtilityClass,
-    parse_class,
     with_defaults,
 )
 from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
+from tests.unit.kubernetes.played import SLOT, Played, job
 from tests.unit.kubernetes.test_existing_jobs import job as existing_job
 from tests.unit.kubernetes.test_existing_jobs import read
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -34,89 +32,15 @@ def claiming(name: str, value: float, slots: float = 12.0, **spec: Any) -> dict[
     return made
 
 
-class Shared(Played):
+def under(name: str, *classes: dict[str, Any]) -> Played:
     """A cluster with utility classes."""
-
-    def __init__(self, make: Callable[[], Any], *classes: dict[str, Any], **settings: Any) -> None:
-        self.classes = list(classes)
-        super().__init__(make, **settings)
-
-    def seen(self) -> dict[str, list[Any]]:
-        return {**super().seen(), names.CLASS_PLURAL: self.classes}
-
-    def placed(self, uid: str) -> tuple[str, str]:
-        """Reason and message."""
-        found = self.said(uid, "Placed")
-        return ("", "") if found is None else found[1:]
-
-
-def test_without_a_class_a_job_may_claim_what_it_likes() -> None:
-    for classes in ([], [utility_class()]):
-        made = Shared(policy("recourse"), *classes)
-        uid = made.submit(claiming("greedy", 1e30, slots=80.0))
-        made.run(3)
-        assert (made.phase(uid) == "Running") is (not classes)
-        assert (made.reconciler.tenants.state() == {}) is (not classes)
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"maximum": 20}, None),
-        ({"maximum": 19.5}, "claims 20, and UtilityClass c allows at most 19.5"),
-        (
-            {"kinds": ["sigmoid"]},
-            "has a utility of kind constant, and UtilityClass c allows sigmoid",
-        ),
-        ({"namespaces": ["ns"]}, None),
-        (
-            {"namespaces": ["other"]},
-            "names no utility class, and no class is the default of namespace ns",
-        ),
-        (
-            {"default": False},
-            "names no utility class, and no class is the default of namespace ns",
-        ),
-        ({"maximum": "x"}, "names no utility class, and no class is the default of namespace ns"),
-    ],
-)
-def test_a_job_that_does_not_keep_to_its_class_waits(
-    spec: dict[str, Any], message: str | None
-) -> None:
-    made = Shared(policy("recourse"), utility_class(**spec))
-    uid = made.submit(claiming("j", 20, slots=80.0))
-    made.run(2)
-    if message is None:
-        assert made.phase(uid) == "Running"
-        return
-    assert made.phase(uid) == "Pending"
-    assert made.placed(uid) == ("ClaimRefused", message)
-    made.classes = [utility_class()]  # its administrator thinks better of it
-    made.run(2)
-    assert made.phase(uid) == "Running"
-
-
-def test_a_job_names_its_class() -> None:
-    large = utility_class("large", maximum=1000, default=False, namespaces=["ns"])
-    made = Shared(policy("recourse"), utility_class("small", maximum=10), large)
-    one = made.submit(claiming("one", 500, slots=80.0, utilityClassName="large"))
-    two = made.submit(claiming("two", 500, utilityClassName="huge"))
-    three = made.submit(claiming("three", 500, utilityClassName="small"))
-    made.run(2)
-    assert made.phase(one) == "Running"
-    assert made.placed(two) == ("ClaimRefused", "is of UtilityClass huge, which does not exist")
-    assert made.placed(three)[1] == "claims 500, and UtilityClass small allows at most 10"
-    large["spec"] |= {"namespaces": ["other"], "maximum": 1}
-    made.edit(one, gracePeriodSeconds=5)  # no plan depends on it
-    made.edit(two, utilityClassName="large")
-    made.run(2)
-    served = "is of UtilityClass large, which is for jobs in namespaces other"
-    assert made.placed(two) == ("ClaimRefused", served)
-    assert made.phase(one) == "Running", "a class that changes stops nothing that runs"
+    made = Played(policy(name))
+    made.classes = list(classes)
+    return made
 
 
 def test_an_edit_is_judged_like_a_new_job() -> None:
-    made = Shared(policy("recourse"), utility_class())
+    made = under("recourse", utility_class())
     uid = made.submit(claiming("j", 20, slots=80.0))
     made.run(3)
     done = made.status(uid)["progress"]["workerSeconds"]
@@ -135,7 +59,7 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
     """The property behind the classes: the others run as if the greedy one had not been there."""
     ends = []
     for greedy in (False, True):
-        made = Shared(policy(name), utility_class())
+        made = under(name, utility_class())
         uids = [made.submit(claiming(f"j{k}", 20 + k, slots=10.0 * (k + 1))) for k in range(3)]
         if greedy:
             made.submit(claiming("greedy", 1e30, slots=40.0))
@@ -145,23 +69,8 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
     assert None not in ends[0]
 
 
-def test_an_error_with_one_job_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Shared(policy("fifo"), utility_class())
-    whole = made.reconciler.tenants.declare
-
-    def declare(spec: Any, *rest: Any) -> None:
-        if spec.name == "odd":
-            raise ZeroDivisionError
-        whole(spec, *rest)
-
-    monkeypatch.setattr(made.reconciler.tenants, "declare", declare)
-    odd, other = (made.submit(claiming(name, 20, slots=80.0)) for name in ("odd", "other"))
-    made.run(2)
-    assert (made.phase(odd), made.phase(other)) == ("Failed", "Running")
-
-
 def test_a_job_that_comes_back_without_its_form_stops_no_other() -> None:
-    made = Shared(policy("fifo"), utility_class())
+    made = under("fifo", utility_class())
     forms = [{"requires": {"gpu": ["none"]}}, {"workers": {"maximum": 4}}]
     uid = made.submit(claiming("j", 20, slots=80.0, forms=forms))
     made.run(2)
@@ -180,7 +89,7 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
     """8 s declared, and the chief never ends: an honest job gets its room after a while."""
     ends = {}
     for classes in ([], [utility_class()]):
-        made = Shared(policy(name), *classes)
+        made = under(name, *classes)
         liar = claiming("liar", 100, completion="chief")
         liar["spec"] |= {"work": {"workerSeconds": 8.0}}
         uid = made.submit(liar)
@@ -201,7 +110,7 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
 @pytest.mark.parametrize("honest", [True, False])
 def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
     """Who raises the work each time before it is used up is overrun in the end."""
-    made = Shared(policy("recourse"), utility_class())
+    made = under("recourse", utility_class())
     uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
     made.jobs[uid]["spec"]["workers"]["maximum"] = 1
     made.run(4)
@@ -220,7 +129,7 @@ def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
 
 
 def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
-    made = Shared(policy("recourse"), utility_class())
+    made = under("recourse", utility_class())
     liar = claiming("liar", 100, completion="chief", work={"workerSeconds": 8.0})
     uid = made.submit(liar)
     made.run(8)
@@ -230,57 +139,13 @@ def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
         assert made.said(uid, "Overrun") is not None
 
 
-def test_what_was_held_is_known_with_slots_of_another_length() -> None:
-    made = Shared(policy("fifo"), utility_class())
-    uid = made.submit(claiming("first", 20))
-    made.run(2)
-    held = made.reconciler.tenants.state()
-    assert held[uid][1] > 0.0  # worker-seconds
-    made.settings = type(made.settings)(slot_seconds=SLOT / 2, first_slot_at=EPOCH)
-    made.restart()
-    assert made.reconciler.tenants.state() == held
-
-
-def test_a_report_of_little_progress_hides_no_overrun() -> None:
-    made = Shared(policy("recourse"), utility_class())
-    liar = claiming("liar", 100, completion="chief")
-    liar["spec"] |= {"work": {"workerSeconds": 8.0}}
-    uid = made.submit(liar)
-    for _ in range(8):
-        made.step()
-        for pod in made.pods.values():
-            pod["metadata"]["annotations"][names.PROGRESS] = "0.001"
-    assert made.said(uid, "Overrun") is not None
-
-
 def test_honest_work_is_no_overrun() -> None:
     for name in ("recourse", "oasis", "fifo"):
-        made = Shared(policy(name), utility_class(overrunFactor=1))
+        made = under(name, utility_class(overrunFactor=1))
         uids = [made.submit(claiming(f"j{k}", 20 + k, slots=13.5 + k)) for k in range(4)]
         made.run(20)
         assert [made.said(uid, "Overrun") for uid in uids] == [None] * 4
         assert all(made.phase(uid) == "Completed" for uid in uids)
-
-
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({}, "spec: expected maximum"),
-        ({"maximum": -1}, "spec.maximum"),
-        ({"maximum": 1, "kinds": []}, "spec.kinds"),
-        ({"maximum": 1, "kinds": ["linear"]}, "spec.kinds"),
-        ({"maximum": 1, "kinds": [["sigmoid"]]}, "spec.kinds"),
-        ({"maximum": 1, "namespaces": "team-a"}, "spec.namespaces"),
-        ({"maximum": 1, "namespaces": 5}, "spec.namespaces"),
-        ({"maximum": 1, "default": "no"}, "spec.default"),
-        ({"maximum": 1, "overrunFactor": 0.5}, "spec.overrunFactor"),
-        ({"maximum": 1, "more": 1}, "spec.more"),
-    ],
-)
-def test_a_class_that_makes_no_sense_names_its_field(spec: dict[str, Any], field: str) -> None:
-    with pytest.raises(InstanceError) as caught:
-        parse_class({"metadata": {"name": "c"}, "spec": spec})
-    assert str(caught.value).startswith(field.partition(":")[0])
 
 
 def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
@@ -329,22 +194,6 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
     assert read(filled).job == read(explicit).job
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"utility": {"kind": "constant", "value": 101}}, "utility: expected what the class"),
-        ({"utility": {"kind": "constant"}}, "utility.value"),
-        ({"utility": []}, "utility: expected an object"),
-        ({"work": {"workerSeconds": 0}}, "work.workerSeconds"),
-        ({"work": {"epochs": 1}}, "work.chunks"),
-    ],
-)
-def test_a_default_that_makes_no_sense_is_named(spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(InstanceError) as told:
-        parse_class(utility_class(**spec))
-    assert str(told.value).startswith(f"spec.{message}")
-
-
 @pytest.mark.parametrize("field", ["utility", "work"])
 def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
     ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
@@ -356,22 +205,6 @@ def test_of_several_defaults_the_strictest_counts() -> None:
     found = classes.find(None, "ns")
     assert isinstance(found, UtilityClass)
     assert found.name == "b"
-
-
-def test_what_is_installed_for_tenants() -> None:
-    bindings = [made for made in shared() if made["kind"].endswith("PolicyBinding")]
-    assert [each["spec"]["validationActions"] for each in bindings] == [["Deny"]] * 4
-    written = {
-        (role["metadata"]["name"], rule["resources"][0])
-        for role in shared()
-        for rule in role.get("rules", ())
-        if "patch" in rule["verbs"]
-    }
-    # no status, and no class
-    assert written == {
-        ("oasis-scheduler-edit", "oasisjobs"),
-        ("oasis-scheduler-admin", "oasisjobs"),
-    }
 
 
 def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:
@@ -403,3 +236,15 @@ def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> No
     said = made.said(wrong, "Valid")
     assert said is not None
     assert said[2].startswith("spec.network.isolated: expected true or false")
+
+
+def test_a_report_of_little_progress_hides_no_overrun() -> None:
+    made = under("recourse", utility_class())
+    liar = claiming("liar", 100, completion="chief")
+    liar["spec"] |= {"work": {"workerSeconds": 8.0}}
+    uid = made.submit(liar)
+    for _ in range(8):
+        made.step()
+        for pod in made.pods.values():
+            pod["metadata"]["annotations"][names.PROGRESS] = "0.001"
+    assert made.said(uid, "Overrun") is not None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
@@ -13,64 +16,22 @@ from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fie
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_usable, places_of
-from oasis.kubernetes.cluster.pods import WantedPod, claimed, sending_patch
-from oasis.kubernetes.names import HOSTNAME, NODE_ROLE
-from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from oasis.kubernetes.cluster.pods import claimed
+from oasis.kubernetes.objects.node_affinity import NodeRules
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.test_existing_edits import stored
-from tests.unit.kubernetes.test_existing_jobs import job
-from tests.unit.kubernetes.test_existing_jobs import read as read_job
 
-FIELDS = [
-    {"manager": names.FIELD_MANAGER, "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}}}},
-    {"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {"f:b": {}}}},
-    {"manager": "kubelet", "operation": "Update", "fieldsV1": {"f:status": {"f:c": {}}}},
-]
+WHOLE = yaml.safe_load(Path(__file__).with_name("untrimmed.yaml").read_text(encoding="utf-8"))
+FIELDS = WHOLE["pod"]["metadata"]["managedFields"]
 
 
 def pod(gated: bool, **meta: Any) -> dict[str, Any]:
     """A pod with all fields that an API server sends."""
-    asked = {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1", "memory": "1Gi"}}
-    container = {"name": "train", "image": "train:1", "resources": asked, "volumeMounts": [{}]}
-    sidecar = {**container, "restartPolicy": "Always"}
-    owner = {"kind": names.KIND, "uid": "u", "controller": True, "name": "j"}
-    gates = [{"name": "other"}, {"name": names.GATE}]
-    return {
-        "kind": "Pod",
-        "metadata": {
-            "name": "a",
-            "namespace": "d",
-            "uid": "1",
-            "resourceVersion": "7",
-            "generateName": "a-",
-            "labels": {names.JOB_UID: "u", names.TASK: "worker"},
-            "annotations": {names.NODE: "n", names.PROGRESS: "60", names.LOSS: "0.5"},
-            "ownerReferences": [owner],
-            "managedFields": FIELDS,
-            **meta,
-        },
-        "spec": {
-            "containers": [container, container],
-            "initContainers": [sidecar, container],
-            "overhead": {"cpu": "250m"},
-            "resources": {"requests": {"cpu": "8"}},
-            "volumes": [{"name": "token", "projected": {"sources": [{}] * 3}}],
-            "tolerations": [{"key": "a"}, {"operator": "Exists"}],
-            "nodeSelector": {"zone": "z"},
-            "affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": []}]}}},
-            **({"schedulingGates": gates} if gated else {"nodeName": "n"}),
-        },
-        "status": {
-            "phase": "Pending" if gated else "Running",
-            "hostIPs": [{"ip": "10.0.0.1"}],
-            "conditions": [
-                {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
-                {"type": "Ready", "status": str(not gated), "lastTransitionTime": "t"},
-                {"type": "Initialized", "status": "True"},
-            ],
-            "containerStatuses": [{"imageID": "x" * 100}],
-        },
-    }
+    made = deepcopy(WHOLE["pod"])
+    made["metadata"] |= meta
+    del made["spec"]["nodeName" if gated else "schedulingGates"]
+    made["status"]["phase"] = "Pending" if gated else "Running"
+    made["status"]["conditions"][1]["status"] = str(not gated)
+    return made  # type: ignore[no-any-return]
 
 
 def read(found: dict[str, Any]) -> list[Any]:
@@ -115,28 +76,7 @@ def test_of_a_pod_everything_is_kept_that_is_read(gated: bool, meta: dict[str, A
     assert whole == pod(gated, **meta), "the whole one is left as it was"
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        {"containerStatuses": [{"name": "a", "restartCount": 3}, {"name": "b", "restartCount": 1}]},
-        {
-            "containerStatuses": [
-                {"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
-            ]
-        },
-        {"containerStatuses": [{"name": "a", "lastState": {"terminated": {"exitCode": 3}}}]},
-        {"initContainerStatuses": [{"name": "i", "restartCount": 2}]},
-        {"phase": "Failed", "reason": "Evicted", "message": "no memory"},
-        {"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True"}]},
-        {
-            "phase": "Failed",
-            "containerStatuses": [
-                {"name": "ok", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}},
-                {"name": "b", "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}},
-            ],
-        },
-    ],
-)
+@pytest.mark.parametrize("status", WHOLE["troubles"], ids=str)
 def test_of_what_went_wrong_in_a_pod_everything_is_kept_that_is_told(status: Any) -> None:
     whole = pod(gated=False)
     whole["status"] |= status
@@ -144,38 +84,8 @@ def test_of_what_went_wrong_in_a_pod_everything_is_kept_that_is_told(status: Any
     assert trimmed_pod(trimmed_pod(whole)) == trimmed_pod(whole)
 
 
-def test_a_kept_pod_is_sent_to_its_node_by_the_same_patches() -> None:
-    whole, spec = pod(gated=True), read_job(stored(job(2, uid="u")))
-    wanted = WantedPod("a", "worker", "n", "host")
-    assert p.opening_patch(trimmed_pod(whole), "n", "host") == p.opening_patch(whole, "n", "host")
-    patch = sending_patch(whole, wanted, spec, "hash", 3, {})
-    assert sending_patch(trimmed_pod(whole), wanted, spec, "hash", 3, {}) == patch
-    bare = pod(gated=True, labels=None, annotations=None)
-    patch = sending_patch(bare, wanted, spec, "hash", 3, {})
-    assert sending_patch(trimmed_pod(bare), wanted, spec, "hash", 3, {}) == patch
-
-
 def test_of_a_node_everything_is_kept_that_is_read() -> None:
-    whole = {
-        "metadata": {
-            "name": "n1",
-            "resourceVersion": "3",
-            "uid": "1",
-            "labels": {NODE_ROLE: "both", HOSTNAME: "h1"},
-            "managedFields": FIELDS,
-        },
-        "spec": {
-            "unschedulable": True,
-            "podCIDR": "10.0.0.0/24",
-            "taints": [{"key": "a", "effect": "NoSchedule"}],
-        },
-        "status": {
-            "allocatable": {"cpu": "8", "nvidia.com/gpu": "4"},
-            "capacity": {"cpu": "8"},
-            "images": [{"names": ["train"] * 2, "sizeBytes": 1}] * 50,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
+    whole = WHOLE["node"]
     kept = trimmed_node(whole)
     assert is_usable(kept) == is_usable(whole) is False
     assert allocatable(kept) == allocatable(whole)

@@ -9,8 +9,9 @@ import pytest
 
 from baselines import FIFO
 from experiments.evaluation.elastic_comparison import utility_of
-from oasis.simulator import elastic_from_dict, generate_elastic, replay
+from oasis.simulator import elastic_from_dict, replay
 from offline.elastic_bound import _Configurations, best_rates, elastic_bound, slots_needed
+from tests.builders import elastic
 
 
 def made_of(*jobs, gpus=2):
@@ -33,9 +34,9 @@ def job(name, **others):
 
 def test_speeds_are_those_of_a_job_alone_on_one_machine():
     made = made_of(job("a", workers={"min": 2, "max": 3}, speedup=[1.0, 1.5, 1.8]))
-    assert best_rates(made, made.workload.jobs[0]) == [0.0, 0.0, 1.5, 1.8]
+    assert best_rates(made, made.jobs[0]) == [0.0, 0.0, 1.5, 1.8]
     linear = made_of(job("a", workers={"min": 1, "max": 3}))
-    assert best_rates(linear, linear.workload.jobs[0]) == [0.0, 1.0, 2.0, 3.0]
+    assert best_rates(linear, linear.jobs[0]) == [0.0, 1.0, 2.0, 3.0]
 
 
 def test_who_has_room_is_worth_everything_and_who_has_not_shares():
@@ -53,8 +54,8 @@ def test_shorter_slots_are_never_worse_where_they_divide_the_longer_ones():
 
 
 def test_slots_reach_past_the_last_arrival():
-    made = generate_elastic(jobs=6, seed=2)
-    last = made.workload.jobs[-1].arrival
+    made = elastic(6)
+    last = made.jobs[-1].arrival
     assert slots_needed(made, 60.0) * 60.0 > last
 
 
@@ -70,7 +71,7 @@ def test_slots_reach_past_the_last_arrival():
 def test_what_is_earned_at_the_last_moment_is_below_the_bound(arrival, others, deadline):
     worth = {"kind": "deadline", "value": 5.0, "deadline": deadline}
     made = made_of(job("a", arrival=arrival, utility=worth, **others), gpus=3)
-    earned = utility_of(made, replay(made.workload, FIFO(), **made.options))
+    earned = utility_of(made, replay(made, FIFO()))
     assert earned == elastic_bound(made, 60.0).value == 5.0
 
 
@@ -87,7 +88,7 @@ def configurations(slots):
     linear = {"kind": "piecewise", "delays": [0.0, 4000.0], "values": [9.0, 0.0]}
     speeds = {"workers": {"min": 1, "max": 4}, "speedup": [1.0, 1.7, 2.2, 2.4]}
     made = made_of(job("a", arrival=15.0, work=300.0, utility=linear, **speeds), gpus=4)
-    (only,) = made.workload.jobs
+    (only,) = made.jobs
     return _Configurations(only, best_rates(made, only), 4, 10.0, slots, np.ones(1))
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from baselines import FIFO
 from experiments.figures.controllers import at_load, drawn
-from oasis.simulator import generate_elastic, replay
+from oasis.simulator import replay
 from offline.elastic_bound import mean_completion_bound, shortest_first
+from tests.builders import elastic
 
 
 def test_who_comes_later_and_is_shorter_goes_first_only_if_less_is_left_of_the_other():
@@ -23,6 +24,6 @@ def test_it_grows_with_the_load_and_is_that_of_lonely_jobs_where_there_is_none()
 
 
 def test_rounding_of_late_times_is_allowed_for():
-    made = generate_elastic(jobs=1, seed=3)
-    outcome = replay(made.workload, FIFO(), **made.options)
+    made = elastic(1)
+    outcome = replay(made, FIFO())
     assert mean_completion_bound(made) <= outcome.mean_completion

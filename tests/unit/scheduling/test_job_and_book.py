@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from oasis.scheduling.book import NEVER_FITS, EmptyCluster, JobBook
-from oasis.scheduling.job import Allocation, ByBandwidth, FixedPs, PolicyJob, TrainingCurve
+from oasis.scheduling.job import Allocation, PolicyJob, TrainingCurve
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.site import Machine, Site
 
@@ -16,28 +16,20 @@ def job(name="a", **changes):
 
 
 @pytest.mark.parametrize(
-    ("rule", "workers", "needed", "most"),
+    ("rule", "workers", "needed", "most", "line"),
     [
-        (ByBandwidth(0.3), 4, 2, 4),
-        (ByBandwidth(0.3), 0, 0, 0),
-        (ByBandwidth(), 4, 0, 4),
-        (FixedPs(2), 4, 2, 2),
-        (FixedPs(2), 0, 0, 0),
-        (FixedPs(0), 4, 0, 0),
+        ({"ps_per_worker": 0.3}, 4, 2, 4, (0.3, 0)),
+        ({"ps_per_worker": 0.3}, 0, 0, 0, (0.3, 0)),
+        ({}, 4, 0, 4, (0.0, 0)),
+        ({"fixed_ps": 2}, 4, 2, 2, (0.0, 2)),
+        ({"fixed_ps": 2}, 0, 0, 0, (0.0, 2)),
+        ({"fixed_ps": 0}, 4, 0, 0, (0.0, 0)),
     ],
 )
-def test_parameter_servers_by_rule(rule, workers, needed, most):
-    found = job(ps_rule=rule)
+def test_parameter_servers_by_bandwidth_or_fixed(rule, workers, needed, most, line):
+    found = job(**rule)
     assert (found.ps_needed(workers), found.ps_most(workers)) == (needed, most)
-    assert found.ps_line == (rule.per_worker, rule.fixed)
-
-
-def test_ps_per_worker_is_the_rule_by_bandwidth():
-    short, long = job(ps_per_worker=0.4), job(ps_rule=ByBandwidth(0.4))
-    for workers in range(5):
-        assert short.ps_needed(workers) == long.ps_needed(workers)
-        assert short.ps_most(workers) == long.ps_most(workers)
-    assert short.ps_line == long.ps_line == (0.4, 0)
+    assert found.ps_line == line
 
 
 @pytest.mark.parametrize(
@@ -46,14 +38,15 @@ def test_ps_per_worker_is_the_rule_by_bandwidth():
 )
 def test_a_gang_works_only_when_it_is_complete(workers, ps, works):
     held = Allocation(((0, workers),), ((1, ps),) if ps else ())
-    assert job(ps_rule=FixedPs(1)).works_with(held) is works
+    assert job(fixed_ps=1).works_with(held) is works
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"initial_workers": 5}, "initial_workers: expected 2..4, got 5"),
-        ({"ps_rule": FixedPs(1), "ps_per_worker": 0.5}, "ps_rule"),
+        ({"fixed_ps": 1, "ps_per_worker": 0.5}, "fixed_ps: .* no ps_per_worker beside them, got 1"),
+        ({"fixed_ps": -1}, "fixed_ps: expected at least 0 parameter servers"),
         ({"gradient_mb": 5.0}, "step_time: expected a time > 0"),
         ({"speedup": (1.0, 0.0)}, r"speedup: expected speeds > 0, got \(1.0, 0.0\)"),
     ],
@@ -61,8 +54,6 @@ def test_a_gang_works_only_when_it_is_complete(workers, ps, works):
 def test_a_job_that_contradicts_itself_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         job(**changes)
-    with pytest.raises(ValueError, match="count"):
-        FixedPs(-1)
 
 
 def test_workers_that_are_known_from_the_start():

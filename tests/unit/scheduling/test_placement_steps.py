@@ -19,7 +19,6 @@ from oasis.scheduling.placement import (
     RoundRobin,
     Spread,
     TaskByTask,
-    place,
 )
 from oasis.scheduling.site import Machine, Site
 
@@ -81,7 +80,7 @@ def test_workers_are_placed_before_parameter_servers() -> None:
 
 def test_placing_nothing_takes_nothing() -> None:
     made = room((4, 8))
-    assert place(made, JOB, 0, 0, BestFit()) == NOTHING
+    assert BestFit().place(made, JOB, 0, 0) == NOTHING
     assert made.free == [(4, 8)]
 
 

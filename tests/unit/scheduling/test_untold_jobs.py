@@ -17,7 +17,8 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
 from oasis.scheduling import Machine, Plan, PolicyJob, Site, View
 from oasis.scheduling.job import TrainingCurve
-from oasis.simulator import Observation, Outage, Workload, generate_elastic, replay
+from oasis.simulator import Observation, Outage, Workload, replay
+from tests.builders import elastic
 from tests.unit.kubernetes.fakes import site_for, specs_of
 
 SAYS_WORK = ("work", "source", "curve")
@@ -158,7 +159,7 @@ def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
 
 
 def test_every_policy_of_the_registry_runs_on_what_it_declares() -> None:
-    made = generate_elastic(jobs=6, seed=2)
+    made = elastic(6)
     for name in baselines.ALL:
-        outcome = replay(made.workload, baselines.make(name), **made.options)
+        outcome = replay(made, baselines.make(name))
         assert outcome.unfinished == 0, name

@@ -1,4 +1,4 @@
-"""Files of elastic jobs: exact round trip, one line for what is wrong; and the generator."""
+"""Files of elastic jobs: exact round trip, one line for what is wrong."""
 
 import copy
 import json
@@ -9,7 +9,6 @@ import pytest
 from baselines import FIFO
 from oasis import InstanceError
 from oasis.simulator.elastic import elastic_from_dict, read_elastic, write_elastic
-from oasis.simulator.elastic_generator import generate_elastic
 from oasis.simulator.run import replay
 from oasis.simulator.speed import Linear
 
@@ -48,7 +47,7 @@ SMALL = {
 
 def test_a_file_says_what_the_jobs_and_machines_are():
     made = elastic_from_dict(SMALL)
-    site, (first, second) = made.workload.site, made.workload.jobs
+    site, (first, second) = made.site, made.jobs
     assert [machine.id for machine in site.machines] == ["n#0", "n#1", "cpu"]
     assert [machine.capacity for machine in site.machines] == [(4, 64), (4, 64), (0, 32)]
     assert [machine.cpu_cores for machine in site.machines] == [16.0, 16.0, float("inf")]
@@ -73,22 +72,14 @@ def test_what_changes_nothing_is_left_out_of_the_speed_model():
     assert not speed.coupled
 
 
-def test_the_shipped_example_is_what_the_generator_makes_and_survives_a_round_trip(tmp_path):
-    made = generate_elastic(jobs=12, machines=2, gpus=4, mean_gap=120, seed=1)
+def test_the_shipped_example_survives_a_round_trip(tmp_path):
+    made = read_elastic(EXAMPLE)
     write_elastic(made, tmp_path / "copy.json")
     assert (tmp_path / "copy.json").read_bytes() == EXAMPLE.read_bytes()
     again = read_elastic(tmp_path / "copy.json")
-    runs = [replay(each.workload, FIFO(), **each.options) for each in (made, again)]
+    runs = [replay(each, FIFO()) for each in (made, again)]
     assert runs[0] == runs[1]
     assert len(runs[0].completions) == 12
-
-
-def test_the_generator_repeats_itself_and_refuses_nonsense():
-    assert generate_elastic(seed=5).document == generate_elastic(seed=5).document
-    assert generate_elastic(seed=5).document != generate_elastic(seed=6).document
-    for wrong in ({"jobs": 0}, {"machines": 0}, {"gpus": 0}, {"mean_gap": -1.0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            generate_elastic(**wrong)
 
 
 def at(*path):
@@ -183,7 +174,7 @@ def test_a_crowded_machine_costs_more_than_its_cores():
 
     def ends(**more):
         made = elastic_from_dict(plain | more)
-        return [job.end for job in replay(made.workload, FIFO(), **made.options).jobs]
+        return [job.end for job in replay(made, FIFO()).jobs]
 
     assert ends() == [120.0, 120.0]
     assert ends(crowding_loss=0.5) == pytest.approx([180.0, 180.0])
@@ -227,8 +218,8 @@ def of_kinds(job: dict, k: int = 0) -> dict:
 
 def test_forms_are_the_job_with_what_they_say():
     made = elastic_from_dict(OF_KINDS)
-    x, y = made.workload.jobs
-    assert [dict(m.labels) for m in made.workload.site.machines] == [{"gpu": k} for k in "abc"]
+    x, y = made.jobs
+    assert [dict(m.labels) for m in made.site.machines] == [{"gpu": k} for k in "abc"]
     assert (x.may_switch, y.may_switch) == (True, False)
     assert [(f.work, f.step_time, f.gradient_mb) for f in x.forms] == [(60, 3, 1), (15, 0.75, 1)]
     assert [sorted(form.worker.machines) for form in x.forms] == [[0], [1]]
@@ -245,15 +236,13 @@ def test_forms_are_the_job_with_what_they_say():
 
 
 def test_one_form_is_the_job_itself():
-    (x, _) = elastic_from_dict(
-        of_kinds({"speeds": {"label": "gpu", "values": {"b": 4.0}}})
-    ).workload.jobs
+    (x, _) = elastic_from_dict(of_kinds({"speeds": {"label": "gpu", "values": {"b": 4.0}}})).jobs
     assert (x.forms, x.work, sorted(x.worker.machines)) == ((), 15.0, [1])
 
 
 def test_a_job_that_no_machine_admits_is_rejected_for_the_label():
     made = elastic_from_dict(of_kinds({"requires": {"gpu": ["h100"]}, "forms": []}, 1))
-    refusals = [job.refusal for job in replay(made.workload, FIFO(), **made.options).jobs]
+    refusals = [job.refusal for job in replay(made, FIFO()).jobs]
     reason = "label gpu of the worker servers; its workers require gpu is h100"
     assert refusals == [None, f"no machine admits it: {reason}"]
 

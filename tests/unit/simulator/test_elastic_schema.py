@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
 from oasis.simulator.elastic import elastic_from_dict, elastic_schema
-from oasis.simulator.elastic_generator import generate_elastic
+from tests.builders import elastic
 from tests.unit.model.test_schema import JSON, places, with_change
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
 VALIDATOR = jsonschema.Draft202012Validator(elastic_schema())
-SMALL = copy.deepcopy(dict(generate_elastic(jobs=2, seed=1).document)) | {
+SMALL = copy.deepcopy(dict(elastic(2).document)) | {
     "partial_gangs": True,
     "share_links": False,
 }
@@ -34,7 +34,7 @@ SMALL["jobs"][0] |= {
 SMALL["jobs"][1]["speeds"] = {"label": "gpu", "values": {"a": 1.0, "b": 2.0}}
 
 
-def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
+def test_it_takes_what_is_shipped_and_all_fields() -> None:
     jsonschema.Draft202012Validator.check_schema(elastic_schema())
     VALIDATOR.validate(json.loads(EXAMPLE.read_text(encoding="utf-8")))
     VALIDATOR.validate(SMALL)

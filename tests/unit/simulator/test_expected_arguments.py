@@ -13,10 +13,11 @@ import offline
 from baselines import FIFO, RRH, KubernetesDefault
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
-from oasis.simulator import PlainJob, generate_elastic, replay, rigid_workload, write_elastic
+from oasis.simulator import PlainJob, replay, rigid_workload, write_elastic
+from tests.builders import elastic
 
 INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
-MADE = generate_elastic(jobs=2)
+MADE = elastic(2)
 READ = r"got 't\.json'; oasis\.read\('t\.json'\) reads one from that file$"
 
 TAKE_AN_INSTANCE: dict[str, Callable[[Any], object]] = {
@@ -72,7 +73,7 @@ def test_what_is_no_instance_is_named(given: Any, message: str) -> None:
 )
 @pytest.mark.parametrize("run", [oasis.simulate, replay])
 def test_what_is_no_policy_is_named(run: Any, given: Any, message: str) -> None:
-    first = INSTANCE if run is oasis.simulate else MADE.workload
+    first = INSTANCE if run is oasis.simulate else MADE
     with pytest.raises(TypeError, match=f"^policy: expected a policy, such as .*{message}"):
         run(first, given)
 
@@ -81,7 +82,6 @@ def test_what_is_no_policy_is_named(run: Any, given: Any, message: str) -> None:
     ("given", "message"),
     [
         ("t.csv", r"read_plain\('t.csv'\).jobs, servers, gpus\)"),
-        (MADE, r"replay\(made.workload, policy, \*\*made.options\)"),
         (INSTANCE, r"oasis.simulate\(instance, policy\)"),
         (FIFO(), "the workload comes first"),
     ],
@@ -131,14 +131,14 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a trace for its jobs": (
         lambda: rigid_workload(MADE, 1, 8),  # type: ignore[arg-type]
-        r"^jobs: expected plain jobs, got <ElasticWorkload: ",
+        r"^jobs: expected plain jobs, got <Workload: ",
     ),
     "other jobs": (
         lambda: rigid_workload(INSTANCE.jobs, 1, 8),  # type: ignore[arg-type]
         r"^jobs\[0\]: expected a PlainJob, got <Job: ",
     ),
     "a word for a speed": (
-        lambda: replay(MADE.workload, FIFO(), speed="fast"),  # type: ignore[arg-type]
+        lambda: replay(MADE, FIFO(), speed="fast"),  # type: ignore[arg-type]
         r"^speed: expected an object with rate and coupled, .*, got 'fast'$",
     ),
     "numbers for costs": (
@@ -147,7 +147,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a path before a workload": (
         lambda: write_elastic("never.json", MADE),  # type: ignore[arg-type]
-        r"^made: .*ElasticWorkload, got 'never\.json'; the workload comes first$",
+        r"^made: .*workload of elastic jobs, got 'never\.json'; the workload comes first$",
     ),
 }
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from baselines import FIFO
 from oasis.model.decision import Decision
 from oasis.model.schedule import Schedule
-from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import ChangeCosts, GangChange
-from oasis.simulator.elastic import ElasticWorkload
 from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.result import Run
-from oasis.simulator.speed import Linear
+from oasis.simulator.run import replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload
 
@@ -230,14 +230,15 @@ def test_utilities_are_added_exactly() -> None:
     assert run(*(replace(tenth, job_id=str(k)) for k in range(10))).total_utility == 1.0
 
 
-# -- an elastic workload ---------------------------------------------------------------------------
+# -- what a workload brings along ------------------------------------------------------------------
 
 
-def test_an_elastic_workload_hands_over_its_options() -> None:
-    workload = Workload.of(SITE, [PolicyJob("a", 0.0, 1.0, ((0, 1),))])
-    costs = ChangeCosts(start=5.0)
-    made = ElasticWorkload(workload, Linear(), costs, None, {"format": "x"})
-    assert made.options == {"speed": Linear(), "costs": costs, "observation": None}
-    assert made.workload.jobs[0].works_with(Allocation(((0, 1),)))
-    same = ElasticWorkload(workload, Linear(), costs, None, {"format": "y"})
-    assert made == same  # the document is no part of equality
+def test_a_run_has_the_costs_of_its_workload_unless_it_is_given_others() -> None:
+    made = replace(
+        Workload.of(SITE, [PolicyJob("a", 0.0, 1.0, ((0, 1),))]),
+        costs=ChangeCosts(start=5.0),
+        document={"format": "x"},
+    )
+    assert replay(made, FIFO()).completions == [6.0]
+    assert replay(made, FIFO(), costs=ChangeCosts()).completions == [1.0]
+    assert made == replace(made, document={"format": "y"})  # it is no part of equality

@@ -33,12 +33,9 @@ def test_added_tasks_are_counted_machine_by_machine(
 def test_only_what_a_job_gives_up_is_kept_busy() -> None:
     saving = Saving(SITE)
     saving.keep(JOB, TWO, Allocation(((0, 1),), ((1, 1),)), now=0.0, until=5.0)
-    assert saving.amounts(0) == [1, 2]
-    assert saving.amounts(1) == [0, 0]
+    assert saving.kept == {0: [(5.0, [1, 2])]}
     saving.keep(JOB, Allocation(((0, 1),), ((1, 1),)), NOTHING, now=1.0, until=3.0)
-    assert saving.amounts(0) == [2, 4]
-    assert saving.amounts(1) == [0, 1]
-    assert [until for until, _ in saving.kept[0]] == [3.0, 5.0]
+    assert saving.kept == {0: [(3.0, [1, 2]), (5.0, [1, 2])], 1: [(3.0, [0, 1])]}
 
 
 def test_busy_time_is_amount_times_time() -> None:
@@ -92,5 +89,4 @@ def test_a_lost_machine_saves_nothing() -> None:
     saving.keep(JOB, TWO, NOTHING, now=0.0, until=5.0)
     saving.drop(0)
     saving.drop(0)  # once more is no error
-    assert saving.amounts(0) == [0, 0]
-    assert saving.amounts(1) == [0, 1]
+    assert list(saving.kept) == [1]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.driver.books import BooksView
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.outcome import MachineUse
+from oasis.scheduling.view import View
 from oasis.simulator.state import JobProgress, State
 from tests.builders import gang as job
 
@@ -92,54 +91,14 @@ def test_free_and_used_always_add_up_to_the_capacity(steps: list[tuple[int, int,
 # -- machines that are lost ------------------------------------------------------------------------
 
 
-def test_a_lost_machine_has_nothing_free_and_is_not_busy() -> None:
+def test_a_lost_machine_has_nothing_free() -> None:
     state = State(SITE)
     state.lose(1)
     assert state.free == [(4, 8), (0, 0)]
     assert state.down == {1}
-    assert state.busy(1) == (0, 0)
     state.restore(1)
     assert state.free == [(4, 8), (4, 8)]
     assert state.down == set()
-
-
-def test_a_machine_is_busy_with_what_is_held_or_saved_there_but_never_beyond_its_capacity() -> None:
-    state = State(SITE)
-    progress = started(state, job(), Allocation(((0, 2),), ((0, 1),)))
-    assert state.busy(0) == (2, 5)
-    state.saving.keep(progress.job, progress.allocation, NOTHING, 0.0, 9.0)
-    state.hold(progress, NOTHING, coupled=False)
-    assert state.busy(0) == (2, 5)
-    started(state, job("b", 1), Allocation(((0, 3),), ((0, 2),)))
-    assert state.busy(0) == (4, 8)  # 5 GPUs and 13 cores, as far as there are any
-
-
-def test_use_of_machines_is_noted_where_it_changes() -> None:
-    state = State(SITE)
-    use = MachineUse(state)
-    progress = started(state, job(), TWO_AND_ONE)
-    use.note()
-    state.now = 2.0
-    use.note()  # nothing has changed
-    state.hold(progress, Allocation(((0, 2),), ((0, 1),)), coupled=False)
-    use.note()
-    state.now = 5.0
-    state.hold(progress, NOTHING, coupled=False)
-    use.note()
-    first, second = use.timelines()
-    assert first == ((0.0, (2, 4)), (2.0, (2, 5)), (5.0, (0, 0)))
-    assert second == ((0.0, (0, 1)), (2.0, (0, 0)))
-
-
-def test_changes_of_one_instant_leave_one_note_or_none() -> None:
-    state = State(SITE)
-    use = MachineUse(state)
-    progress = started(state, job())
-    state.now = 1.0
-    for held in (TWO_AND_ONE, Allocation(((0, 4),), ((1, 2),)), NOTHING):
-        state.hold(progress, held, coupled=False)
-        use.note()
-    assert use.timelines() == (((0.0, (0, 0)),), ((0.0, (0, 0)),))
 
 
 # -- the view --------------------------------------------------------------------------------------
@@ -149,7 +108,7 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
     state = State(SITE)
     started(state, job(), TWO_AND_ONE)
     state.lose(1)
-    view = BooksView(state, "mine", told_remaining=False)
+    view = View(state, "mine", told_remaining=False)
     assert view.free() == [(2, 4), (0, 0)]
     assert view.capacity() == [(4, 8), (0, 0)]
     view.free()[0] = (99, 99)
@@ -160,7 +119,7 @@ def test_free_and_capacity_are_copies_to_plan_on() -> None:
 def test_nobody_looks_at_a_job_without_an_observation() -> None:
     state = State(SITE)
     progress = started(state, job())
-    assert BooksView(state, "mine", told_remaining=False).observed(progress.job) is None
+    assert View(state, "mine", told_remaining=False).observed(progress.job) is None
 
 
 # -- progress of one job ---------------------------------------------------------------------------

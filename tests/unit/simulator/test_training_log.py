@@ -7,8 +7,9 @@ import pytest
 from experiments.cli.main import main
 from oasis import InputError
 from oasis.scheduling import TrainingCurve
-from oasis.simulator import generate_elastic, read_elastic, write_elastic
+from oasis.simulator import read_elastic, write_elastic
 from oasis.simulator.training_log import read_training_log
+from tests.builders import elastic
 
 
 def said(*words, code=0):
@@ -64,12 +65,12 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
     said("curve", str(log))
     assert json.loads(capsys.readouterr().out) == [[0.0, 2.0], [0.15, 1.0], [1.0, 0.5]]
     jobs, own = tmp_path / "jobs.json", tmp_path / "own.json"
-    write_elastic(generate_elastic(jobs=3, seed=1), jobs)
-    first = read_elastic(jobs).workload.jobs
+    write_elastic(elastic(3), jobs)
+    first = read_elastic(jobs).jobs
     named = ["--ids", f"{first[0].id},{first[2].id}", "--seconds"]
     said("curve", str(log), "--into", str(jobs), *named, "-o", str(own))
     assert "a curve of 3 rows" in capsys.readouterr().err
-    made = read_elastic(own).workload.jobs
+    made = read_elastic(own).jobs
     assert [job.work for job in made] == [600.0, first[1].work, 600.0]
     assert made[0].curve.at(0.15) == 1.0
     assert made[1].curve == first[1].curve
@@ -86,6 +87,6 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
 def test_the_command_refuses_what_it_cannot_do(tmp_path, capsys, words, message):
     log = write(tmp_path / "a.csv", "time,loss\n0,2\n90,1\n")
     jobs = tmp_path / "jobs.json"
-    write_elastic(generate_elastic(jobs=1, seed=1), jobs)
+    write_elastic(elastic(1), jobs)
     said("curve", str(log), *(str(jobs) if w == "JOBS" else w for w in words), code=2)
     assert message in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oasis.simulator import Allocation, FixedPs, Machine, Plan, PolicyJob, Site
+from oasis.simulator import Allocation, Machine, Plan, PolicyJob, Site
 from oasis.simulator.run import replay
 from oasis.simulator.speed import (
     Communication,
@@ -29,7 +29,7 @@ def machines(*links, cores=float("inf"), seconds=1.0):
 def job(name="a", work=10.0, ps=1, **changes):
     given = {
         "max_workers": 4,
-        "ps_rule": FixedPs(ps),
+        "fixed_ps": ps,
         "gradient_mb": 100.0,
         "step_time": 0.4,
     } | changes

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces.job_table import plain_jobs_of
 from oasis.traces.plain import FORMATS, format_of
 from oasis.traces.runs import combined
 from oasis.traces.table import TraceSource, pd
@@ -48,13 +47,13 @@ def test_what_is_read_of_a_text(
         )
         return
     table = trace.table(source, options)
-    parts = table.jobs["is_share"].tolist()
+    parts = table.frame["is_share"].tolist()
     jobs = [
         [*list(dataclasses.asdict(job).values())[:8], is_part]
-        for job, is_part in zip(plain_jobs_of(table.jobs), parts, strict=True)
+        for job, is_part in zip(table.jobs, parts, strict=True)
     ]
     assert jobs == case["jobs"]
-    assert table.jobs["model"].tolist() == case.get("models", [""] * len(jobs))
+    assert table.frame["model"].tolist() == case.get("models", [""] * len(jobs))
     assert table.malformed == case["malformed"]
     assert table.notes == case["notes"]
 

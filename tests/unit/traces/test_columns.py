@@ -99,8 +99,8 @@ def test_maps_and_delimiters() -> None:
         ",",
     ]
     found = columns_of(["vc", "submit", "gpus", "duration"], {}, "f", {})
-    assert found.of["owner"] == "vc"
-    assert "virtual_cluster" not in found.of
+    assert found["owner"] == "vc"
+    assert "virtual_cluster" not in found
 
 
 @pytest.mark.parametrize("unit", ["us", "ns"])

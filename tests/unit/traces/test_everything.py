@@ -11,20 +11,18 @@ import pytest
 import oasis
 from experiments.evaluation.description import describe_instance
 from oasis import InstanceError
-from oasis.traces import OpenbOptions, PlainOptions, read_openb, read_plain
-from oasis.traces.everything import busiest, last_slot, loosened, ps_counts
-from oasis.traces.mapping import jobs_of
-from oasis.traces.options import TraceOptions
-from oasis.traces.plain_instance import PLAIN
-from oasis.traces.swf import SWF, SwfOptions
-from oasis.traces.window import (
-    JobRecord,
-    Window,
-    kept_line,
-    kept_sentence,
-    malformed_counts,
-    rule_text,
+from oasis.traces import (
+    OpenbOptions,
+    PlainOptions,
+    SwfOptions,
+    read_instance,
+    read_openb,
+    read_plain,
 )
+from oasis.traces.job_table import kept_line, loosened
+from oasis.traces.mapping import MachineOptions, busiest, jobs_of, last_slot, ps_counts
+from oasis.traces.plain_instance import PLAIN
+from oasis.traces.table import pd
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
 PODS, NODES = DATA / "openb_pod_list_default.csv", DATA / "openb_node_list_gpu_node.csv"
@@ -49,7 +47,8 @@ def file(tmp_path: Path) -> Path:
 
 def everything(file: Path, **given: Any) -> oasis.Instance:
     """Instance that ``oasis import plain FILE --all`` makes with these options."""
-    return PLAIN.instance(file, PlainOptions(**loosened(PlainOptions, given)), frozenset(given))
+    options = PlainOptions(**loosened(PlainOptions, given))
+    return PLAIN.imported(file, options, frozenset(given))[0]
 
 
 # --- the account ----------------------------------------------------------------------------------
@@ -57,12 +56,12 @@ def everything(file: Path, **given: Any) -> oasis.Instance:
 
 def test_every_rule_is_named_with_its_values_and_the_counts_add_up(file: Path) -> None:
     options = PlainOptions(start="first", max_gpus=12, min_duration=50.0, max_duration=50000.0)
-    assert kept_line(PLAIN.instance(file, options)) == (
+    assert kept_line(read_instance(file, options)) == (
         "kept 1 of 7 jobs: 1 bad duration, 1 never ran, 3 by GPUs (2..12), "
         "1 by duration (50..50000 s)"
     )
     short = PlainOptions(start="first", min_gpus=1, max_gpus=12, min_duration=0, max_duration=1e5)
-    assert kept_line(PLAIN.instance(file, short)) == (
+    assert kept_line(read_instance(file, short)) == (
         "kept 1 of 7 jobs: 1 bad duration, 1 never ran, 2 by GPUs (1..12), "
         "2 outside the window (12 slots from 0)"
     )
@@ -73,33 +72,22 @@ def test_stride_and_most_jobs_and_labels_are_rules_too(tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text("\n".join(rows), encoding="utf-8")
     options = SwfOptions(user="3", stride=2, max_jobs=2, start="first")
-    assert kept_line(SWF.instance(path, options)) == (
+    assert kept_line(read_instance(path, options)) == (
         "kept 2 of 12 jobs: 6 by user (3), 3 by stride (2), 1 by max_jobs (2, spread)"
     )
 
 
 def test_the_line_is_made_from_the_file_of_an_instance(file: Path, tmp_path: Path) -> None:
-    instance = PLAIN.instance(file, PlainOptions(start="first", min_duration=0.0))
+    instance = read_instance(file, PlainOptions(start="first", min_duration=0.0))
     oasis.write(instance, tmp_path / "instance.json")
     assert kept_line(oasis.read(tmp_path / "instance.json")) == kept_line(instance)
 
 
-@pytest.mark.parametrize(
-    "metadata", [{}, {"left_out": 3}, {"left_out": {"gpus": "x"}, "options": {}}]
-)
+@pytest.mark.parametrize("metadata", [{}, {"kept": 3}])
 def test_metadata_of_ones_own_are_no_account(metadata: dict[str, Any]) -> None:
     drawn = oasis.generate("testbed", jobs=2, seed=1)
     own = oasis.Instance(drawn.horizon, drawn.cluster, drawn.jobs, metadata)
     assert kept_line(own) is None
-
-
-def test_sentences() -> None:
-    assert kept_sentence(1, []) == "kept the only job"
-    assert kept_sentence(0, [(1, "by stride (2)")]) == "kept 0 of 1 job: 1 by stride (2)"
-    assert malformed_counts({"blank row": {"count": 9, "first_row": 2}}) == []
-    assert rule_text("duration", {"min_duration": 0.5, "max_duration": 1e6}) == (
-        "by duration (0.5..1000000 s)"
-    )
 
 
 # --- all jobs ------------------------------------------------------------------------------------
@@ -116,10 +104,10 @@ def test_all_jobs_with_gpus_are_kept_and_each_can_finish(file: Path) -> None:
 
 @pytest.mark.parametrize("more", [{"stride": 2}, {"max_jobs": 1}, {"arrival_slots": 1}])
 def test_what_is_not_fixed_is_widened_whatever_its_value(file: Path, more: dict[str, Any]) -> None:
-    whole = PLAIN.instance(file, PlainOptions(), fixed=())
-    assert len(PLAIN.instance(file, PlainOptions(**more), fixed=()).jobs) == len(whole.jobs)
-    fixed = PLAIN.instance(file, PlainOptions(**more), fixed=tuple(more))
-    assert len(fixed.jobs) < len(whole.jobs)
+    whole = everything(file)
+    wide, _, _ = PLAIN.imported(file, PlainOptions(**more), fixed=())
+    assert len(wide.jobs) == len(whole.jobs)
+    assert len(everything(file, **more).jobs) < len(whole.jobs)
 
 
 def test_the_machines_are_the_fewest_that_hold_the_busiest_moment(file: Path) -> None:
@@ -151,7 +139,7 @@ def test_options_that_are_given_hold(file: Path) -> None:
 
 def test_the_recorded_options_make_the_same_instance(file: Path) -> None:
     instance = everything(file)
-    assert PLAIN.instance(file, PlainOptions(**instance.metadata["options"])) == instance
+    assert read_instance(file, PlainOptions(**instance.metadata["options"])) == instance
 
 
 def test_a_server_that_holds_no_worker_names_the_option(file: Path) -> None:
@@ -162,16 +150,21 @@ def test_a_server_that_holds_no_worker_names_the_option(file: Path) -> None:
 
 
 def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() -> None:
-    rows = [("a", 0.0, 3600.0, 4, 4, {"gpu": 1.0}), ("b", 0.0, 3600.0, 4, 4, {"gpu": 1.0})]
-    at_once = [JobRecord(*row) for row in rows]
-    in_turn = [JobRecord(*rows[0], started=0.0), JobRecord(*rows[1], started=3600.0)]
-    assert busiest(at_once, lambda record: record.workers) == 8
-    assert busiest(in_turn, lambda record: record.workers) == 4
-    options = TraceOptions(slot_seconds=1800.0)
-    assert last_slot(Window(0.0, tuple(at_once), {}), options) == 2
-    window = Window(0.0, tuple(in_turn), {})
-    assert last_slot(window, options) == 4
-    assert ps_counts(window, list(jobs_of(window, options))) == {"a": 1, "b": 1}
+    job = {"id": "a", "submitted": 0.0, "duration": 3600.0, "gpus": 4}
+    options = MachineOptions(slot_seconds=1800.0)
+    at_once = options.sized(pd.DataFrame([job, job | {"id": "b"}]).assign(started=float("nan")))
+    in_turn = at_once.assign(started=[0.0, 3600.0])
+    for frame, most, slots in ((at_once, 8, 2), (in_turn, 4, 4)):
+        jobs = jobs_of(frame, options)
+        assert busiest(frame, frame["workers"]) == most
+        assert last_slot(frame, jobs, options) == slots
+        assert ps_counts(frame, jobs).tolist() == [1, 1]
+
+
+def test_all_jobs_without_gradients_need_no_parameter_servers(file: Path) -> None:
+    """The fewest machines for parameter servers were once sought for none of them."""
+    instance = everything(file, gradient_mb=0.0)
+    assert (len(instance.jobs), len(instance.cluster.ps_ids)) == (4, 1)
 
 
 @pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")

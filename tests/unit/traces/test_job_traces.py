@@ -12,14 +12,13 @@ import pytest
 
 from oasis import Instance, InstanceError
 from oasis.simulator.elastic import elastic_from_window
-from oasis.traces.job_table import FIELDS, JobTrace, TraceTable
+from oasis.traces.job_table import FIELDS, JobTrace, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance
 from oasis.traces.plain_instance import PLAIN, PlainOptions
-from oasis.traces.plain_job import PlainJob
 from oasis.traces.slurm import SLURM, SlurmOptions
 from oasis.traces.swf import SWF, SwfOptions
-from oasis.traces.table import TraceSource, read_source
+from oasis.traces.table import TraceSource, pd, read_source
 from oasis.traces.times import OTHERS, WANTED
 
 PLAIN_ROWS = "id,submitted,duration,gpus\na,100,7200,4\nb,1900,3600,2\nc,2000,5400,8\n"
@@ -51,10 +50,10 @@ KINDS: dict[str, tuple[JobTrace, type[MachineOptions], str]] = {
 
 
 def imported(directory: Path, kind: str, rows: str | None = None, **options: Any) -> Instance:
-    trace, made, example = KINDS[kind]
+    _, made, example = KINDS[kind]
     path = directory / f"jobs.{kind}"
     path.write_text(example if rows is None else rows, encoding="utf-8")
-    return trace.instance(path, made(start=options.pop("start", "first"), **options))
+    return read_instance(path, made(start=options.pop("start", "first"), **options))
 
 
 def workers(instance: Instance) -> dict[str, int]:
@@ -162,19 +161,19 @@ def test_the_readers_are_those_of_the_kinds(tmp_path: Path) -> None:
 )
 def test_the_layout_of_the_file_changes_nothing(tmp_path: Path, kind: str, change: Any) -> None:
     expected = imported(tmp_path, kind)
-    trace, options, rows = KINDS[kind]
+    _, options, rows = KINDS[kind]
     path = tmp_path / f"jobs.{kind}"
     path.write_bytes(change(rows.encode()))
-    assert trace.instance(path, options(start="first")) == expected
+    assert read_instance(path, options(start="first")) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_dash_is_standard_input(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trace, options, rows = KINDS[kind]
+    _, options, rows = KINDS[kind]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(rows.encode()))))
-    instance = trace.instance("-", options(start="first"))
+    instance = read_instance("-", options(start="first"))
     assert instance.jobs == imported(tmp_path, kind).jobs
     assert instance.metadata["files"] == {"jobs": "standard input"}
 
@@ -201,16 +200,14 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-
-    def read(source: TraceSource, _: MachineOptions) -> TraceTable:
+    def read(source: TraceSource, _: MachineOptions) -> PlainTrace:
         jobs = {"id": source.lines, "submitted": 0.0, "duration": 3600.0, "gpus": 2}
-        return TraceTable(pandas.DataFrame({**FIELDS, **jobs}), {})
+        return PlainTrace(pd.DataFrame({**FIELDS, **jobs}), {})
 
     trace = JobTrace("names", read, {"trace": "names"})
     path = tmp_path / "names.txt"
     path.write_text("x\ny\n", encoding="utf-8")
-    instance = trace.instance(path, MachineOptions())
+    instance, _, _ = trace.imported(path, MachineOptions())
     assert [job.id for job in instance.jobs] == ["x", "y"]
     assert instance.metadata["generator"] == "oasis.traces.names"
 
@@ -226,16 +223,16 @@ def test_machines_have_cpus_in_proportion_to_their_gpus() -> None:
 
 
 def test_gpus_are_rounded_up_to_workers() -> None:
-    record = MachineOptions(gpus_per_worker=4).record(PlainJob("a", 0.0, 60.0, 9))
-    assert (record.workers, record.gpus, record.demand["gpu"]) == (3, 9, 4.0)
+    (job,) = MachineOptions(gpus_per_worker=4).sized(pd.DataFrame({"gpus": [9]})).itertuples()
+    assert (job.workers, job.gpus, job.gpu) == (3, 9, 4.0)
 
 
 def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(PLAIN_ROWS, encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
-    window, _, _ = PLAIN.window(path, options)
-    workload = elastic_from_window(window, options).workload
+    _, trace, _ = PLAIN.imported(path, options)
+    workload = elastic_from_window(trace.frame, options)
     assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
     jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
     assert jobs == [

@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
-from oasis.traces import PlainOptions, PlainTrace, read_plain
-from oasis.traces.plain import plain_jobs
-from oasis.traces.plain_instance import PLAIN
+from oasis.traces import PlainTrace, read_plain
 from oasis.traces.table import source_of
 
 HOURS = 11 * 3600 + 28 * 60.0
@@ -121,8 +119,8 @@ def test_whoever_writes_a_table_reads_the_same_jobs(
         content = f"[{','.join(lines)}]" if form == "list" else "\n".join(lines)
     source = source_of("jobs", content.encode())
     unit = {"duration": "s", "dur_min": "min", "hours": "h", "runtime_d": "d"}[column]
-    options = PlainOptions(map="id=job,instances=workers", duration_unit=unit)
-    found = plain_jobs(source, PLAIN, options).jobs
+    options = {"map": "id=job,instances=workers", "duration_unit": unit}
+    found = read_plain(source, format="plain", options=options).jobs
     first = min(record["submit"] for record in records)
     assert sorted((job.submitted, job.duration, job.gpus) for job in found) == sorted(
         (record["submit"] - first, record[column] * UNIT_OF[column], record["n_gpus"] * each)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces.openb import NODE_COLUMNS, Node, OpenbOptions, cluster_of, read_nodes
-from oasis.traces.table import TraceSource
+from oasis.traces.openb import NODE_COLUMNS, OpenbOptions, cluster_of, read_nodes
+from oasis.traces.table import Frame, TraceSource, pd
 
 ROW = {"sn": "n0", "cpu_milli": "64000", "memory_mib": "262144", "gpu": "2", "model": "P100"}
 
@@ -17,8 +17,10 @@ def listed(row: dict[str, str]) -> TraceSource:
     return TraceSource("nodes.csv", (",".join(row), ",".join(row.values())))
 
 
-def nodes(count: int, gpus: int = 2, model: str = "P100") -> list[Node]:
-    return [Node(f"{model}-{k}", gpus, 64.0, 256.0, model) for k in range(count)]
+def nodes(count: int, gpus: int = 2, model: str = "P100") -> Frame:
+    names = [f"{model}-{k}" for k in range(count)]
+    same = {"gpu": gpus, "cpu": 64.0, "memory_gb": 256.0, "model": model}
+    return pd.DataFrame({"sn": names, **same})
 
 
 def options(**given: Any) -> OpenbOptions:
@@ -27,8 +29,8 @@ def options(**given: Any) -> OpenbOptions:
 
 def test_milli_cores_and_mebibytes_become_cores_and_gigabytes() -> None:
     """262,144 MiB are 256 GiB, and those are 274.877906944 GB."""
-    (node,), _ = read_nodes(listed(ROW))
-    assert (node.name, node.gpus, node.cpus, node.model) == ("n0", 2, 64.0, "P100")
+    (node,) = read_nodes(listed(ROW))[0].itertuples()
+    assert (node.sn, node.gpu, node.cpu, node.model) == ("n0", 2, 64.0, "P100")
     assert node.memory_gb == pytest.approx(274.877906944)
     assert set(NODE_COLUMNS) == set(ROW)
 
@@ -66,7 +68,8 @@ def test_hosts_of_parameter_servers_come_without_their_gpus() -> None:
 
 
 def test_only_nodes_of_the_model_and_up_to_the_size_are_taken() -> None:
-    given = [*nodes(5, 2, "P100"), *nodes(5, 8, "V100"), *nodes(5, 2, "V100")]
+    kinds = [nodes(5, 2, "P100"), nodes(5, 8, "V100"), nodes(5, 2, "V100")]
+    given = pd.concat(kinds, ignore_index=True)
     names = [f"V100-{k}" for k in range(5)]
     small = cluster_of(given[:10], options(model="V100", max_node_gpus=8))
     assert {s.id for s in (*small.worker_servers, *small.ps_servers)} == set(names)

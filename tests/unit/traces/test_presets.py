@@ -13,8 +13,7 @@ from baselines import EASY, FIFO
 from oasis.model.errors import InstanceError
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
-from oasis.traces.plain import FORMATS, format_of, plain_jobs
-from oasis.traces.table import Faults, MalformedError, TraceSource, cell, entries_of, source_of
+from oasis.traces.table import MalformedError, TraceSource, cell, entry_rows, source_of
 from tests.oracle import fifo_easy
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
@@ -36,8 +35,7 @@ def test_fifo_and_easy_start_each_job_when_another_program_does(name: str, easy:
         limits = {"first": 400, "jobs": 250}
         with (DATA / name).open("rb") as stream:
             source = source_of(name, b"".join(islice(stream, 2000)))
-    kind = FORMATS[format_of(source)]
-    trace = plain_jobs(source, kind, kind.options(), max_gpus=8, **limits)
+    trace = read_plain(source, max_gpus=8, **limits)
     rows = [(job.submitted, job.duration, job.gpus) for job in trace.jobs]
     outcome = replay(rigid_workload(trace.jobs, 1, 8), EASY() if easy else FIFO())
     assert [job.start for job in outcome.jobs] == fifo_easy.starts(rows, 8, easy)
@@ -49,13 +47,14 @@ def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
     for value in (True, [1], {}):
         with pytest.raises(MalformedError, match=r"^bad a$"):
             cell({"a": value}, "a")
-    faults = Faults("entry")
-    assert entries_of([{"id": 1}, 7], "jobs", "id", faults) == {1: {"id": "1"}}
-    assert faults.malformed == {"not an object": {"count": 1, "first_entry": 2}}
+    source = TraceSource("jobs.json", ())
+    rows = entry_rows(source, [{"id": "1"}, 7], "jobs", lambda job: [job])
+    assert rows.texts("id") == ["1"]
+    assert rows.malformed == {"not an object": {"count": 1, "first_entry": 2}}
     for jobs, got in ((None, "None"), ([], "an empty list")):
         expected = f"^jobs: expected a list of at least one job, got {got}"
         with pytest.raises(InstanceError, match=expected):
-            entries_of(jobs, "jobs", "id", faults)
+            entry_rows(source, jobs, "jobs", lambda job: [job])
 
 
 def test_the_table_of_tasks_must_be_there(tmp_path: Path) -> None:

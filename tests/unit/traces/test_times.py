@@ -14,10 +14,14 @@ from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Durations, TraceTi
 
 
 def duration(text: str, unit: str) -> float:
-    (seconds,), (fault,) = Durations(unit).column([text], "Elapsed")
-    if fault is not None:
-        raise fault
-    return float(seconds)
+    return Durations(unit).seconds(text, "Elapsed")
+
+
+def timed(unit: str, texts: list[str]) -> Durations:
+    made = Durations(unit)
+    for text in texts:
+        made.seconds(text, "duration")
+    return made
 
 
 NOON = 1507532400.0  # 2017-10-09 07:00:00 UTC
@@ -30,10 +34,7 @@ def clock(*texts: str, is_dated: bool = True, **options: Any) -> TraceTimes:
 
 
 def at(made: TraceTimes, text: str, name: str = "Submit") -> float:
-    (seconds,), (fault,) = made.column([text], name)
-    if fault is not None:
-        raise fault
-    return float(seconds)
+    return made.seconds(text, name)
 
 
 def read(text: str, **options: Any) -> float:
@@ -264,7 +265,6 @@ def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
         ("02:30:00", 9000.0),
         ("1-00:00:00", 86400.0),
         ("00:00:10.5", 10.5),
-        ("05:10", 310.0),
         ("123:00:00", 442800.0),
         ("2 days 03:00:00", 183600.0),
         ("1 day, 03:00:00", 97200.0),
@@ -278,6 +278,12 @@ def test_the_start_of_a_window_keeps_its_digits(form: str) -> None:
 def test_elapsed_times(text: str, expected: float) -> None:
     assert duration(text, "") == expected
     assert duration(text, "h") == expected  # they state their own units
+
+
+def test_two_parts_in_a_column_of_hours_may_be_hours_and_minutes() -> None:
+    assert duration("05:10", "min") == 310.0
+    with pytest.raises(MalformedError, match=r"^bad Elapsed: mm:ss or hh:mm in days$"):
+        duration("05:10", "d")
 
 
 @pytest.mark.parametrize(
@@ -322,17 +328,13 @@ def test_units_of_durations(unit: str, expected: float) -> None:
     ],
 )
 def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
-    durations = Durations("")
-    durations.column(texts, "duration")
+    durations = timed("", texts)
     with pytest.raises(InstanceError, match=message):
         durations.notes()
     for unit in ("s", "h"):
-        sure = Durations(unit)
-        sure.column(texts, "duration")
-        assert sure.notes()
+        assert timed(unit, texts).notes()
 
 
 def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
-    durations = Durations("")
-    durations.column(["0", "0", "00:00:00.5", "60"], "duration")
+    durations = timed("", ["0", "0", "00:00:00.5", "60"])
     assert durations.notes() == ["durations read as seconds; median 60 s (--duration-unit)"]

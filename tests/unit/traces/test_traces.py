@@ -9,29 +9,36 @@ import baselines
 import oasis
 from oasis import InstanceError
 from oasis.traces import PhillyOptions, PlainOptions, read_instance
-from oasis.traces.mapping import build
+from oasis.traces.job_table import FIELDS, PlainTrace
+from oasis.traces.mapping import MachineOptions, jobs_of
 from oasis.traces.openb import OpenbOptions
-from oasis.traces.options import TraceOptions
-from oasis.traces.table import Faults, Rows, cells_of, csv_layout, malformed_lines, read_source
-from oasis.traces.window import JobRecord, select
+from oasis.traces.table import csv_rows, malformed_lines, pd, read_source
 from oasis.workloads import generate
 
 HOUR = 3600.0
 
 
 def record(name, submitted=0.0, duration=2 * HOUR, gpus=2):
-    return JobRecord(name, submitted, duration, gpus, gpus, {"gpu": 1.0})
+    return {"id": name, "submitted": submitted, "duration": duration, "gpus": gpus}
 
 
-def names(records, begin=None, **options):
-    window = select(records, TraceOptions(**options), begin)
-    return [r.id for r in window.records], dict(window.left_out)
+def chosen(records, **options):
+    options = MachineOptions(**options)
+    frame = pd.DataFrame([{**FIELDS, **each} for each in records], columns=list(FIELDS))
+    trace = PlainTrace(options.sized(frame), {})
+    trace.window(options)
+    return trace, options
+
+
+def names(records, **options):
+    trace, _ = chosen(records, **{"min_gpus": 1} | options)
+    return trace.frame["id"].tolist(), trace.left_out
 
 
 def built(records, **options):
-    options = TraceOptions(**{"max_duration": 1e9, "min_duration": 0.0} | options)
-    cluster = generate(worker_servers=1, ps_servers=1, jobs=1, slot_seconds=1800.0).cluster
-    return build("test", select(records, options, None), cluster, options, {}).jobs
+    wide = {"max_duration": 1e9, "min_duration": 0.0, "min_gpus": 1}
+    trace, options = chosen(records, **wide | options)
+    return jobs_of(trace.frame, options)
 
 
 def one_job(rec, **options):
@@ -41,12 +48,13 @@ def one_job(rec, **options):
 def table(tmp_path, text, key=None):
     path = tmp_path / "table.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    source, faults = read_source(path), Faults()
-    rows = Rows(cells_of(source, csv_layout(source), ("a", "b"), faults), faults)
-    numbers = rows.number("a", "a")
-    good = rows.settle(key)
+    rows = csv_rows(read_source(path), ("a", "b"))
+    numbers = rows.number("a")
+    if key:
+        rows.unique(key)
+    good = rows.settle()
     found = list(zip(rows.lines[good].tolist(), numbers[good].tolist(), strict=True))
-    return SimpleNamespace(rows=found, malformed=faults.malformed)
+    return SimpleNamespace(rows=found, malformed=rows.malformed)
 
 
 def test_columns_may_come_in_any_order_and_number(tmp_path):
@@ -122,7 +130,7 @@ def test_the_busiest_window_has_the_most_work():
 
 def test_a_window_begins_where_it_is_told_and_excludes_its_end():
     jobs = [record(f"j{k}", k * 1800.0) for k in range(6)]
-    assert names(jobs, begin=1800.0, arrival_slots=3)[0] == ["j1", "j2", "j3"]
+    assert names(jobs, start="1800", arrival_slots=3)[0] == ["j1", "j2", "j3"]
 
 
 @pytest.mark.parametrize(

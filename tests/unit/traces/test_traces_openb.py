@@ -67,6 +67,14 @@ def test_a_service_class_can_be_chosen(tmp_path):
     assert [job.id for job in imported(tmp_path, qos="LS").jobs] == ["p1"]
 
 
+def test_jobs_with_parts_of_gpus_can_be_left_out(tmp_path):
+    instance = imported(tmp_path, parts="leave-out")
+    assert [job.id for job in instance.jobs] == ["p1"]
+    assert instance.metadata["kept"] == (
+        "kept 1 of 4 jobs: 1 never scheduled, 1 by parts (leave-out), 1 by GPUs (1..8)"
+    )
+
+
 def test_nodes_are_spread_over_the_list_and_serve_one_purpose(tmp_path):
     cluster = imported(tmp_path, worker_servers=3, ps_servers=2).cluster
     assert cluster.worker_ids == ("n1", "n3", "n5")

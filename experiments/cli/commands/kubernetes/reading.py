@@ -294,7 +294,7 @@ def planner_of(memory: dict[str, Any]) -> Planner:
     """Restore the policy of the controller's checkpoint, for queries."""
     making = memory["making"]
     silent = f"policy {memory['policy']} gives no quotes"
-    if making is None or making["lookahead"] is None:
+    if making is None or making.get("lookahead") is None:
         expected = "oasis and recourse without --horizon do, unless their rule is of one's own"
         raise oasis.InputError(silent, f"it does not plan ahead, as {expected}")
     if memory["state"] is None:  # it failed before it decided on anything

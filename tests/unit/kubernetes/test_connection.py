@@ -1,25 +1,31 @@
-"""Requests go to the server of the configuration: below a path of it, or through a proxy."""
+"""Requests go to the server of the configuration, and say who we are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes import client
 
+from oasis.kubernetes.api import connection as api_connection
 from oasis.kubernetes.api.connection import Connection, LostAnswerError, RetryParams
-from oasis.model.errors import InputError, OasisError
-from tests.unit.kubernetes.loopback import answering
+from oasis.model.errors import InputError
+from tests.unit.kubernetes.loopback import serving
 
 
 @pytest.fixture
-def server() -> Iterator[tuple[str, list[str]]]:
-    """Its address, and what was asked for: method, target and body."""
-    seen: list[str] = []
-    with answering(
-        lambda request, body: seen.append(f"{request.command} {request.path} {body}")
-    ) as address:
+def server() -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Its address, and what was asked for: method, target and body; and with which token."""
+    seen: list[tuple[str, str]] = []
+
+    def answer(request: Any, body: str) -> tuple[int, Any]:
+        asked = f"{request.command} {request.path} {body}"
+        seen.append((asked, request.headers.get("authorization", "")))
+        return 200, {"kind": "Status"}
+
+    with serving(answer) as address:
         yield address, seen
 
 
@@ -30,35 +36,31 @@ def connection(host: str, proxy: str | None = None) -> Connection:
 
 
 @pytest.mark.parametrize("below", ["", "/clusters/c-1", "/clusters/c-1/"])
-def test_a_server_may_be_below_a_path(server: tuple[str, list[str]], below: str) -> None:
+def test_a_server_may_be_below_a_path(
+    server: tuple[str, list[tuple[str, str]]], below: str
+) -> None:
     address, seen = server
     for name in ("a", "ä"):
         connection(address + below).request(
             "PATCH", "/api/v1/pods", body={"name": name}, query={"fieldManager": "o s"}
         )
     begin = below.rstrip("/")
-    assert seen == [
+    assert [asked for asked, _ in seen] == [
         f'PATCH {begin}/api/v1/pods?fieldManager=o+s {{"name": "{name}"}}'
         for name in ("a", "\\u00e4")
     ]
 
 
-def test_a_proxy_is_told_the_whole_address(server: tuple[str, list[str]]) -> None:
+def test_a_proxy_is_told_the_whole_address(server: tuple[str, list[tuple[str, str]]]) -> None:
     address, seen = server
     connection("http://cluster.example:6443", address).request("PATCH", "/api", body={})
-    assert seen == ["PATCH http://cluster.example:6443/api {}"]
+    assert seen == [("PATCH http://cluster.example:6443/api {}", "")]
 
 
 def test_where_nobody_listens_the_request_was_never_sent() -> None:
     with pytest.raises(LostAnswerError) as told:
         connection("http://127.0.0.1:1").request("PATCH", "/api", body={})
     assert told.value.never_sent
-
-
-@pytest.mark.parametrize("address", ["", "https://"])
-def test_an_address_without_a_host_is_refused(address: str) -> None:
-    with pytest.raises(OasisError, match=f"server: expected an address .*, got '{address}'"):
-        connection(address)
 
 
 SERVER = """
@@ -84,3 +86,29 @@ def test_a_kubeconfig_that_is_missing_is_named(tmp_path: Path) -> None:
     missing = str(tmp_path / "none")
     with pytest.raises(InputError, match=f"expected a cluster in {missing}: set KUBECONFIG or"):
         Connection.open(missing)
+
+
+class Rotating(client.Configuration):
+    """Gives another token each time it is asked."""
+
+    asked = 0
+
+    def auth_settings(self) -> Any:
+        self.asked += 1
+        value = f"Bearer token-{self.asked}"
+        return {"BearerToken": {"in": "header", "key": "authorization", "value": value}}
+
+
+@pytest.mark.parametrize(("seconds", "tokens"), [(3600.0, [1, 1, 1, 1]), (0.0, [1, 2, 3, 4])])
+def test_a_token_is_used_for_as_long_as_it_is_fresh(
+    server: tuple[str, list[tuple[str, str]]],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    tokens: list[int],
+) -> None:
+    address, seen = server
+    monkeypatch.setattr(api_connection, "TOKEN_SECONDS", seconds)
+    made = Connection(Rotating(host=address))
+    for _ in range(4):
+        assert made.request("GET", "/api")["kind"] == "Status"
+    assert [token for _, token in seen] == [f"Bearer token-{k}" for k in tokens]

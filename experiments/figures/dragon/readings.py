@@ -1,0 +1,282 @@
+"""DRAGON as its authors programmed it, where that is not what the paper says.
+
+The code that the paper names is branch ``auto-scale`` of github.com/ChanYiLin/tf-operator-Dragon,
+at commit ``a825ee42``; the later release is version 0.9.1 of github.com/NTHU-LSALAB/DRAGON.
+
+================  ======================  ========================  ==========================
+what              text (`Dragon`)         code (`Coded`)            release (`Released`)
+================  ======================  ========================  ==========================
+urgent            the smallest that       that with the fewest      the first in the queue,
+                  waited theta            workers                   theta is 30 s
+its request       the workers asked for   the fewest                the fewest
+victims           most surplus first      in order of launch        in order of launch
+a victim gives    all its surplus         a worker at a time        a worker at a time
+enough            when the job can be     by the number of GPUs     when the fewest workers
+                  placed                                            can be placed
+who is launched   the urgent job          the first that fits       the first that fits, and
+                                                                    nobody if the urgent job
+                                                                    cannot be helped
+idle for lambda   each GPU for itself     since the last launch,    since anything was done,
+                                          cut or growth             or a job was urgent
+who grows         any job on the          any, by turns, on the     the first, on all machines
+                  machine, each where     machine of its            in turn, then the next
+                  it already runs         parameter server
+placement         `FewestNodes`           `Ladder`                  `FullestStart`
+================  ======================  ========================  ==========================
+
+A victim that turns out not to have helped gets back what it gave; the public versions leave it
+shrunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+
+from baselines.dragon import Dragon, beside, filled, shrink, surplus, take_back
+from baselines.gangs import Changes, TaskCounts, add_worker, allocation_of, by_arrival, drop_worker
+from oasis.scheduling import Allocation, Placement, PolicyJob, Room, Site
+
+
+class Ladder:
+    """The code's placement: four tries, the last two with the fewest workers."""
+
+    # All workers on the first machine that has room for them; machine by machine, as many as fit;
+    # the same for the fewest. The code visits machines in no defined order, here in theirs, and
+    # puts the parameter server on the machine with most workers whether it fits there or not: here
+    # on the first of those that has room, and a try is given up if none has.
+    name = "ladder"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Place `workers`, or the fewest that the job works with; None if not even these fit."""
+        least = job.min_workers
+        hosts = room.site.machines_for("worker")
+        for count, of_them in ((workers, ps), (least, job.ps_needed(least))):
+            most = {machine: room.count(machine, job.worker, count) for machine in hosts}
+            whole = next((machine for machine in hosts if most[machine] == count), None)
+            tries = [] if whole is None else [{whole: count}]
+            if sum(most.values()) >= count:
+                tries.append(filled(hosts, most, count))
+            for placed in tries:
+                servers = beside(room, job, placed, of_them)
+                if servers is not None:
+                    return allocation_of(placed, servers)
+        return None
+
+
+class FullestStart:
+    """The release's placement: on one machine, else from that which takes most of one kind on."""
+
+    name = "fullest-start"
+
+    def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        """Place all tasks, or as many workers as fit; None, unchanged, if these are too few."""
+        before = room.free.copy()
+        machines = range(len(room.free))
+        most: list[int] = []
+        for machine in machines:
+            servers, here = _take(room, job, machine, (workers, ps))
+            if (here, servers) == (workers, ps):
+                return _on({machine: here}, {machine: servers})
+            room.free = before.copy()
+            most.append(max(servers, here))
+        start = max(machines, key=lambda machine: (most[machine], -machine))
+        placed: TaskCounts = {}
+        homes: TaskCounts = {}
+        for machine in chain((start,), (other for other in machines if other != start)):
+            left = (workers - sum(placed.values()), ps - sum(homes.values()))
+            homes[machine], placed[machine] = _take(room, job, machine, left)
+        count, of_them = sum(placed.values()), sum(homes.values())
+        enough = of_them == ps and count >= job.min_workers
+        if enough and (count == workers or job.ps_needed(count) == ps):
+            return _on(placed, homes)
+        room.free = before
+        # Fewer workers may need fewer parameter servers, and then find room.
+        return self.place(room, job, count, job.ps_needed(count)) if enough else None
+
+
+def _take(room: Room, job: PolicyJob, machine: int, left: tuple[int, int]) -> tuple[int, int]:
+    """Tasks that go on `machine`: no worker before the last parameter server."""
+    workers, ps = left
+    site = room.site
+    servers = room.count(machine, job.ps, ps) if machine in site.machines_for("ps") else 0
+    room.take(machine, job.ps, servers)
+    if servers < ps or machine not in site.machines_for("worker"):
+        return servers, 0
+    here = room.count(machine, job.worker, workers)
+    room.take(machine, job.worker, here)
+    return servers, here
+
+
+def _on(*tasks: TaskCounts) -> Allocation:
+    return allocation_of(*({k: count for k, count in each.items() if count} for each in tasks))
+
+
+class Coded(Dragon):
+    """DRAGON as the code that its paper names has it."""
+
+    rule: Callable[[], Placement] = Ladder
+
+    def reset(self, site: Site) -> None:
+        super().reset(site)
+        self._last_change = 0.0
+        self._cut_for: int | None = None  # the job that the last cut was for
+
+    def serve_queue(self, now: float) -> None:
+        """Repeat rounds until one of them changes nothing: here they take no time."""
+        before: Changes = {}
+        while self._round(now, before):
+            pass
+        # A job that was cut takes back what no other job took.
+        for index, held in before.items():
+            job, least = self._running[index], self._running.held[index]
+            if least != held and take_back(self._room, job, least, held):
+                self._set(job, held)
+
+    def scale_up_idle(self, now: float) -> None:
+        """One clock for all GPUs, which an attempt in vain sets back, too."""
+        if self._last_change + self._lambda <= now:
+            self._resize(self._grow())
+            self._last_change = now
+
+    def _round(self, now: float, before: Changes) -> bool:
+        """Cut for the smallest urgent job, or launch the first that fits; return whether it did."""
+        urgent = self._smallest_urgent(now, lambda job: job.min_workers)
+        # 100 is what the code takes for the fewest workers if no job is urgent.
+        least = 100 if urgent is None else urgent.min_workers
+        able, held = self._running.shrinking(), self._running.held
+        line = [job.index for job in able for _ in range(surplus(job, held[job.index]))]
+        # Workers that could be cut keep the queue from being served, free GPUs aside.
+        if len(line) <= least and self._launch_one(now):
+            return True
+        idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid
+        # Counted, not placed, and at least one: the code does not look whether the job then fits.
+        taken = max(least - idle, 1)
+        if not self._queue or taken > len(line):
+            return False
+        changes = {}
+        for job in able:
+            count = held[job.index].worker_count - line[:taken].count(job.index)
+            if count < held[job.index].worker_count:
+                changes[job.index] = shrink(self._room, job, held[job.index], count)
+        self._cut(changes, before, now)
+        self._cut_for = None if urgent is None else urgent.index
+        return True
+
+    def _launch_one(self, now: float) -> bool:
+        """Launch the first waiting job that fits; return whether there was one."""
+        if not self._queue.launch_all(by_arrival, self._launch, self._hopeless, most=1):
+            return False
+        self._last_change = now
+        return True
+
+    def _cut(self, changes: Changes, before: Changes, now: float) -> None:
+        """Let victims hold the allocations in `changes`; `before` keeps what each held at first."""
+        for index in changes:
+            before.setdefault(index, self._running.held[index])
+        self._resize(changes)
+        self._hopeless.clear()
+        self._last_change = now
+
+    def _grow(self) -> Changes:
+        """Round by round, one worker each, on the machine of the parameter servers."""
+        changes: Changes = {}
+        held, jobs = self._running.held, self._running.growing()
+        while jobs:
+            still = []
+            for job in jobs:
+                now = changes.get(job.index, held[job.index])
+                more = add_worker(self._room, job, now, _home_of(now))
+                if more is not None:
+                    changes[job.index] = more
+                    still.append(job)
+            jobs = still
+        return changes
+
+    def _is_late(self, job: PolicyJob, now: float) -> bool:
+        return super()._is_late(job, now) and job.index != self._cut_for
+
+    def _idle_alarms(self, now: float) -> list[float]:
+        passing = self._last_change + self._lambda
+        return [passing] if passing > now and self._can_grow() else []
+
+    def _can_grow(self) -> bool:
+        """Return whether one more worker of a running job would be placed."""
+        held = self._running.held
+        growing = self._running.growing()
+        return any(self._room.fits(_home_of(held[job.index]), job.worker) for job in growing)
+
+
+def _home_of(held: Allocation) -> int:
+    """The machine with most parameter servers, or most workers of a job without any."""
+    return max(held.ps or held.workers, key=lambda task: (task[1], -task[0]))[0]
+
+
+class Released(Coded):
+    """DRAGON as its authors' later release has it."""
+
+    rule = FullestStart
+
+    def __init__(self, urgent_after: float = 30.0, idle_after: float = 60.0) -> None:
+        super().__init__(urgent_after, idle_after)
+
+    def _round(self, now: float, before: Changes) -> bool:
+        """Cut for the first in the queue if it is urgent, and launch the first that fits."""
+        first = min((next(same) for same in self._queue.sizes()), key=by_arrival, default=None)
+        changes: Changes = {}
+        if first is not None and self._is_late(first, now):
+            self._last_change = now
+            cut = self._enough_for(first)
+            if cut is None:
+                return False  # no job is launched while cuts do not help
+            changes = cut
+        launched = self._launch_one(now)
+        # What is cut is free from the next round on.
+        for index, allocation in changes.items():
+            job = self._running[index]
+            self._room.release(job, self._running.held[index])
+            self._room.hold(job, allocation)
+        if changes:
+            self._cut(changes, before, now)
+        return launched or bool(changes)
+
+    def _enough_for(self, urgent: PolicyJob) -> Changes | None:
+        """Cut one worker at a time until the fewest of `urgent` fit; None: they never do."""
+        trial = Room(self._site, self._room.free.copy(), self._room.down)
+        changes: Changes = {}
+        held = self._running.held
+        able = self._running.shrinking()
+        line = [job for job in able for _ in range(surplus(job, held[job.index]))]
+        # Asked once more after the last worker: None stands for "no further worker".
+        for job in (*line, None):
+            if self._rule.place(trial, urgent, urgent.min_workers, 0) is not None:
+                return changes
+            if job is not None:
+                now = changes.get(job.index, held[job.index])
+                homes = dict(now.ps)
+                # Workers beside their parameter servers leave last.
+                machine = min((task[0] for task in now.workers), key=lambda m: (m in homes, m))
+                changes[job.index] = drop_worker(trial, job, now, machine)
+        return None
+
+    def _grow(self) -> Changes:
+        """Machine by machine, the first job takes all that it can use, then the next."""
+        changes: Changes = {}
+        line = self._running.growing()
+        for machine in self._site.machines_for("worker"):
+            while line:
+                job = line[0]
+                now = changes.get(job.index, self._running.held[job.index])
+                more = add_worker(self._room, job, now, machine)
+                if more is not None:
+                    changes[job.index] = more
+                elif now.worker_count < job.max_workers:
+                    break  # it goes on with the next machine
+                else:
+                    line.pop(0)
+        return changes
+
+    def _can_grow(self) -> bool:
+        hosts = self._site.machines_for("worker")
+        demands = {job.worker for job in self._running.growing()}
+        return any(self._room.fitting(hosts, demand) for demand in demands)

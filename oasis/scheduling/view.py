@@ -1,0 +1,207 @@
+"""What a policy sees: the one view of the records of a world, a simulation or a real cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Protocol
+
+from oasis.model.errors import PolicyError
+from oasis.scheduling.job import Allocation, PolicyJob
+from oasis.scheduling.site import Site
+
+
+class Tracked(Protocol):
+    """An unfinished job on the books."""
+
+    @property
+    def job(self) -> PolicyJob: ...  # in the form that it is in
+    @property
+    def seen(self) -> PolicyJob: ...  # as the policy sees it
+    @property
+    def forms(self) -> tuple[PolicyJob, ...]: ...  # that it may still be in; none: it has but one
+    @property
+    def form(self) -> int: ...  # that it is in, as an index of `oasis.model.job.Job.in_forms`
+    @property
+    def has_form(self) -> bool: ...  # it has held something and stays in it, unless it may switch
+    @property
+    def allocation(self) -> Allocation: ...
+    @property
+    def complete(self) -> bool: ...  # whether it can work with that
+    @property
+    def waiting_since(self) -> float | None: ...  # since when it cannot, without a break
+    @property
+    def admitted(self) -> bool: ...  # whether the policy accepted it before it arrived now
+    @property
+    def kept_until(self) -> float: ...  # before when it is not to be changed; 0: it may change
+
+    def be_in(self, form: int) -> None:
+        """Be in this form; a policy that does not know forms sees the job in it."""
+        ...
+
+    def remaining_at(self, now: float) -> float:
+        """Work left at `now`."""
+        ...
+
+    def held_at(self, now: float) -> float:
+        """Time up to `now` in which the job held all that it needs to work."""
+        ...
+
+    def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
+        """Return the observed training values up to `now`; None without observation."""
+        ...
+
+
+class Books(Protocol):
+    """Records of a world at one instant."""
+
+    @property
+    def site(self) -> Site: ...
+    @property
+    def now(self) -> float: ...
+    @property
+    def jobs(self) -> Mapping[int, Tracked]: ...  # unfinished ones by index, in order of arrival
+    @property
+    def free(self) -> list[tuple[int, ...]]: ...  # grid units by machine; none of those down
+    @property
+    def down(self) -> Set[int]: ...  # machines that are not there
+    @property
+    def closing(self) -> Set[int]: ...  # machines on which what began would be interrupted
+
+
+class View:
+    """The past and the present, read-only; the same for a simulation and for a real cluster.
+
+    Parameters
+    ----------
+    books : Books
+        Records of a world at one instant.
+    policy : str
+        Name of the policy that sees them.
+    told_remaining : bool
+        Whether the policy is told the work that is left.
+
+    Attributes
+    ----------
+    now : float
+        The present time: slots on an instance, seconds in a replay.
+    arrived, finished, evicted : list of PolicyJob
+        What happened at this instant. Jobs that were cancelled are finished, too, and may have held
+        nothing. Evicted jobs lost a server and hold nothing.
+    lost, returned : list of int
+        Machines that went down or came back at this instant.
+
+    Examples
+    --------
+    FIFO, printing the time of each call and the waiting jobs:
+
+    >>> from baselines import FIFO
+    >>> from oasis.simulator import PlainJob, replay, rigid_workload
+    >>> class Telling(FIFO):
+    ...     def decide(self, view):
+    ...         print(view.now, [job.id for job in view.waiting()], view.free())
+    ...         return super().decide(view)
+    >>> jobs = [PlainJob("a", 0.0, 60.0, 8), PlainJob("b", 5.0, 30.0, 8)]
+    >>> outcome = replay(rigid_workload(jobs, servers=1, gpus_per_server=8), Telling())
+    0.0 ['a'] [(8,)]
+    5.0 ['b'] [(0,)]
+    60.0 ['b'] [(8,)]
+    90.0 [] [(8,)]
+    """
+
+    __slots__ = (
+        "_books",
+        "_policy",
+        "_told_remaining",
+        "arrived",
+        "evicted",
+        "finished",
+        "lost",
+        "now",
+        "returned",
+    )
+
+    def __init__(self, books: Books, policy: str, told_remaining: bool) -> None:
+        self._books, self._policy, self._told_remaining = books, policy, told_remaining
+        self.now = books.now
+        self.arrived: list[PolicyJob] = []
+        self.finished: list[PolicyJob] = []
+        self.evicted: list[PolicyJob] = []
+        self.lost: list[int] = []
+        self.returned: list[int] = []
+
+    @property
+    def happened(self) -> bool:
+        """Whether anything did at this instant."""
+        return bool(self.arrived or self.finished or self.evicted or self.lost or self.returned)
+
+    def jobs(self) -> Iterator[PolicyJob]:
+        """Iterate over the unfinished jobs that have arrived, in order of arrival."""
+        return (progress.seen for progress in self._books.jobs.values())
+
+    def free(self) -> list[tuple[int, ...]]:
+        """Return what is free on each machine, by resource, in grid units: a copy to plan on."""
+        free = self._books.free.copy()
+        for k in self._books.closing:
+            free[k] = (0,) * len(free[k])
+        return free
+
+    def capacity(self) -> list[tuple[int, ...]]:
+        """Return what each machine has when idle, in grid units; zeros if it is down."""
+        nothing = (0,) * len(self._books.site.resources)
+        down = self._books.down
+        machines = self._books.site.machines
+        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+
+    def down(self) -> Set[int]:
+        """Return the machines that are down, for a `Room`: they take no task."""
+        return frozenset(self._books.down)
+
+    def allocation(self, job: PolicyJob) -> Allocation:
+        """Return what `job` holds now; `NOTHING` if it holds nothing."""
+        return self._books.jobs[job.index].allocation
+
+    def waiting(self) -> Iterator[PolicyJob]:
+        """Iterate over unfinished jobs that hold too little to work, in order of arrival."""
+        return (p.seen for p in self._books.jobs.values() if not p.complete)
+
+    def running(self) -> Iterator[PolicyJob]:
+        """Iterate over unfinished jobs that hold all they need to work, in order of arrival."""
+        return (p.seen for p in self._books.jobs.values() if p.complete)
+
+    def waiting_since(self, job: PolicyJob) -> float | None:
+        """Return since when `job` has been waiting without a break; None if it runs."""
+        return self._books.jobs[job.index].waiting_since
+
+    def observed(self, job: PolicyJob) -> Sequence[tuple[float, float]] | None:
+        """Return the evaluations of `job` so far, as (time, value); None if it is not observed."""
+        return self._books.jobs[job.index].observed_at(self.now)
+
+    def remaining(self, job: PolicyJob) -> float:
+        """Return the work that is left of `job`, in worker-slots, or worker-seconds in a replay.
+
+        Of a job that has held nothing yet, all of the work in the form that is given.
+
+        Raises
+        ------
+        PolicyError
+            If the policy does not declare `told_remaining`.
+        """
+        if not self._told_remaining:
+            detail = "asked for the work left without declaring told_remaining"
+            raise PolicyError(self._policy, detail, job=job.id)
+        tracked = self._books.jobs[job.index]
+        # While it has held nothing it may still be in any form: what is left is all of this one.
+        is_open = tracked.forms and not tracked.has_form
+        return job.work if is_open else tracked.remaining_at(self.now)
+
+    def attained(self, job: PolicyJob) -> float:
+        """Return for how long `job` has worked or was being set up so far."""
+        return self._books.jobs[job.index].held_at(self.now)
+
+    def kept_until(self, job: PolicyJob) -> float:
+        """Return the time before which `job` should stay as it is; 0 if it may change."""
+        return self._books.jobs[job.index].kept_until
+
+    def was_admitted(self, job: PolicyJob) -> bool:
+        """Return whether `job` was accepted before: on a cluster, a job may arrive once more."""
+        return self._books.jobs[job.index].admitted

@@ -1,0 +1,183 @@
+"""Scenarios of `scenarios.yaml`, played in memory: what owners, nodes and the API server do, and
+what becomes of the jobs. The head of that file says how they are written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from experiments.evaluation.policies import POLICIES
+from oasis.kubernetes import names
+from oasis.kubernetes.acting import action_word
+from tests.unit.kubernetes.played import SLOT, Played, at, job, job_of, merged, node
+from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+
+SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
+VARIANTS = [
+    pytest.param(each, name, restarts, id=f"{each['name']}-{name}{'-restarts' * restarts}")
+    for each in SCENARIOS
+    for name in (POLICIES if each["policies"] == "all" else each["policies"])
+    for restarts in ((False, True) if {"maybe": "restart"} in each["steps"] else (False,))
+]
+
+
+def node_of(name: str, gpus: int, *marks: str) -> dict[str, Any]:
+    """A node; a mark is a label (gpu=t4), or a taint (team:NoSchedule)."""
+    made, taints = node(name, "ps" if name.startswith("p") else "worker", gpus), []
+    for mark in marks:
+        if "=" in mark:
+            made["metadata"]["labels"] |= dict([mark.split("=")])
+        else:
+            taints.append(dict(zip(("key", "effect"), mark.split(":"), strict=True)))
+    return {**made, "spec": {"taints": taints}}
+
+
+class Scenario(Played):
+    """One of them; each step is the method of its name."""
+
+    def __init__(self, name: str, given: dict[str, Any]) -> None:
+        self.uids: dict[str, str] = {}
+        self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
+        self.marked: set[str] = set()
+        super().__init__(policy(name), **given.get("settings", {}))
+        if "nodes" in given:
+            self.change(given["nodes"])
+            self.restart()
+
+    def refuses(self, action: Any) -> str | None:
+        rule = self.refused.get(self.name_of(action.job)) or self.refused.get("any") or {}
+        there = sum(job_of(pod) == action.job for pod in self.pods.values())
+        if action_word(action) != rule.get("verb") or there < rule.get("from", 0):
+            return None
+        return str(rule["says"])
+
+    def name_of(self, uid: str) -> str:
+        return next((name for name, found in self.uids.items() if found == uid), "")
+
+    def submit_all(self, jobs: dict[str, Any]) -> None:
+        for name, asked in jobs.items():
+            given = dict(asked)
+            counts = {
+                key: given.pop(key) for key in ("minimum", "maximum", "initial") if key in given
+            }
+            if (workers := given.pop("workers", None)) is not None:
+                counts |= {"minimum": workers, "maximum": workers}
+            made = job(name, float((workers or 1) * given.pop("slots")), **counts)
+            template = {"workers": {"template": {"spec": given.pop("pods", {})}}}
+            made["spec"] = merged(merged(made["spec"], template), given)
+            self.uids[name] = self.submit(made)
+
+    def edit_all(self, jobs: dict[str, Any]) -> None:
+        for name, change in jobs.items():
+            self.edit(self.uids[name], **merged(self.jobs[self.uids[name]]["spec"], change))
+
+    def change(self, nodes: dict[str, Any]) -> None:
+        self.nodes = [node_of(name, *marks) for name, marks in nodes.items()]
+
+    def closes(self, closed: list[str]) -> None:
+        """No pod of these jobs, or on these nodes, runs from now on."""
+        self.opens = lambda pod: self.name_of(job_of(pod)) not in closed
+        self.binds = lambda pod, host: host not in closed
+
+    def change_pods(self, given: dict[str, Any]) -> None:
+        """Pods of a job end, fail or report: its chief, the others, all, or one by its number."""
+        uid, which = self.uids[given["of"]], given.get("which", "all")
+        pods = [pod for _, pod in sorted(self.pods.items()) if job_of(pod) == uid]
+        entry = self.reconciler.driver.by_uid[uid]
+        chief = self.pods[self.reconciler._wanted(entry, {})[0].name]
+        others = [pod for pod in pods if pod is not chief]
+        chosen = {"chief": [chief], "others": others, "all": pods}.get(which) or [pods[which]]
+        for pod in chosen:
+            status = given.get("status", {})
+            pod["status"] = status if "phase" in status else merged(pod["status"], status)
+            if "progress" in given:
+                told = {names.PROGRESS: given["progress"] and str(given["progress"] * SLOT)}
+                pod["metadata"] = merged(pod["metadata"], {"annotations": told})
+
+    def mark(self, _: None) -> None:
+        self.marked = set(self.pods)
+
+    def lose_pods(self, _: None) -> None:
+        self.pods = {}
+
+    def maybe(self, _: str) -> None:
+        self.restart()
+
+    def expect(self, found: dict[str, Any]) -> None:
+        for name, wanted in found.items():
+            for key, value in wanted.items():
+                assert self.holds(name, key, value), (name, key, value, self.told(name))
+
+    def told(self, name: str) -> Any:
+        return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
+
+    def holds(self, name: str, key: str, wanted: Any) -> bool:
+        if name == "pods":
+            withdrawn = self.measured("oasis_gangs_withdrawn_total")
+            kept = set(self.pods) == self.marked
+            found = {"kept": kept, "number": len(self.pods), "withdrawn at most": withdrawn}[key]
+            return bool(found <= wanted if key.endswith("most") else found == wanted)
+        uid = self.uids[name]
+        if key[0].isupper():  # a condition
+            begin, *others = re.sub(r"@(\d+)", lambda k: at(float(k[1])), wanted or "").split(
+                " .. "
+            )
+            if wanted is None:
+                return self.said(uid, key) is None
+            status, reason, message = self.said(uid, key) or ("", "", "")
+            said = f"{status} {reason}: {message}"
+            return said.startswith(begin) and all(part in said for part in others)
+        if key == "phase":
+            return self.phase(uid) in ([wanted] if isinstance(wanted, str) else wanted)
+        pods = [pod for pod in self.pods.values() if job_of(pod) == uid]
+        found = {
+            "workers": lambda: self.workers(uid),
+            "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
+            "percent": lambda: self.status(uid)["progress"]["percent"],
+            "is at its end": lambda: self.status(uid)["progress"]["percent"] == 100,
+        }.get(key, lambda: self.status(uid).get(key))
+        return bool(found() == wanted)
+
+
+WORDS = {
+    "submit": Scenario.submit_all,
+    "edit": Scenario.edit_all,
+    "nodes": Scenario.change,
+    "closed": Scenario.closes,
+    "mark": Scenario.mark,
+    "pods": Scenario.change_pods,
+    "settle": lambda made, _: made.settle(),
+    "lose": Scenario.lose_pods,
+    "maybe": Scenario.maybe,
+    "expect": Scenario.expect,
+    "run": Scenario.run,
+    "restart": lambda made, _: made.restart(),
+    "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
+    "classes": lambda made, found: setattr(made, "classes", found),
+    "windows": lambda made, found: setattr(made, "windows", [window(each) for each in found]),
+    "delete": lambda made, name: made.delete(made.uids[name]),
+}
+
+
+def window(given: dict[str, Any]) -> dict[str, Any]:
+    """A capacity window between two slots."""
+    begin, end = (at(slot) for slot in given["slots"])
+    spec = {"begin": begin, "end": end, "nodes": given["nodes"]}
+    return {"metadata": {"name": given["name"]}, "spec": spec}
+
+
+@pytest.mark.parametrize(("given", "name", "restarts"), VARIANTS)
+def test_scenario(given: dict[str, Any], name: str, restarts: bool) -> None:
+    made = Scenario(name, given)
+    for step in given["steps"]:
+        ((word, value),) = step.items()
+        if word != "maybe" or restarts:
+            WORDS[word](made, value)
+    assert made.measured("oasis_policy_errors_total") == 0
+    for doing in ("planning", "acting on", "following", "telling of", "reading"):
+        assert made.measured("oasis_job_errors_total", doing=doing) == 0
