@@ -16,14 +16,17 @@ from oasis.model import starting
 
 starting.guard_command()  # before numpy is loaded
 
-# At once, since its room has the same name: imported later, the room would take its place.
-from oasis.certify.certificate import certify as certify  # noqa: E402
+# The function `certify` has the name of its room: imported later, the room would take its place.
+importlib.import_module("oasis.certify")
+del certify  # noqa: F821 (the room, as an attribute)
+
 from oasis.version import __version__  # noqa: E402
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where a name is
     from experiments.evaluation.comparison import compare as compare
     from experiments.evaluation.competitive_ratio import competitive_ratio as competitive_ratio
     from oasis.certify.certificate import Certificate as Certificate
+    from oasis.certify.certificate import certify as certify
     from oasis.certify.duality import dual_bound as dual_bound
     from oasis.certify.verify import verify as verify
     from oasis.driver.live import LiveScheduler as LiveScheduler
@@ -92,7 +95,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time NAMES says where
     from offline.solve import solve as solve
 
 NAMES = {
-    "certify.certificate": ("Certificate",),
+    "certify.certificate": ("Certificate", "certify"),
     "certify.duality": ("dual_bound",),
     "certify.verify": ("verify",),
     "model.cluster": ("Cluster", "Server"),
@@ -133,7 +136,7 @@ _MODULE_OF = {
 }
 
 __all__ = [  # noqa: PLE0604 (they are texts)
-    *sorted([*_MODULE_OF, "certify"]),
+    *sorted(_MODULE_OF),
     "__version__",
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from oasis import Cluster, Deadline, Instance, Job, Server
 from oasis.model.examples import example_text
 from oasis.scheduling import PolicyJob
 from oasis.simulator import Workload, elastic_from_dict
+from oasis.simulator.elastic import FORMAT, VERSION
 
 GPU = ((0, 1),)  # the demand of a task that takes one unit of the first resource
 
@@ -89,6 +90,13 @@ def gang(name: str = "a", index: int = 0, arrival: float = 0.0) -> PolicyJob:
         ps_per_worker=0.5,
         index=index,
     )
+
+
+def elastic_file(jobs: Iterable[Any], *machines: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Plain data of a file of elastic jobs on these machines, whose resources are those there."""
+    resources = list(dict.fromkeys(name for machine in machines for name in machine["capacity"]))
+    top = {"format": FORMAT, "version": VERSION, "resources": resources}
+    return {**top, "machines": list(machines), "jobs": list(jobs), **more}
 
 
 def elastic(jobs: int = 12, **changes: Any) -> Workload:

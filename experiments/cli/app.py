@@ -1,46 +1,88 @@
-"""The ``oasis`` command: its subcommands, and what becomes of usage errors."""
+"""The ``oasis`` command: its subcommands in four groups, and what becomes of usage errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
-from experiments.cli.help import with_help
-from experiments.cli.usage import usage_error
-from experiments.cli.verbose import CommandGroup
 from experiments.cli.version import print_version
 
-COMMANDS = (  # in the order of the help; each is `command` of the module of its name
-    *(
-        "generate",
-        "example",
-        "describe",
-        "run",
-        "compare",
-        "replay",
-        "whatif",
-        "solve",
-        "ratio",
-        "quote",
-    ),
-    *("verify", "plot", "report", "policies", "schema", "curve", "learn", "sweep", "figure"),
-    "show-versions",
-)
-GROUPS = {"import": "import_trace", "library": "library", "kubernetes": "kubernetes"}  # its modules
+PANELS = {  # groups of the help, in which each command has one line
+    "Try": {
+        "example": "List the examples of the package, or write one.",
+        "generate": "Draw a random instance from a preset.",
+        "describe": "Say what an instance asks for, and how scarce that is.",
+        "run": "Run a policy on an instance.",
+        "quote": "Say what would happen to one more job.",
+        "policies": "List the policies, or the options of one.",
+        "show-versions": "Print what is installed, for a report of a bug.",
+        "help": "Show the help of a command.",
+    },
+    "Measure": {
+        "compare": "Run several policies side by side.",
+        "solve": "Find the offline optimum, or an interval that contains it.",
+        "ratio": "Divide the offline optimum by what a policy earned.",
+        "sweep": "Run a grid of instances, policies and seeds.",
+        "verify": "Check a result against every constraint.",
+        "plot": "Draw a result that a command wrote.",
+        "report": "Put results on one page.",
+        "library": "200 instances, with the best schedules that are known.",
+        "figure": "Reproduce a figure of a paper.",
+    },
+    "Your jobs": {
+        "whatif": "Say which scheduler would serve your jobs best.",
+        "replay": "Replay a trace: each job holds its GPUs for its duration.",
+        "import": "Turn a trace into an instance or a workload.",
+        "learn": "Learn prices from past days.",
+        "curve": "Make the training curve of a job from a log.",
+        "schema": "Print the JSON Schema of an instance or a workload.",
+    },
+    "Cluster": {"kubernetes": "Schedule training jobs on a Kubernetes cluster."},
+}
+COMMANDS = [name for panel in PANELS.values() for name in panel]
 
 
-def app_of(names: Iterable[str]) -> typer.Typer:
-    """The command line with these subcommands alone; the modules of no others are loaded."""
-    app = CommandGroup(
+class LazyGroup(TyperGroup):
+    """Loads a command when it is named: all together take longer than most of them work."""
+
+    def load(self, name: str) -> None:
+        """Put the command `name` in the place of its line of the help."""
+        from experiments.cli.command import CommandGroup  # noqa: PLC0415 (slow, not for the help)
+
+        file = {"import": "import_trace"}.get(name, name).replace("-", "_")
+        module = import_module(f"experiments.cli.commands.{file}")
+        made = getattr(module, "app", None)
+        if made is None:
+            made = CommandGroup()
+            made.command(name)(module.command)
+        self.commands[name] = get_command(made)
+        self.commands[name].name = name
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As any group does, once the command is loaded."""
+        if type(self.commands.get(args[0])) is _Line:
+            self.load(args[0])
+        return super().resolve_command(ctx, args)
+
+
+class _Line(TyperCommand):
+    """A command of which only its line of the help is known."""
+
+
+def oasis_command(*names: str) -> LazyGroup:
+    """The command line; those of its commands that are in `names` are loaded."""
+    app = typer.Typer(
         name="oasis",
+        cls=LazyGroup,
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
-        rich_markup_mode=None,
+        rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
         help="Schedule distributed training jobs online, and know how far from optimal it was.",
         epilog="Exit codes: 0 done; 1 a bug; 2 bad usage, bad input, or a file that cannot be "
@@ -48,19 +90,19 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         "whatif failed; 130 interrupted without a result.",
     )
     app.callback()(_options)
+    app.command("help", rich_help_panel="Try")(_help)
+    group = get_command(app)
+    assert isinstance(group, LazyGroup)
+    listed = {
+        name: _Line(name, help=line, rich_help_panel=panel)
+        for panel, lines in PANELS.items()
+        for name, line in lines.items()
+    }
+    group.commands = {**listed, **group.commands}
     for name in names:
-        file = GROUPS.get(name, name).replace("-", "_")
-        module = import_module(f"experiments.cli.commands.{file}")
-        if name in GROUPS:
-            app.add_typer(module.app, name=name)
-        else:
-            app.command(name)(module.command)
-    return app
-
-
-def whole_app() -> typer.Typer:
-    """The command line with all of its subcommands."""
-    return app_of((*COMMANDS, *GROUPS))
+        if type(group.commands.get(name)) is _Line:
+            group.load(name)
+    return group
 
 
 def _print_version(wanted: bool) -> None:
@@ -77,28 +119,33 @@ def _options(
     pass
 
 
-def app_for(words: list[str]) -> typer.Typer:
-    """The command line with what these words need.
+def _commands_with(incomplete: str) -> list[str]:
+    return [name for name in COMMANDS if name.startswith(incomplete)]
 
-    Where the first is a subcommand, no other is loaded: all together take longer to load than most
-    of them take to do their work.
+
+def _help(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[COMMAND...]", autocompletion=_commands_with, show_default=False),
+    ] = None,
+) -> None:
+    """Show the help of a command.
+
+    Example: `oasis help import plain`
     """
-    is_known = words[:1] and (words[0] in COMMANDS or words[0] in GROUPS)
-    return app_of(words[:1]) if is_known else whole_app()
+    run_app([*(words or ()), "--help"])
 
 
-def run_app(words: list[str], app: typer.Typer | None = None) -> int:
+def run_app(words: list[str], app: LazyGroup | None = None) -> int:
     """Run the command line; usage errors become `OasisError`, exits become their code."""
-    app = app_for(words) if app is None else app
     try:
-        command = with_help(get_command(app))
         # Not standalone, or typer would print its own errors and leave.
-        code = command(words, prog_name="oasis", standalone_mode=False)
+        code = (app or oasis_command())(words, prog_name="oasis", standalone_mode=False)
     except TyperException as error:
-        message = error.format_message().strip()
-        if message.startswith("Usage: "):  # called without a command: the message is the help
-            typer.echo(message, err=True)
+        if not error.format_message():  # called without a command: the help is printed already
             return BAD_INPUT
+        from experiments.cli.usage import usage_error  # noqa: PLC0415 (slow, and seldom needed)
+
         raise usage_error(error, words) from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt

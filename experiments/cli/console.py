@@ -18,11 +18,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Column, Table
+from rich.table import Column
 from rich.text import Text
 
 from experiments.cli.exit_codes import DONE, LIMIT
-from experiments.cli.layout import TableLayout, lay_out, printable, wrapped
+from experiments.cli.layout import lay_out, printable, wrapped
 from experiments.cli.streams import naming_output
 from experiments.evaluation.tables import interval, number, percent, seconds
 
@@ -97,48 +97,36 @@ def note_missing(missing: Sequence[str]) -> int:
 
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
     """Print a two-column table of names and values on standard output; names are not wrapped."""
-    console = Console(highlight=False)
-    layout = lay_out((("", True), ("", False)), facts, console.width)
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for column, style in zip(layout.columns, ("bold", ""), strict=True):
-        table.add_column(style=style, width=column.width, overflow="fold")
-    _print(console, title, table, layout)
+    _print_table((("", True), ("", False)), facts, title, ("bold",))
 
 
 def print_rows(
     columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], title: str = ""
 ) -> None:
-    """Print a table; each column is (heading, whether it is a number).
+    """Print a table as `lay_out` lays it out, in the terminal's width, or 80 columns."""
+    _print_table(columns, rows, title)
 
-    It fits the terminal, or 80 columns, as `experiments.cli.layout` says: no cell is cut.
-    """
+
+def _print_table(
+    columns: Iterable[tuple[str, bool]],
+    rows: Iterable[Iterable[str]],
+    title: str,
+    styles: Sequence[str] = (),
+) -> None:
     console = Console(highlight=False)
-    layout = lay_out(columns, rows, console.width)
-    table = Table(box=None, pad_edge=False)
-    for column in layout.columns:
-        table.add_column(
-            Text(column.heading),
-            justify="right" if column.numeric else "left",
-            width=column.width,
-            overflow="fold",
-        )
-    _print(console, title, table, layout)
-
-
-def _print(console: Console, title: str, table: Table, layout: TableLayout) -> None:
-    """Print a table with its title and its notes, without the blanks that pad it to the right."""
-    for cells in zip(*(column.cells for column in layout.columns), strict=True):
-        table.add_row(*map(Text, cells))
     width = console.width
+    table, needed, note = lay_out(columns, rows, width)
+    for column, style in zip(table.columns, styles, strict=False):
+        column.style = style
     # The layout is final: rich must not cut a word that is longer than a line.
-    console.width = max(width, layout.width)
+    console.width = max(width, needed)
     with naming_output(), console.capture() as capture:
         if title:
             styled = Text(wrapped(printable(title), width), style="table.title")
             console.print(styled, soft_wrap=True)
         console.print(table)
     lines = [line.rstrip() for line in capture.get().split("\n")[:-1]]
-    lines += [wrapped(note, width) for note in layout.notes]
+    lines += [wrapped(note, width)] if note else []
     _write("".join(f"{line}\n" for line in lines))
 
 

@@ -1,8 +1,7 @@
 """Files that commands read and write: no output is a file that the same command reads.
 
 Each parameter that is a path is marked with what its command does with the file: `READ`, or a
-`Written`. `guarded` refuses to make a command of which one is not, and checks all outputs of a
-command before its work.
+`Written`. All outputs of a command are checked before its work.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import inspect
 import os
 import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,6 @@ from oasis.model.errors import InputError
 from oasis.model.file_kinds import STANDARD_INPUT
 from oasis.model.files import check_writable, is_standard_output
 
-Command = Callable[..., Any]
 Given = Mapping[str, Any]  # values by parameter
 PAGE = (".html", ".htm")
 ENDINGS = (  # of kinds of files; others, such as those of mktemp, name no kind
@@ -51,26 +50,12 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Marks a parameter that names what the command writes.
+    """Marks a parameter that names what the command writes."""
 
-    Parameters
-    ----------
-    what : str
-        Its kind, for messages.
-    endings : tuple of str, or callable
-        Of names of this kind, or what finds them from the values of all parameters.
-    is_text : bool
-        Whether it may go to standard output.
-    check : callable
-        Raises the error of a file that cannot be written.
-    files : callable
-        Its files, from its value and those of all parameters.
-    """
-
-    what: str
-    endings: tuple[str, ...] | Callable[[Given], tuple[str, ...]] = ()
-    is_text: bool = True
-    check: Callable[[Path], object] = check_writable
+    what: str  # for messages
+    endings: tuple[str, ...] | Callable[[Given], tuple[str, ...]] = ()  # of names of this kind
+    is_text: bool = True  # and may go to standard output
+    check: Callable[[Path], object] = check_writable  # raises if it cannot be written
     files: Callable[[Any, Given], Iterable[Path]] = _itself
 
 
@@ -121,26 +106,6 @@ def spelling(parameter: inspect.Parameter) -> str:
     return spelled if isinstance(spelled, str) and spelled.startswith("-") else flag
 
 
-def guarded(command: Command) -> Command:
-    """Decorate a command: before its work, each output is checked against all that it reads."""
-    signature = inspect.signature(command, eval_str=True)
-    parameters = signature.parameters
-    for parameter in parameters.values():
-        if names_path(parameter) and mark_of(parameter) is None:
-            raise TypeError(f"{parameter.name}: expected READ or what is written there")
-
-    def wrapper(**given: Any) -> Any:
-        former = _outputs.set(_reserved(parameters, given))
-        try:
-            return command(**given)
-        finally:
-            _outputs.reset(former)
-
-    wrapper.__signature__ = signature  # type: ignore[attr-defined]
-    wrapper.__doc__ = command.__doc__
-    return wrapper
-
-
 # Of the command that runs: by what its files are known, the flag and the name of each.
 _outputs: ContextVar[Mapping[Hashable, tuple[str, str]]] = ContextVar("outputs")
 
@@ -150,6 +115,16 @@ def reading(path: Path) -> Path:
     if (found := _outputs.get({}).get(_identity(path))) is not None:
         raise _overwrites(*found, str(path))
     return path
+
+
+@contextmanager
+def reserved(parameters: Mapping[str, inspect.Parameter], given: Given) -> Iterator[None]:
+    """Inside, no input of a command may be one of its outputs, which all can be written."""
+    former = _outputs.set(_reserved(parameters, given))
+    try:
+        yield
+    finally:
+        _outputs.reset(former)
 
 
 def _reserved(

@@ -30,15 +30,10 @@ class CtrlC:
 
     It raises KeyboardInterrupt only where `raising` allows it, so that whatever makes a result of
     what is known is never interrupted itself.
-
-    Attributes
-    ----------
-    heard : bool
-        Whether there was one.
     """
 
     def __init__(self) -> None:
-        self.heard = False
+        self.heard = False  # whether there was one
         self._raises = False
         self._former: dict[int, Any] = {}
 

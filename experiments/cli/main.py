@@ -35,18 +35,8 @@ def seldom_collected() -> Iterator[None]:
     """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
 
     Instances and runs are made of many objects that stay, and each search goes over many of them.
-    What is in no cycle, nearly everything, is freed at once in any case. The searches when the
-    process ends are spared altogether: its memory is given back anyway.
-
-    Examples
-    --------
-    >>> import gc
-    >>> with seldom_collected():
-    ...     print(gc.get_threshold()[0])
-    200000
-    >>> gc.get_threshold()[0] < SELDOM
-    True
     """
+    # Nor is there a search when the process ends: its memory is given back anyway.
     atexit.register(gc.freeze)
     former = gc.get_threshold()
     gc.set_threshold(SELDOM, *former[1:])
@@ -67,9 +57,9 @@ def main(arguments: list[str] | None = None) -> None:
                 print_version()  # without the time that it takes to load the commands
                 sys.stdout.flush()
                 _leave(DONE)
-            from experiments.cli.app import app_for, run_app  # noqa: PLC0415 (needs an extra)
+            from experiments.cli.app import oasis_command, run_app  # noqa: PLC0415 (an extra)
 
-            app = app_for(words)
+            app = oasis_command(*words[:1])
             # From here on Ctrl-C may have results to keep,
             # so that it no longer ends the process at once.
             starting.work_begins()

@@ -6,10 +6,10 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -28,7 +28,10 @@ from experiments.evaluation.policies import (
 )
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at
-from oasis.model.validation import LARGEST_SEED
+from oasis.model.validation import LARGEST_SEED, integer
+from oasis.workloads import PRESETS
+from oasis.workloads.generator import ARRIVALS
+from oasis.workloads.presets import MACHINES
 
 Command = Callable[..., Any]
 
@@ -39,20 +42,13 @@ def with_options(
     *,
     only_given: bool = False,
     defaults: Mapping[str, Any] | None = None,
+    panel: Callable[[str], str | None] = lambda _: None,
 ) -> Callable[[Command], Command]:
-    """Decorate a command so that it has a flag for each option of a dataclass.
+    """Decorate a command: flags for the options of a dataclass stand in place of `parameter`.
 
-    Parameters
-    ----------
-    source : type
-        Dataclass of options, as `options_of` reads it.
-    parameter : str
-        Parameter of the command that the flags replace. It gets an instance of `source`.
-    only_given : bool
-        Whether it gets a dictionary of the options that the user gave instead.
-    defaults : mapping, optional
-        Which options, with the defaults that they have in this command; all, with their own, if
-        not given.
+    The command gets an instance of `source`, or with `only_given` a dictionary of what the user
+    gave. `defaults` has the options that the command has, with defaults of its own; `panel` says
+    under which heading of the help an option stands.
     """
     options = options_of(source)
     if defaults is not None:
@@ -77,7 +73,10 @@ def with_options(
         parameters: list[inspect.Parameter] = []
         for own in signature.parameters.values():
             if own.name == parameter:
-                parameters += [_flag_of(option, only_given) for option in options.values()]
+                parameters += [
+                    _flag_of(option, only_given, source, panel(option.name))
+                    for option in options.values()
+                ]
             else:
                 # Only among keywords may one without a default follow one with a default.
                 parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
@@ -89,17 +88,24 @@ def with_options(
     return decorate
 
 
-def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
+def _flag_of(
+    option: Option, only_given: bool, source: type[Any], panel: str | None
+) -> inspect.Parameter:
     """The parameter from which typer makes the flag of an option."""
-    kind = str if get_origin(option.kind) is Literal else option.kind
+    is_literal = get_origin(without_none(option.kind)) is Literal
+    kind = str if is_literal else option.kind
+    metadata = source.__dataclass_fields__[option.name].metadata
+    values = get_args(without_none(option.kind)) if is_literal else metadata.get("choices")
     name, text, default = flag(option.name), option.help, option.default
     if option.denial:
         name, _, text = option.denial.partition(": ")
         default = not default
     text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
-    reader: dict[str, Any] = {}
+    more: dict[str, Any] = {"rich_help_panel": panel}
+    if values := values or VALUES.get(option.name):
+        more["autocompletion"] = among(values)
     if option.is_row:
-        reader = {"parser": _row_parser(option), "metavar": "NUMBER,..."}
+        more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
         kind = str
         default = ",".join(f"{part:g}" for part in option.default)
     if only_given:
@@ -112,53 +118,74 @@ def _flag_of(option: Option, only_given: bool) -> inspect.Parameter:
         # What is free text may name a file.
         annotation=Annotated[
             kind,
-            typer.Option(name, help=text, **reader),
+            typer.Option(name, help=text, **more),
             READ if without_none(option.kind) is str else None,
         ],
     )
 
 
-def _row_parser(option: Option) -> Callable[[str], Any]:
-    """Read numbers with commas between, as the help of a flag shows them."""
+def _parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """`read` for typer, which names the flag in front of what was expected."""
 
     def parse(text: str) -> Any:
         try:
-            return option.parse(text)
+            return read(text)
         except InputError as error:
             raise typer.BadParameter(error.detail) from None
 
     return parse
 
 
-def flag(name: str) -> str:
-    """Spelling of a Python name on the command line.
+def among(
+    values: Iterable[str] | Callable[[], Iterable[str]], *, commas: bool = False
+) -> Callable[[str], list[str]]:
+    """What completes a value to one of `values`, also behind a comma where there may be several."""
 
-    Examples
-    --------
-    >>> flag("min_utility_fraction")
-    '--min-utility-fraction'
-    """
+    def complete(incomplete: str) -> list[str]:
+        before, comma, begun = incomplete.rpartition(",") if commas else ("", "", incomplete)
+        former = before.split(",")
+        names = values() if callable(values) else values
+        return [
+            f"{before}{comma}{name}"
+            for name in names
+            if name.startswith(begun) and name not in former
+        ]
+
+    return complete
+
+
+VALUES = {"preset": PRESETS, "arrivals": ARRIVALS, "machines": MACHINES}  # of options that are text
+A_POLICY = among(POLICIES)
+POLICY_LIST = among(POLICIES, commas=True)
+# Headings of the help for the many options of traces; the other options are about reading.
+READING_PANEL = "How the trace is read"
+TRACE_PANELS = {
+    "Which jobs": "start stride max_jobs keep min_gpus max_gpus min_duration max_duration user "
+    "virtual_cluster partition qos queue cpu_jobs",
+    "Slots and machines": "slot_seconds horizon arrival_slots worker_servers gpus_per_server "
+    "ps_servers ps_server_cpus ps_server_memory_gb server_bandwidth_gbps model max_node_gpus",
+    "What a job needs and is worth": "elasticity epochs minibatch_seconds gradient_mb "
+    "worker_bandwidth_gbps ps_bandwidth_gbps ps_cpus ps_memory_gb target_factor min_priority "
+    "max_priority insensitive critical seed gpus_per_worker cpus_per_gpu memory_gb_per_gpu",
+}
+
+
+def trace_panel(name: str) -> str:
+    """The heading of the help under which an option of a trace stands."""
+    found = (panel for panel, names in TRACE_PANELS.items() if name in names.split())
+    return next(found, READING_PANEL)
+
+
+def flag(name: str) -> str:
+    """Spelling of a Python name on the command line."""
     return f"--{name.replace('_', '-')}"
 
 
 @contextmanager
 def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> Iterator[None]:
-    """Turn ``name: what is wrong`` into ``--name: what is wrong``.
+    """Turn ``name: what is wrong`` of functions for Python callers into ``--name: what is wrong``.
 
-    Functions for Python callers name their parameters, or an entry of one, ``name[1]``; whoever
-    sits at the command line knows flags.
-
-    Parameters
-    ----------
-    names : mapping or tuple of str
-        Parameters whose flags have the same name.
-    **other
-        Flags by parameter where the names differ.
-
-    Raises
-    ------
-    OasisError
-        In place of an error whose message begins with such names.
+    `names` are parameters whose flags have the same name; `other` has flags with other ones.
     """
     flags = {name: flag(name) for name in names} | other
     try:
@@ -169,25 +196,7 @@ def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> It
 
 
 def comma_list(text: str, name: str) -> list[str]:
-    """Split a list with commas between; each entry comes once.
-
-    Parameters
-    ----------
-    text : str
-        What the user gave.
-    name : str
-        The flag, for messages.
-
-    Raises
-    ------
-    OasisError
-        For an empty entry or a repeated one.
-
-    Examples
-    --------
-    >>> comma_list("oasis, fifo", "--policies")
-    ['oasis', 'fifo']
-    """
+    """Entries with commas between, each once; `name` is the flag, for messages."""
     entries = [entry.strip() for entry in text.split(",")]
     if "" in entries:
         raise InputError(name, "expected entries with commas between", text)
@@ -198,18 +207,7 @@ def comma_list(text: str, name: str) -> list[str]:
 
 
 def comma_counts(text: str, name: str) -> tuple[int, ...]:
-    """Split a list of whole numbers with commas between.
-
-    Raises
-    ------
-    OasisError
-        For what is no whole number, and for a repeated one.
-
-    Examples
-    --------
-    >>> comma_counts("100,200", "--jobs")
-    (100, 200)
-    """
+    """Whole numbers with commas between, each once."""
     entries = comma_list(text, name)
     try:
         return tuple(map(int, entries))
@@ -218,15 +216,8 @@ def comma_counts(text: str, name: str) -> tuple[int, ...]:
 
 
 def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> Any:
-    """The flag of a limit that `read` reads, `text` being its help."""
-
-    def parse(given: str) -> float:
-        try:
-            return read(given)
-        except InputError as error:
-            raise typer.BadParameter(error.detail) from None
-
-    return typer.Option(name, parser=parse, metavar=metavar, help=text)
+    """The flag of a number that `read` reads, `text` being its help."""
+    return typer.Option(name, parser=_parser(read), metavar=metavar, help=text)
 
 
 def time_limit_option(default: str) -> Any:
@@ -251,6 +242,10 @@ def no_improvement_option() -> Any:
     )
 
 
+def _solver_seed(given: str | int) -> int:
+    return integer(Option("", int, 0).parse(str(given)), "", maximum=LARGEST_SEED)
+
+
 def limits_of(
     time_limit: float | None,
     work_limit: float | None,
@@ -269,27 +264,25 @@ def limits_of(
     return given
 
 
-def known_method(name: str) -> str:
-    """`name` if it is an offline method: said before the work, not after it."""
+def _methods() -> Iterable[str]:
     from offline import METHODS  # noqa: PLC0415 (needs an extra)
 
-    return known(name, METHODS, "--method")
+    return METHODS
+
+
+def known_method(name: str) -> str:
+    """`name` if it is an offline method: said before the work, not after it."""
+    return known(name, _methods(), "--method")
 
 
 def known(name: str, among: Iterable[str], option: str) -> str:
-    """The entry of `among` that `name` stands for.
-
-    Raises
-    ------
-    OasisError
-        If it is none; the message begins with the flag, and suggests what may be meant.
-    """
+    """The entry of `among` that `name` stands for; an error begins with the flag."""
     entries = list(among)
     return choice(name, entries, option, expected=" or ".join(entries) if len(entries) == 2 else "")
 
 
 def is_given(context: typer.Context, name: str) -> bool:
-    """Return whether the user gave this parameter, even with its default value."""
+    """Whether the user gave this parameter, even with its default value."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
@@ -311,9 +304,7 @@ def check_style(name: str | None) -> str | None:
     return name
 
 
-InstanceFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Instance file (JSON).", show_default=False), READ
-]
+InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON)."), READ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
 WorkLimit = Annotated[
@@ -339,31 +330,58 @@ Gap = Annotated[
 NoImprovement = Annotated[float | None, no_improvement_option()]
 SolverSeed = Annotated[
     int,
-    typer.Option("--solver-seed", min=0, max=LARGEST_SEED, help="Seed of the offline solve."),
+    _limit("--solver-seed", _solver_seed, "N", "Seed of the offline solve."),
 ]
 Method = Annotated[
     str,
     typer.Option(
         "--method",
+        autocompletion=among(_methods),
         help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
         "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends an offline solve."""
+
+    time_limit: TimeLimit = None
+    work_limit: WorkLimit = None
+    gap: Gap = None
+    no_improvement: NoImprovement = None
+
+    def given(self) -> dict[str, Any]:
+        """As `offline.solve` takes them; a minute if the user gave no limit."""
+        return limits_of(self.time_limit, self.work_limit, self.gap, self.no_improvement)
+
+
+@dataclass(frozen=True, slots=True)
+class Solving(Limits):
+    """How an instance is solved offline."""
+
+    solver_seed: SolverSeed = 0
+    method: Method = "auto"
+
+
 Processes = Annotated[
-    int | None, typer.Option(min=1, max=1024, help="Worker processes. [default: one per core]")
+    int | None,
+    typer.Option(metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"),
 ]
-Engine = Annotated[str, typer.Option(help="local, or dask: an existing cluster, at --scheduler.")]
+Engine = Annotated[
+    str,
+    typer.Option(
+        autocompletion=among(("local", "dask")),
+        help="local, or dask: an existing cluster, at --scheduler.",
+    ),
+]
 DaskScheduler = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
 ]
 Output = Annotated[
     Path,
-    typer.Option(
-        "-o",
-        "--output",
-        help="File to write; -: standard output.",
-        show_default=False,
-    ),
+    typer.Option("-o", "--output", help="File to write; -: standard output."),
     JSON,
 ]
 ResultFile = Annotated[
@@ -402,7 +420,6 @@ SetMethod = Annotated[
         SET,
         metavar="METHOD.NAME=X",
         help="Set a parameter of the method, such as benders.window=3; repeatable.",
-        show_default=False,
     ),
 ]
 Set = Annotated[
@@ -412,7 +429,6 @@ Set = Annotated[
         metavar="P.OPTION=X",
         help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
         "option is refused with a list of all.",
-        show_default=False,
     ),
     READ,
 ]
@@ -440,13 +456,7 @@ Chosen = dict[str, dict[str, Any]]
 def known_policy(
     name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
 ) -> str:
-    """Return `name` if it is a policy; ``module:Name`` is accepted only if `own` is set.
-
-    Raises
-    ------
-    OasisError
-        Naming the flag `option` and what there is.
-    """
+    """`name` if it is a policy; ``module:Name`` is accepted only if `own` is set."""
     if not own and is_import_name(name):
         raise InputError(option, f"expected one of {', '.join(among)}", name)
     with located_at(option):
@@ -459,18 +469,7 @@ def known_policy(
 
 
 def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> list[str]:
-    """Names of policies that are given with commas between, each once.
-
-    Raises
-    ------
-    OasisError
-        Naming the flag `option`.
-
-    Examples
-    --------
-    >>> known_policies("oasis, FIFO", "--policies")
-    ['oasis', 'fifo']
-    """
+    """Names of policies that are given with commas between, each once."""
     names = [known_policy(name, option, among) for name in comma_list(text, option)]
     # Once more, because fifo and FIFO are two entries and one policy.
     return comma_list(",".join(names), option)
@@ -479,30 +478,7 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
 def read_assignments(
     texts: Sequence[str], owners: Mapping[str, Mapping[str, Option]]
 ) -> dict[str, dict[str, Any]]:
-    """Read ``OWNER.OPTION=VALUE``.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        What the user gave, one assignment each.
-    owners : mapping
-        Options by owner, such as the policies that are run.
-
-    Returns
-    -------
-    dict
-        Values by owner and option.
-
-    Raises
-    ------
-    OasisError
-        If one is malformed, comes twice, or names what there is not.
-
-    Examples
-    --------
-    >>> read_assignments(["las.thresholds=0.5,2"], {"las": POLICIES["las"].options})
-    {'las': {'thresholds': (0.5, 2.0)}}
-    """
+    """Values of ``OWNER.OPTION=VALUE``, by owner and option."""
     found: Chosen = {}
     for text in texts:
         place, equals, value = text.partition("=")
@@ -526,25 +502,10 @@ def read_assignments(
 
 
 def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
-    """Parse and check the parameters of an offline method from ``--set METHOD.NAME=VALUE``.
+    """Parameters of an offline method from ``--set METHOD.NAME=VALUE``.
 
-    Parameters
-    ----------
-    method : str
-        The method that solves. Its own name may be left out where the parameters of a part follow,
-        as in ``benders.window=3`` for "auto".
-    assignments : sequence of str, optional
-        What was given; a value is JSON, or else text.
-
-    Raises
-    ------
-    InputError
-        If one is malformed, comes twice, or names what there is not.
-
-    Examples
-    --------
-    >>> method_params("benders", ["benders.window=3"])
-    {'window': 3}
+    The name of `method` itself may be left out where those of a part follow, as in
+    ``benders.window=3`` for "auto"; a value is JSON, or else text.
     """
     from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
@@ -574,10 +535,8 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
 
 def note_unused(params: Mapping[str, Any] | None, method: str) -> None:
     """Say which parameters had no effect, because "auto" took another `method` than theirs."""
-    from offline import METHODS  # noqa: PLC0415 (needs an extra)
-
     for name in params or {}:
-        if name in METHODS and name != method:
+        if name in _methods() and name != method:
             console.note(f"{SET} {name}: no effect, as {method} solved this instance")
 
 
@@ -588,29 +547,11 @@ def choose_options(
     oasis: Mapping[str, Any] | None = None,
     shared: Mapping[str, Any] | None = None,
 ) -> Chosen:
-    """Parse and check the options that the user set for the policies of a command.
+    """Options that the user set for the policies of a command, by policy.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the policies.
-    assignments : sequence of str, optional
-        What ``--set`` was given.
-    oasis : mapping, optional
-        Options of OASiS that were given by flags of their own.
-    shared : mapping, optional
-        Values of ``--policy-seed`` and ``--line``, by option: for every policy that has it
-        and for which ``--set`` says nothing else; None if not given.
-
-    Raises
-    ------
-    OasisError
-        Naming the flag, also where none of the policies has such an option.
-
-    Examples
-    --------
-    >>> choose_options(["fifo", "drf"], ["fifo.seed=2"])
-    {'fifo': {'seed': 2}, 'drf': {}}
+    `oasis` has those of OASiS that were given by flags of their own; `shared` the values of
+    ``--policy-seed`` and ``--line``, for every policy that has such an option and for which
+    ``--set``, the `assignments`, says nothing else.
     """
     given = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
     for option, value in (oasis or {}).items():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,61 +63,6 @@ def read_recipe(path: Path) -> Recipe:
         return Recipe.of(read_json(path, ("run",), "a result of oasis run"))
 
 
-def deliver(
-    document: dict[str, Any] | Callable[[], dict[str, Any]],
-    show: Callable[[], None],
-    *,
-    as_json: bool,
-    output: Path | None,
-    plot: Path | None = None,
-    draw: Callable[[], Figure] | None = None,
-    style: str | None = None,
-) -> None:
-    """Print a result, and write it to the requested files.
-
-    Standard output gets either what `show` prints or, with `as_json` or where `output` is standard
-    output, exactly one JSON document. It gets that also if a file cannot be written.
-
-    Parameters
-    ----------
-    document : dict or callable
-        The result as plain data, or what makes it; called only if the document is wanted.
-    show : callable
-        Prints it for people.
-    as_json : bool
-        Print `document` instead.
-    output : Path, optional
-        File for `document`.
-    plot : Path, optional
-        File for the picture.
-    draw : callable, optional
-        Makes the picture; needed with `plot`.
-    style : str, optional
-        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
-
-    Raises
-    ------
-    OasisError
-        If a file could not be written; raised when the result has been printed.
-    """
-    failures: list[OSError] = []
-    plain: dict[str, Any] = {}
-    if output is not None or as_json:
-        plain = document() if callable(document) else document
-    # Files come first: a reader of standard output that goes away must not cost a file.
-    if output is not None and not is_stdout(output):
-        _attempt(failures, lambda: write_text(output, console.json_text(plain)))
-    if plot is not None and draw is not None:
-        _draw(failures, draw, plot, style)
-    try:
-        if as_json or is_stdout(output):
-            console.print_json(plain)
-        else:
-            show()
-    finally:
-        refuse(failures)
-
-
 def write_instance(instance: oasis.Instance, output: Path) -> None:
     """Write an instance to the requested file, which may be standard output."""
     write_document(instance_to_dict(instance), output)
@@ -134,21 +78,14 @@ def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = 
 def _draw(
     failures: list[OSError], draw: Callable[[], Figure], output: Path, style: str | None
 ) -> None:
-    from experiments.plotting import drawing_style, save  # noqa: PLC0415 (needs an extra)
-
-    with drawing_style(style):
+    with pages().drawing_style(style):
         picture = draw()
-        _attempt(failures, lambda: save(picture, output))
+        _attempt(failures, lambda: pages().save(picture, output))
 
 
 def write_document(document: dict[str, Any], output: Path) -> None:
     """Write one JSON document to the requested file, which may be standard output."""
-    if is_stdout(output):
-        console.print_json(document)
-        return
-    failures: list[OSError] = []
-    _attempt(failures, lambda: write_text(output, console.json_text(document)))
-    refuse(failures)
+    write_page(console.json_text(document), output)
 
 
 def write_page(page: str, output: Path) -> None:
@@ -178,24 +115,9 @@ def _attempt(failures: list[OSError], write: Callable[[], None]) -> None:
         failures.append(error)
 
 
-Command = Callable[..., Any]
-
-
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Destinations of a result.
-
-    Parameters
-    ----------
-    output : Path or None
-        File for the document.
-    plot : Path or None
-        File for the picture.
-    style : str or None
-        Style of the picture, as `experiments.plotting.canvas.read_style` reads it.
-    as_json : bool
-        Whether to print the document instead of a text.
-    """
+    """Destinations of a result, in files and on standard output."""
 
     output: ResultFile = None
     plot: Picture = None
@@ -211,24 +133,46 @@ class Delivery:
         self,
         document: dict[str, Any] | Callable[[], dict[str, Any]],
         show: Callable[[], None],
-        draw: Callable[[], Figure],
+        draw: Callable[[], Figure] | None = None,
     ) -> None:
-        """Print a result, and write it to the requested files.
+        """Print a result with `show` or as JSON, and write the requested files.
 
-        Parameters
-        ----------
-        document, show, draw
-            As for `experiments.cli.results.deliver`.
+        Standard output gets it also if a file cannot be written, which is raised at the end.
         """
-        deliver(
-            document,
-            show,
-            as_json=self.as_json,
-            output=self.output,
-            plot=self.plot,
-            draw=draw,
-            style=self.style,
-        )
+        failures: list[OSError] = []
+        is_wanted = self.output is not None or self.as_json
+        plain = document() if is_wanted and callable(document) else document
+        # Files come first: a reader of standard output that goes away must not cost a file.
+        if self.output is not None and not is_stdout(self.output):
+            path = self.output
+            _attempt(failures, lambda: write_text(path, console.json_text(plain)))
+        if self.plot is not None and draw is not None:
+            _draw(failures, draw, self.plot, self.style)
+        try:
+            if self.as_json or is_stdout(self.output):
+                console.print_json(plain)
+            else:
+                show()
+        finally:
+            refuse(failures)
+
+
+def deliver(
+    document: dict[str, Any] | Callable[[], dict[str, Any]],
+    show: Callable[[], None],
+    *,
+    as_json: bool,
+    output: Path | None,
+) -> None:
+    """Print a result of which there is no picture, and write it to the requested file."""
+    Delivery(output, as_json=as_json)(document, show)
+
+
+def pages() -> Any:
+    """What draws the pages of results; loaded when a picture is wanted."""
+    from experiments import plotting  # noqa: PLC0415 (needs an extra)
+
+    return plotting
 
 
 def deliver_comparison(
@@ -248,34 +192,9 @@ def deliver_comparison(
         console.print_rows(columns, rows, title=title)
         console.print_notes(comparison_notes(comparison))
 
-    def draw() -> Figure:
-        from experiments.plotting import comparison_page  # noqa: PLC0415 (needs an extra)
-
-        return comparison_page(comparison)
-
-    delivery(document, show, draw)
+    delivery(document, show, lambda: pages().comparison_page(comparison))
     code = console.note_missing(comparison.missing)
     return LIMIT if not comparison.about.get("optimum", {"proven": True})["proven"] else code
-
-
-def with_delivery(command: Command) -> Command:
-    """Decorate a command: its parameter ``delivery`` becomes the options of `Delivery`."""
-    names = [field.name for field in fields(Delivery)]
-
-    def wrapper(**arguments: Any) -> Any:
-        delivery = Delivery(**{name: arguments.pop(name) for name in names})
-        return command(**arguments, delivery=delivery)
-
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    flags = inspect.signature(Delivery, eval_str=True).parameters.values()
-    parameters = [
-        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in own
-        for one in (flags if parameter.name == "delivery" else (parameter,))
-    ]
-    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapper.__doc__ = command.__doc__
-    return wrapper
 
 
 def again(context: typer.Context, command: str, without: Collection[str]) -> str:

@@ -42,13 +42,7 @@ def open_streams() -> bool:
 
 
 def encodable(text: str) -> str:
-    r"""`text` as standard output will show it, so that a table is laid out for what is seen.
-
-    Examples
-    --------
-    >>> encodable("plain"), encodable("\udcff")
-    ('plain', '\\udcff')
-    """
+    """`text` as standard output will show it, so that a table is laid out for what is seen."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, ESCAPED).decode(encoding)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +25,18 @@ def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
     return InterruptedWorkError(f"interrupted; {kept}, the same command goes on from there")
 
 
-def counted(progress: SweepProgress) -> str:
-    """How many cells are done, failed, and shared ones, such as offline solves, that they wait for.
+@contextmanager
+def saying_what_is_kept() -> Iterator[list[SweepProgress]]:
+    """Inside, Ctrl-C becomes the error of `interrupted`, by the last of the progress given."""
+    reached: list[SweepProgress] = []
+    try:
+        yield reached
+    except KeyboardInterrupt:
+        raise interrupted(reached[-1] if reached else None) from None
 
-    Examples
-    --------
-    >>> from experiments.sweep import SweepProgress
-    >>> counted(SweepProgress(total=24, done=6, failed=1))
-    '6 of 24 cells, 1 failed'
-    """
+
+def counted(progress: SweepProgress) -> str:
+    """How many cells are done, failed, and shared ones, such as offline solves, they wait for."""
     shared = ""
     if progress.shared_done < progress.shared_total:
         shared = f"{progress.shared_done} of {progress.shared_total} shared solves, "

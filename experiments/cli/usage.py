@@ -40,23 +40,10 @@ def usage_error(error: TyperException, words: Sequence[str]) -> InputError:
 
 
 def usage_message(message: str, words: Sequence[str], place: str, options: Sequence[str]) -> str:
-    """Return a clearer message than `message`, or an empty text if there is none.
-
-    Parameters
-    ----------
-    message : str
-        What typer says.
-    words : sequence of str
-        What the user typed behind ``oasis``.
-    place : str
-        The command that refused it, such as ``oasis import``.
-    options : sequence of str
-        Those that this command has.
-    """
-    if "extra argument" in message or any(f"'{option}'" in message for option in LISTS):
-        better = _spaces_for_commas(words)
-        if better:
-            return better
+    """A clearer message than typer's `message` at the command `place`; empty if there is none."""
+    may_be_list = "extra argument" in message or any(f"'{each}'" in message for each in LISTS)
+    if may_be_list and (better := _spaces_for_commas(words)):
+        return better
     if found := re.match(r"No such option: (\S+)", message):
         return f"{found[0]}{did_you_mean(found[1], options)}"
     if found := BAD_VALUE.fullmatch(message):

@@ -2,66 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
-
-import typer
 
 from experiments.cli.console import note
-from experiments.cli.files import guarded
 
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
-Command = Callable[..., Any]
-
-
-def with_verbose(command: Command) -> Command:
-    """Decorate a command so that it has the flag ``--verbose``."""
-
-    def wrapper(*, verbose: bool, **arguments: Any) -> Any:
-        if not verbose:
-            return command(**arguments)
-        with logging_to_stderr():
-            return command(**arguments)
-
-    flag = inspect.Parameter(
-        "verbose",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False,
-        annotation=Annotated[
-            bool,
-            typer.Option(
-                "--verbose",
-                help="Log each step on standard error; show tracebacks of bugs and of errors in "
-                "your own policy.",
-            ),
-        ],
-    )
-    signature = inspect.signature(command, eval_str=True)
-    own = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()
-    ]
-    wrapper.__signature__ = signature.replace(parameters=[*own, flag])  # type: ignore[attr-defined]
-    wrapper.__doc__ = command.__doc__
-    return wrapper
-
-
-class CommandGroup(typer.Typer):
-    """Commands that all have the flag ``--verbose``."""
-
-    def command(  # type: ignore[override]
-        self, name: str | None = None, **options: Any
-    ) -> Callable[[Command], Command]:
-        """Decorate a function: it becomes the command `name`."""
-        add = super().command(name, **options)
-
-        def decorate(command: Command) -> Command:
-            add(with_verbose(guarded(command)))
-            return command
-
-        return decorate
 
 
 @contextmanager

@@ -13,21 +13,12 @@ from dataclasses import replace
 from typing import Any, Generic
 
 from oasis.driver.closures import Closures
-from oasis.driver.entry import (
-    ANEW,
-    STATE,
-    Decided,
-    Entry,
-    Facts,
-    Spec,
-    differs,
-    form_begun_in,
-    was_edited,
-)
+from oasis.driver.entry import ANEW, STATE, Decided, Entry, Facts, Spec, differs, form_begun_in
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import Calendar
 from oasis.model.errors import OasisError
+from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
@@ -40,6 +31,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
+COPIED = ("retries", "settled", "away", "_smaller", "_larger")
 
 
 class Driver(World, Generic[Spec]):
@@ -242,13 +234,8 @@ class Driver(World, Generic[Spec]):
     def copied(self, policy: Policy) -> Driver[Spec]:
         """The same books for `policy`, a copy of this one's; none of the two changes the other."""
         made: Driver[Spec] = copy(self)
-        made.policy = policy
-        made.entries = {index: entry.copy() for index, entry in self.entries.items()}
-        made._arrive_again = [entry.copy() for entry in self._arrive_again]
-        made.retries, made.settled = dict(self.retries), set(self.settled)
-        made.away, made.closures = set(self.away), self.closures.copied()
-        made._loop = Loop(policy, made, made, self.wake_at)
-        made._smaller, made._larger = set(self._smaller), set(self._larger)
+        vars(made).update(self._saved())
+        made.policy, made._loop = policy, Loop(policy, made, made, self.wake_at)
         return made
 
     def rebuild(self, site: Site) -> None:
@@ -285,32 +272,30 @@ class Driver(World, Generic[Spec]):
 
     def happen(self, view: View) -> bool:
         """Take in what the facts tell."""
-        facts, outcome = self._facts, self._outcome
         # Completions before losses before arrivals: a job that is done is not evicted from a
         # machine that went down, and what arrives meets neither.
-        anew = self._leave(facts, view, outcome)
-        self._machines(facts, view)
-        self._arrive(facts, int(view.now), view, anew, outcome)
+        anew = self._leave(view)
+        self._machines(view)
+        self._arrive(view, anew)
         return True
 
-    def _leave(self, facts: Facts[Spec], view: View, outcome: Decided[Spec]) -> list[Entry[Spec]]:
+    def _leave(self, view: View) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
-        anew = self._again(facts, outcome)
+        specs, anew = self._facts.specs, self._again()
         for index, entry in list(self.entries.items()):
             uid = entry.spec.uid
-            spec = facts.specs.get(uid)
+            spec = specs.get(uid)
             edited = spec is not None and differs(spec, entry.spec)
             # Completion is asked before edits: a job that has done the work
             # that its owner now wants needs no plan.
-            if self._is_done(entry, spec, facts, outcome):
-                self._complete(entry, outcome)
+            if self._completes(entry, spec):
                 view.finished.append(entry.seen)
             elif spec is None or edited:
                 if isinstance(self.policy, Planner):
                     self.policy.withdraw(entry.seen)
                 else:
                     view.finished.append(entry.seen)
-                if spec is not None and uid not in outcome.failed:
+                if spec is not None and uid not in self._outcome.failed:
                     entry.spec = spec
                     anew.append(entry)
             else:
@@ -318,13 +303,13 @@ class Driver(World, Generic[Spec]):
                 continue
             del self.entries[index]
         # What the world has forgotten needs no place here: a service runs for years.
-        self.settled &= facts.specs.keys()
-        for uid in self.retries.keys() - facts.specs.keys():
+        self.settled &= specs.keys()
+        for uid in self.retries.keys() - specs.keys():
             del self.retries[uid]
         # Edited jobs keep their place in the order of arrival.
         return sorted(anew, key=lambda entry: entry.arrived)
 
-    def _again(self, facts: Facts[Spec], outcome: Decided[Spec]) -> list[Entry[Spec]]:
+    def _again(self) -> list[Entry[Spec]]:
         """Return the jobs that arrive once more: those that still exist and have work left.
 
         The policy does not know them, so it is not informed about the complete ones.
@@ -332,50 +317,44 @@ class Driver(World, Generic[Spec]):
         again, self._arrive_again = self._arrive_again, []
         anew = []
         for entry in again:
-            spec = facts.specs.get(entry.spec.uid)
-            if self._is_done(entry, spec, facts, outcome):
-                self._complete(entry, outcome)
-            elif spec is not None and entry.spec.uid not in outcome.failed:
+            spec = self._facts.specs.get(entry.spec.uid)
+            completes = self._completes(entry, spec)
+            if not completes and spec is not None and entry.spec.uid not in self._outcome.failed:
                 entry.spec = spec  # a job that its owner deleted meanwhile does not come back
                 anew.append(entry)
         return anew
 
-    def _complete(self, entry: Entry[Spec], outcome: Decided[Spec]) -> None:
-        uid = entry.spec.uid
+    def _completes(self, entry: Entry[Spec], spec: Spec | None) -> bool:
+        """Complete a job if it is done, by its present amount of work if that was edited."""
+        uid, outcome = entry.spec.uid, self._outcome
+        if uid in outcome.failed:
+            return False
+        is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
+        by_work = False
+        if spec is not None and (is_unknown or differs(spec, entry.spec)):
+            try:
+                # It may ask for less work than is done already: then the job is complete at once.
+                form = form_begun_in(spec.job.in_forms, entry.form)
+                entry.work = policy_job(form, self.site).work
+            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
+                outcome.failed[uid] = error
+                return False
+        if (spec is not None or not is_unknown) and not entry.spec.ends_itself:
+            # hardly any work is left from the beginning, too: a job that never ran has not done it
+            has_run = entry.begun or entry.done + entry.early > 0
+            by_work = has_run and entry.has_hardly_any_left
+        if not by_work and uid not in self._facts.ended:
+            return False
         entry.done += entry.early
         outcome.completed.append(uid)
         outcome.entries[uid] = entry
         # The world may show a job that ended for a while longer: it must not arrive as a new one.
         self.settled.add(uid)
+        return True
 
-    def _is_done(
-        self, entry: Entry[Spec], spec: Spec | None, facts: Facts[Spec], outcome: Decided[Spec]
-    ) -> bool:
-        """Return whether a job is complete, by its present amount of work if that was edited."""
-        uid = entry.spec.uid
-        if uid in outcome.failed:
-            return False
-        is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
-        if spec is None and is_unknown:
-            return uid in facts.ended
-        if spec is not None and (is_unknown or differs(spec, entry.spec)):
-            try:
-                # It may ask for less work than is done already: then the job is complete at once.
-                entry.work = self.work_of(spec, entry.form)
-            except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
-                outcome.failed[uid] = error
-                return False
-        # hardly any work is left from the beginning, too: a job that never ran has not done it
-        has_run = entry.begun or entry.done + entry.early > 0
-        by_work = has_run and entry.has_hardly_any_left and not entry.spec.ends_itself
-        return by_work or uid in facts.ended
-
-    def work_of(self, spec: Spec, form: int) -> float:
-        """Worker-slots of a job in one of its forms."""
-        return policy_job(form_begun_in(spec.job.in_forms, form), self.site).work
-
-    def _machines(self, facts: Facts[Spec], view: View) -> None:
+    def _machines(self, view: View) -> None:
         """Take in which machines are there; what runs on one that is not loses its allocation."""
+        facts = self._facts
         gone, were = set(facts.down), set(self.away)
         were_closed = self.closures.closed
         self.closures.come_to(facts.calendar, int(view.now))
@@ -397,15 +376,9 @@ class Driver(World, Generic[Spec]):
             elif index in self.closures.untold:
                 view.evicted.append(entry.seen)
 
-    def _arrive(
-        self,
-        facts: Facts[Spec],
-        slot: int,
-        view: View,
-        anew: list[Entry[Spec]],
-        outcome: Decided[Spec],
-    ) -> None:
+    def _arrive(self, view: View, anew: list[Entry[Spec]]) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out and reported."""
+        facts, failed, slot = self._facts, self._outcome.failed, int(view.now)
         # By uid, not by name: a job that is deleted and created under the same name is another job.
         known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
         # Jobs that were here before come before the new ones.
@@ -413,20 +386,19 @@ class Driver(World, Generic[Spec]):
         for uid, spec in facts.specs.items():
             # A retried job keeps its first arrival: its utility falls from there.
             arrived, due, _ = self.retries.get(uid, (slot, slot, 0))
-            if uid in known or uid in outcome.failed or due > slot:
+            if uid in known or uid in failed or due > slot:
                 continue
             # What was done before is not told: each decision is that on a job that begins now.
             early, form = facts.done.get(uid, 0.0), facts.forms.get(uid, 0)
             entry = Entry(spec, _NO_JOB, arrived, 0.0, early=early, form=form)
-            if (early or uid in facts.ended) and self._is_done(entry, spec, facts, outcome):
-                self._complete(entry, outcome)
-            elif uid not in outcome.failed:
+            is_over = bool(early or uid in facts.ended) and self._completes(entry, spec)
+            if not is_over and uid not in failed:
                 arriving.append(entry)
         for entry in arriving:
             try:
                 self._enter(entry, slot, view)
             except Exception as error:  # noqa: BLE001 (whatever is wrong with it, it is told)
-                outcome.failed[entry.spec.uid] = error
+                failed[entry.spec.uid] = error
 
     def _enter(self, entry: Entry[Spec], slot: int, view: View) -> None:
         """Let a job arrive in `slot`, for the first time or with its remaining work."""
@@ -498,9 +470,9 @@ class Driver(World, Generic[Spec]):
         outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
-            self._reject(self.entries.pop(index), reason, outcome)
+            self._reject(self.entries.pop(index), reason)
         for index, allocation in plan.changes.items():
-            self._hold(self.entries[index], allocation, int(view.now), outcome)
+            self._hold(self.entries[index], allocation, int(view.now))
         # A job is admitted if it arrived and was not rejected, whether it runs at once or waits.
         for job in view.arrived:
             entry = self.entries.get(job.index)
@@ -510,18 +482,16 @@ class Driver(World, Generic[Spec]):
                 outcome.admitted.append(entry.spec.uid)
         return bool(plan.rejected or plan.changes)
 
-    def _hold(
-        self, entry: Entry[Spec], allocation: Allocation, slot: int, outcome: Decided[Spec]
-    ) -> None:
+    def _hold(self, entry: Entry[Spec], allocation: Allocation, slot: int) -> None:
         if allocation == entry.allocation:
             return
         if entry.whole is not None and not entry.has_form:
             entry.be_in(allocation.form)
         entry.hold(allocation, slot, self.minimum_run)
-        outcome.changed.append(entry.spec.uid)
+        self._outcome.changed.append(entry.spec.uid)
 
-    def _reject(self, entry: Entry[Spec], reason: str, outcome: Decided[Spec]) -> None:
-        uid = entry.spec.uid
+    def _reject(self, entry: Entry[Spec], reason: str) -> None:
+        uid, outcome = entry.spec.uid, self._outcome
         if entry.admitted:
             outcome.given_up[uid] = reason
             # It was accepted once, so its owner does not ask for it to be tried again.
@@ -549,25 +519,20 @@ class Driver(World, Generic[Spec]):
             self.kept_policy = None
 
     def _saved(self) -> dict[str, Any]:
-        """Fields that a boundary changes here, beside the policy."""
+        """Independent copies of the attributes that a boundary changes, beside the policy."""
         return {
-            "entries": [entry.copy() for entry in self.entries.values()],
-            "again": [entry.copy() for entry in self._arrive_again],
-            "retries": dict(self.retries),
-            "settled": set(self.settled),
-            "away": set(self.away),
+            "entries": {index: entry.copy() for index, entry in self.entries.items()},
+            "_arrive_again": [entry.copy() for entry in self._arrive_again],
             "closures": self.closures.copied(),
-            "numbers": (self._next, self.wake_at),
+            "_loop": copy(self._loop),
+            "_next": self._next,
+            **{name: vars(self)[name].copy() for name in COPIED},
         }
 
-    def _roll_back(self, saved: Mapping[str, Any]) -> None:
-        """Forget what an attempt changed, also in the policy."""
-        self.entries = {entry.job.index: entry.copy() for entry in saved["entries"]}
-        self._arrive_again = [entry.copy() for entry in saved["again"]]
-        self.retries, self.settled = dict(saved["retries"]), set(saved["settled"])
-        self.away = set(saved["away"])
-        self.closures = saved["closures"].copied()
-        self._next, self._loop.wake_at = saved["numbers"]
+    def _roll_back(self, saved: dict[str, Any]) -> None:
+        """Forget what an attempt changed, also in the policy; `saved` serves once more."""
+        vars(self).update(saved)
+        saved.update(self._saved())
         # A fresh policy is brought back to the state of the last
         # boundary: what it did since is unknown.
         self.policy.reset(self.site)
@@ -579,7 +544,7 @@ class Driver(World, Generic[Spec]):
         self,
         facts: Facts[Spec],
         failed: Mapping[str, Exception],
-        saved: Mapping[str, Any],
+        saved: dict[str, Any],
         error: Exception,
     ) -> tuple[str, Exception] | None:
         """The uid of the job that causes `error`, and the error with it as the last of all jobs.
@@ -589,8 +554,10 @@ class Driver(World, Generic[Spec]):
         """
         # Oldest first: the job to blame is the first one with which the policy fails, so that
         # as many as possible of those that ran before are kept.
-        uids = sorted((uid for uid in facts.specs if uid not in failed), key=self._order())
-        live = sum(uid in self.by_uid for uid in uids)
+        places = {uid: k for k, uid in enumerate(self.by_uid)}
+        uids = [uid for uid in facts.specs if uid not in failed]
+        uids.sort(key=lambda uid: places.get(uid, len(places)))
+        live = sum(uid in places for uid in uids)
 
         def trial(count: int) -> Exception | None:
             # A trial has the first `count` jobs alone; whatever it does is rolled back.
@@ -622,11 +589,6 @@ class Driver(World, Generic[Spec]):
                 bad, cause = middle, found
         return uids[bad - 1], cause
 
-    def _order(self) -> Callable[[str], int]:
-        """Return a sort key for uids by age: live jobs in order of arrival, then all others."""
-        places = {uid: k for k, uid in enumerate(self.by_uid)}
-        return lambda uid: places.get(uid, len(places))
-
     def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
         """Keep the last plan, and ask the policy again after a delay that grows with each error."""
         # Twice as long each time, up to a limit: a policy that recovers is asked soon enough.
@@ -643,13 +605,13 @@ class Driver(World, Generic[Spec]):
             "next": self._next,
             "wake_at": self.wake_at,
             "down": sorted(self.away),
-            **({"calendar": calendar.to_dict()} if (calendar := self.closures.calendar) else {}),
+            "calendar": self.closures.calendar.to_dict(),
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
             "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
             # those that are to arrive once more: whoever goes on lets them do so
-            **({"again": sorted(self.arriving_again)} if self._arrive_again else {}),
+            "again": sorted(self.arriving_again),
         }
 
     def remember(
@@ -680,11 +642,10 @@ class Driver(World, Generic[Spec]):
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:
             self.away.update(state["down"])
-            if "calendar" in state:
-                self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now))
+            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now))
         for found in state["entries"]:
             uid = found["uid"]
-            if not remake and uid not in state.get("again", ()):
+            if not remake and uid not in state["again"]:
                 entry = self.restored(found, specs, as_it_was)
                 self.entries[entry.job.index] = entry
             # The state of the policy is lost, belongs to other machines or does not have this job:
@@ -703,7 +664,8 @@ class Driver(World, Generic[Spec]):
     ) -> Entry[Spec]:
         """The entry whose state is `found`; the others are as for `restore`."""
         spec = specs.get(found["uid"])
-        if spec is None or was_edited(spec, found):
+        known = found["generation"], found["spec"]
+        if spec is None or (spec.generation, job_to_dict(spec.job)) != known:
             spec = as_it_was(found, spec)
         form = found["form"]
         entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)

@@ -225,11 +225,6 @@ def differs(one: Submitted, other: Submitted) -> bool:
     return (one.job, one.initial_workers) != (other.job, other.initial_workers)
 
 
-def was_edited(spec: Submitted, found: Mapping[str, Any]) -> bool:
-    """Return whether a job differs from the state of its entry."""
-    return (spec.generation, job_to_dict(spec.job)) != (found["generation"], found["spec"])
-
-
 def form_begun_in(forms: Sequence[T], form: int, field: str = "forms") -> T:
     """Form in which a job began; an owner who edits `field` may have removed it."""
     if form >= len(forms):

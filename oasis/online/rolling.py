@@ -103,7 +103,7 @@ class LivePlanner(Planner):
         kept = self._fixed()
         # Jobs and their tables are large.
         for live in self.live.values():
-            kept += [live.job, live.table, live.schedule, live.whole, live.forms]
+            kept += [live.job, live.table, live.schedule, live.forms]
         return deepcopy(self, {id(thing): thing for thing in kept})
 
 

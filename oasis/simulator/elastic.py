@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from oasis.model.cluster import COUNT, COUNT_MEANING, server_ids
+from oasis.model.cluster import Server
 from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import write_text
 from oasis.model.forms import (
     ANY_MACHINE,
-    LABELS,
-    NO_LABELS,
     REQUIREMENT,
     InForms,
     Speeds,
@@ -76,24 +74,15 @@ SIZE = Number(maximum=LARGEST_AMOUNT)
 
 
 @dataclass(frozen=True, slots=True)
-class MachineEntry:
+class MachineEntry(Server):
     """Machines of a file of elastic jobs."""
 
-    id: str = entry(Text(), "Name; unique among the machines.")
-    capacity: Mapping[str, float] = entry(AMOUNTS, "Capacity by resource, such as GPUs and memory.")
-    count: int = entry(COUNT, COUNT_MEANING, 1)
     cpu_cores: float = entry(
         LIMIT, "Cores that all tasks on the machine share; default: enough for all.", None
     )
     link_gbps: float = entry(
         LIMIT, "Bandwidth of its network link in Gbit/s; default: no limit.", None
     )
-    labels: Mapping[str, str] = entry(
-        LABELS, "Labels, such as gpu: a100, which jobs may require.", NO_LABELS
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,11 +425,7 @@ def elastic_from_dict(data: Any) -> Workload:
     oasis.model.errors.InstanceError: version: expected 1, got 2
     """
     found = parse(ElasticFile, data)
-    machines = [
-        (name, machine)
-        for machine in found.machines
-        for name in server_ids(machine.id, machine.count)
-    ]
+    machines = [(name, machine) for machine in found.machines for name in machine.ids]
     check_unique((name for name, _ in machines), "machines", "id", ".id")
     rows = [machine.capacity for machine in found.machines]
     forms = [form for job in found.jobs for form in job.in_forms]

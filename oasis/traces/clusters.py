@@ -106,7 +106,9 @@ def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
         if times["start_time"] not in ("", "None"):  # else nothing was recorded of it
             detail = attempt.get("detail")
             servers = detail if isinstance(detail, list) else [None]
-            gpus = [each.get("gpus") if isinstance(each, dict) else None for each in servers]
+            gpus: list[Any] = [
+                each.get("gpus") if isinstance(each, dict) else None for each in servers
+            ]
             if not all(isinstance(each, list) for each in gpus):
                 raise MalformedError("bad detail", expected="servers, each with a list of gpus")
             runs.append({**of_job, **times, "gpus": str(sum(map(len, gpus)))})

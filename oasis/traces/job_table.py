@@ -203,9 +203,6 @@ class PlainTrace(Summarised):
             raise InstanceError("", f"expected a job, {none}")
 
 
-TraceTable = PlainTrace  # as the readers of formats call it: with all its jobs
-
-
 def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
     """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted.
 

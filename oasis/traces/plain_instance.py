@@ -26,7 +26,7 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import JobTrace, TraceTable, jobs_frame
+from oasis.traces.job_table import JobTrace, PlainTrace, jobs_frame
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import TraceOptions, option
 from oasis.traces.plain_job import FACTS, ended_as, goes_on
@@ -79,7 +79,7 @@ class PlainOptions(MachineOptions):
 
     map: str = option(
         "",
-        "names of columns, such as submitted=submit_time,gpus=gpu_num; also duration, id, "
+        "names of columns, such as submitted=sent,gpus=cards; also duration, id, "
         "started, ended, waiting, eligible, instances (gpus are of each), model, owner, "
         "virtual_cluster, worth, deadline, state; others are "
         "guessed by name, started= says that there is none",
@@ -250,8 +250,9 @@ class _Reader:
 
     def _in_order(self, name: str, before: FloatArray, after: FloatArray) -> FloatArray:
         """Times after others in their row: the second reading, of an hour that came twice."""
+        texts = self._texts(name)
         for k in np.flatnonzero(after < before).tolist() if name in self.columns else ():
-            after[k] = self.clock.second(self._texts(name)[k])
+            after[k] = self.clock.second(texts[k])
         return after
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
@@ -329,7 +330,7 @@ class _Reader:
             said.append(f"jobs that wait from {self.columns['eligible']} on: {self._later}")
 
 
-def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTable:
+def read_table(form: TableFormat, source: TraceSource, options: Any) -> PlainTrace:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     if form.read is not None:
         rows = form.read(source, options)
@@ -365,12 +366,12 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> TraceTab
         free = "they are left out, so that these count as free"
         held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; {free}"
         rows.notes.append(f"jobs that had begun and not ended: {held}")
-    return TraceTable(jobs, rows.malformed, [*notes, *rows.notes], reader.clock)
+    return PlainTrace(jobs, rows.malformed, [*notes, *rows.notes], reader.clock)
 
 
 def _with_header(
     form: TableFormat, source: TraceSource, options: Any
-) -> tuple[Rows, Mapping[str, str]]:
+) -> tuple[Rows, dict[str, str]]:
     """The rows of a table with a header, or of JSON, and its columns."""
     records = source.records()
     delimiter: str = getattr(options, "delimiter", "") or delimiter_of(source.header)
@@ -476,7 +477,7 @@ def table_trace(
     facts, form = FACTS[name], form_of(name, **how)
     licence = {"licence": facts["licence"]} if "licence" in facts else {}
 
-    def read(source: TraceSource, given: Any) -> TraceTable:
+    def read(source: TraceSource, given: Any) -> PlainTrace:
         is_log = log is not None and source.header.lstrip().startswith("[")
         return read_table(log if log is not None and is_log else form, source, given)
 

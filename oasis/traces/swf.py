@@ -16,7 +16,7 @@ from oasis.traces.plain_job import FACTS
 from oasis.traces.runs import by_name
 from oasis.traces.table import NUMBER, MalformedError, Rows, TraceSource, numbers, rows_of
 
-FIELDS = FACTS["swf"]["fields"]
+FIELDS, HELD = FACTS["swf"]["fields"], FACTS["swf"]["columns"]["gpus"]
 COMMENT, UNKNOWN = ";", "-1"
 PARTS = range(2, 5)  # statuses: a part to be continued, the last one of a job that ended, or failed
 HAS_COMPLETED, CONTINUED, CANCELLED = 1, 2, 5
@@ -63,9 +63,9 @@ def _read(source: TraceSource, options: SwfOptions) -> Rows:
     # Processors that were allocated count; what was requested stands in where a log lacks them. A
     # job that was cancelled while it waited need not name processors.
     held = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
-    frame["gpus"] = held.mask(took == 0, "1")
-    gpus = rows.number("gpus", 1, whole=True, name="number of processors")
-    frame["gpus"] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
+    frame[HELD] = held.mask(took == 0, "1")
+    gpus = rows.number(HELD, 1, whole=True)
+    frame[HELD] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
     # The number of the group stands in where a log has none of the user.
     owner = frame["user"].mask(frame["user"] == UNKNOWN, frame["group"])
     frame["owner"] = owner.replace(UNKNOWN, "")

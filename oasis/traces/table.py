@@ -32,6 +32,7 @@ from oasis.model.rounding import FloatArray
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 LONGEST_RECORD = 1000  # lines between two quotes
+ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 Frame = Any  # of pandas, which is imported where a trace is read
 Objects = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, Any]
@@ -129,9 +130,9 @@ def read_trace(path: str | os.PathLike[str]) -> bytes:
         raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
     if any(frame.index.names):  # such as the names of the jobs: columns like others
         frame = frame.reset_index()
+    rows: str = frame.to_csv(index=False, lineterminator=ROW_END)
     # A cell may hold lines of text; a row has one.
-    rows: str = frame.replace(r"[\r\n]", " ", regex=True).to_csv(index=False)
-    return rows.encode()
+    return rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n").encode()
 
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
@@ -211,9 +212,12 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
+def _plural(unit: str) -> str:
+    return f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
+
+
 def _many(count: int, unit: str) -> str:
-    plural = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
-    return f"{count} {unit if count == 1 else plural}"
+    return f"{count} {unit if count == 1 else _plural(unit)}"
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -290,14 +294,12 @@ class Rows:
                 self.fault[k] = found[k]
         return [None if isinstance(value, MalformedError) else value for value in found]
 
-    def number(
-        self, column: str, minimum: float = 0.0, *, whole: bool = False, name: str = ""
-    ) -> Any:
-        """Numbers >= `minimum` in a column, which errors may call `name`; NaN: there is none."""
+    def number(self, column: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
+        """Numbers >= `minimum` in a column; NaN where there is none."""
         values = numbers(self.texts(column))
         bad = ~((values >= minimum) & (values <= LARGEST)) | (whole & (values % 1 != 0))
         what = f"a{' whole' if whole else ''} number >= {minimum:g}"
-        self.reject(bad, MalformedError(f"bad {name or column}", expected=what))
+        self.reject(bad, MalformedError(f"bad {column}", expected=what))
         return np.where(bad, nan, values)
 
     def unique(self, key: str) -> None:
@@ -365,7 +367,7 @@ class Rows:
         if len(named) > MOST_KINDS:
             kinds.append(_many(len(named) - MOST_KINDS, "other kind"))
         total = sum(each[0] for each in every)
-        many = _many(2, self.unit)[2:]
+        many = _plural(self.unit)
         what = f"none of the {total} {many} of {self.name} can be used"
         if good:
             what = f"{count} of the {count + good} {many} of {self.name} cannot be used"

@@ -107,8 +107,8 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
 
 
 def command(scene: Scene, policy: str = "fifo", *more: str) -> list[str]:
-    named = ("env", "POD_NAME=the-one")  # as a container that is started again
-    return [*named, *scene.command("--policy", policy, *more, "--lease-seconds", "2")]
+    run = scene.command("--policy", policy, *more, "--lease-seconds", "2")
+    return ["env", "POD_NAME=the-one", *run]
 
 
 def lease_of(scene: Scene) -> str | None:

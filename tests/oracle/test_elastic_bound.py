@@ -21,6 +21,7 @@ from offline.elastic_bound import (
     envelope,
     mean_completion_bound,
 )
+from tests.builders import elastic_file
 from tests.strategies import fewer
 
 scipy_optimize = pytest.importorskip("scipy.optimize", reason="needs the sweep extra")
@@ -56,13 +57,7 @@ def documents(draw):
             }
         )
     machine = {"id": "m", "count": draw(st.integers(1, 2)), "capacity": {"gpu": 2, "gb": 4}}
-    return {
-        "format": "oasis-elastic-workload",
-        "version": 1,
-        "resources": ["gpu", "gb"],
-        "machines": [machine],
-        "jobs": jobs,
-    }
+    return elastic_file(jobs, machine)
 
 
 def gangs(made, forms, totals):
@@ -170,24 +165,14 @@ def test_who_may_switch_goes_where_there_is_room_in_each_slot():
         {"kind": "deadline", "value": v, "deadline": d} for v, d in ((9.0, 59.5), (4.0, 119.5))
     ]
     base = {"workers": 1, "worker": {"gpu": 1}}
-    data = {
-        "format": "oasis-elastic-workload",
-        "version": 1,
-        "resources": ["gpu", "gb"],
-        "machines": [{"id": "m", "capacity": {"gpu": 1, "gb": 1}}],
-        "jobs": [
-            base | {"id": "x", "arrival": 60.0, "work": 59.0, "utility": worth[0]},
-            base
-            | {"id": "z", "arrival": 0.0, "work": 59.0, "utility": worth[0]}
-            | {"worker": {"gb": 1}},
-            base
-            | {"id": "y", "arrival": 0.0, "work": 119.0, "utility": worth[1]}
-            | {"forms": [{}, {"worker": {"gb": 1}}]},
-        ],
-    }
+    x = base | {"id": "x", "arrival": 60.0, "work": 59.0, "utility": worth[0]}
+    z = x | {"id": "z", "arrival": 0.0, "worker": {"gb": 1}}
+    y = base | {"id": "y", "arrival": 0.0, "work": 119.0, "utility": worth[1]}
+    y |= {"forms": [{}, {"worker": {"gb": 1}}]}
     found = []
     for extra in ({}, {"switch": "restart"}):
-        made = elastic_from_dict(data | {"jobs": [*data["jobs"][:2], data["jobs"][2] | extra]})
+        machine = {"id": "m", "capacity": {"gpu": 1, "gb": 1}}
+        made = elastic_from_dict(elastic_file([x, z, y | extra], machine))
         found.append((elastic_bound(made, LENGTH).value, written_out(made, 6)))
     (kept, exact_kept), (switched, exact) = found
     assert exact == pytest.approx(22.0)
@@ -198,33 +183,19 @@ def test_who_may_switch_goes_where_there_is_room_in_each_slot():
 
 def test_a_job_that_never_fits_is_worth_nothing():
     job = {"id": "a", "arrival": 0.0, "work": 9.0, "workers": 1, "worker": {"gpu": 3}}
-    data = {
-        "format": "oasis-elastic-workload",
-        "version": 1,
-        "resources": ["gpu"],
-        "machines": [{"id": "m", "capacity": {"gpu": 2}}],
-        "jobs": [job | {"utility": {"kind": "constant", "value": 7.0}}],
-    }
+    job["utility"] = {"kind": "constant", "value": 7.0}
+    data = elastic_file([job], {"id": "m", "capacity": {"gpu": 2}})
     assert elastic_bound(elastic_from_dict(data), 60.0).value == 0.0
     switching = {"forms": [{"work": 9.0}, {"work": 8.0}], "switch": "restart"}
-    one = data | {"jobs": [data["jobs"][0] | switching]}
+    one = data | {"jobs": [job | switching]}
     assert elastic_bound(elastic_from_dict(one), 60.0).value == 0.0
     data["machines"][0]["capacity"]["gpu"] = 3
     assert elastic_bound(elastic_from_dict(data), 60.0).value == pytest.approx(7.0)
 
 
 def test_what_it_refuses():
-    made = elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu"],
-            "machines": [{"id": "m", "capacity": {"gpu": 2}}],
-            "jobs": [
-                {"id": "a", "arrival": 0.0, "work": 9.0, "workers": 1, "worker": {"gpu": 1}},
-            ],
-        }
-    )
+    job = {"id": "a", "arrival": 0.0, "work": 9.0, "workers": 1, "worker": {"gpu": 1}}
+    made = elastic_from_dict(elastic_file([job], {"id": "m", "capacity": {"gpu": 2}}))
     with pytest.raises(ValueError, match="utility: expected one for each job, got none for 'a'"):
         elastic_bound(made, 60.0)
     with pytest.raises(ValueError, match="slot_seconds"):

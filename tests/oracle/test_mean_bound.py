@@ -11,18 +11,12 @@ from hypothesis import strategies as st
 
 from oasis.simulator import elastic_from_dict
 from offline.elastic_bound import mean_completion_bound, shortest_first
+from tests.builders import elastic_file
 
 
 def made_of(jobs, gpus, count=1, memory=100):
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu", "gb"],
-            "machines": [{"id": "m", "count": count, "capacity": {"gpu": gpus, "gb": memory}}],
-            "jobs": jobs,
-        }
-    )
+    machine = {"id": "m", "count": count, "capacity": {"gpu": gpus, "gb": memory}}
+    return elastic_from_dict(elastic_file(jobs, machine))
 
 
 def job(name, arrival, work, **others):

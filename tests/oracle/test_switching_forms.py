@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis.scheduling import Allocation, BasePolicy, Plan, View
 from oasis.simulator import JobTimes, Outage, elastic_from_dict, replay
+from tests.builders import elastic_file
 from tests.strategies import of
 
 GAP = 20.0  # between two changes: longer than a job saves
@@ -24,18 +25,10 @@ Held = tuple[int, int, int]  # form, machine, workers
 
 def document(jobs: list[dict[str, Any]], **costs: float) -> dict[str, Any]:
     """Jobs on two machines of each of three kinds, which hold all of them."""
-    return {
-        "format": "oasis-elastic-workload",
-        "version": 1,
-        "resources": ["gpu"],
-        "machines": [
-            {"id": kind, "count": 2, "capacity": {"gpu": 99}, "labels": {"gpu": kind}}
-            for kind in "abc"
-        ],
-        "partial_gangs": False,
-        "costs": costs,
-        "jobs": jobs,
-    }
+    machines = (
+        {"id": kind, "count": 2, "capacity": {"gpu": 99}, "labels": {"gpu": kind}} for kind in "abc"
+    )
+    return elastic_file(jobs, *machines, partial_gangs=False, costs=costs)
 
 
 class Scripted(BasePolicy):

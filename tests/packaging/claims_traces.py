@@ -264,6 +264,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "since 1970": "a definition",
         "With 0, jobs have no parameter servers": "none",
         "`7.200,5` or `1,800,000`": "examples of cells",
+        "`3,600` is refused": "an example of a cell",
         "is a job: `838`, `838#2` |": "an example of a name",
     },
     SIMULATOR: {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from experiments.cli.app import whole_app
+from experiments.cli.app import COMMANDS, oasis_command
 from oasis.traces.plain import FORMATS
 from tests.packaging.commands import EXAMPLE, Oasis, assert_refused
 
@@ -45,7 +45,7 @@ HELP_OF_TYPER = ("--install-completion", "--show-completion", "--help")
 
 def options() -> Iterator[tuple[str, str, str, str]]:
     """Each option of each command: name, command, what it takes, help without its default."""
-    commands = [("", get_command(whole_app()))]
+    commands: list[tuple[str, Any]] = [("", oasis_command(*COMMANDS))]
     while commands:
         path, command = commands.pop(0)
         nested = getattr(command, "commands", {})

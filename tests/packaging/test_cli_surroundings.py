@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli import console
 from experiments.cli.main import main
 from tests.packaging.commands import EXAMPLE, JOB, ROOT, SWEEP, assert_refused, shell
 
@@ -89,17 +88,3 @@ def test_ctrl_c_is_one_line_and_a_code_of_its_own(
         main(["compare", str(small), "--policies", "oasis"])
     assert exit_info.value.code == 130
     assert capfd.readouterr() == ("", "oasis: interrupted\n")
-
-
-@pytest.mark.parametrize("width", [20, 40, 80])
-def test_numbers_of_a_table_are_never_cut(
-    width: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    number, heading, words = "39.22 (5.98e-07 to 257419030)", "geometric mean", "some few words"
-    console.print_rows((("policy", False), (heading, True)), [(words, number)], "a table")
-    out = capfd.readouterr().out
-    assert number in out
-    assert heading in out
-    assert all(word in out for word in words.split())
-    assert "…" not in out

@@ -17,6 +17,7 @@ from oasis.scheduling.job import NOTHING, admits
 from oasis.simulator import Outage, elastic_from_dict, replay
 from oasis.simulator.state import JobProgress
 from offline.elastic_bound import ROUNDING, best_rates, elastic_bound, mean_completion_bound
+from tests.builders import elastic_file
 from tests.strategies import fewer
 
 SLOT = 60.0
@@ -93,18 +94,9 @@ def elastic(draw, of_kinds=False):
         machines = [machine | {"id": kind, "labels": {"gpu": kind}} for kind in KINDS]
         costs["save"] = draw(st.sampled_from([0.0, 3.0]))
         costs |= draw(st.sampled_from([{}, {"checkpoint_interval": 20.0}]))
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu", "gb"],
-            "machines": machines,
-            "costs": costs,
-            "partial_gangs": draw(st.booleans()) if of_kinds else True,
-            "observation": {"interval": 10.0},
-            "jobs": jobs,
-        }
-    )
+    partial = draw(st.booleans()) if of_kinds else True
+    more = {"costs": costs, "partial_gangs": partial, "observation": {"interval": 10.0}}
+    return elastic_from_dict(elastic_file(jobs, *machines, **more))
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -243,15 +235,7 @@ def test_a_lonely_job_that_fills_its_slots_earns_all_of_it():
         "worker": {"gpu": 1},
         "utility": {"kind": "piecewise", "delays": [0.0, 600.0], "values": [10.0, 0.0]},
     }
-    made = elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu"],
-            "machines": [{"id": "m", "capacity": {"gpu": 1}}],
-            "jobs": [job],
-        }
-    )
+    made = elastic_from_dict(elastic_file([job], {"id": "m", "capacity": {"gpu": 1}}))
     outcome = replay(made, elastic_policy("fifo", {}, made))
     assert utility_of(made, outcome) == 9.0
     utility = made.jobs[0].utility

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,23 +15,18 @@ from baselines.registry import CONTROLLERS
 from experiments.cli import console
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
-    Gap,
+    POLICY_LIST,
     InstanceFile,
-    Method,
-    NoImprovement,
     PolicySeed,
     Set,
-    SolverSeed,
-    TimeLimit,
-    WorkLimit,
+    Solving,
     choose_options,
     known_method,
     known_policies,
-    limits_of,
     refuse_given,
 )
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import Delivery, deliver_comparison, read_workload, with_delivery
+from experiments.cli.results import Delivery, deliver_comparison, read_workload
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
     Comparison,
@@ -57,7 +52,7 @@ from oasis.simulator.result import Run
 if TYPE_CHECKING:
     from offline import OfflineResult
 
-SOLVING = ("time_limit", "work_limit", "gap", "no_improvement", "solver_seed", "method")
+SOLVING = tuple(field.name for field in fields(Solving))
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
@@ -109,15 +104,16 @@ def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> i
     return deliver_comparison(comparison, document, title, delivery)
 
 
-@with_delivery
 def command(
+    *,
     context: typer.Context,
     file: InstanceFile,
     policies: Annotated[
         str | None,
         typer.Option(
+            autocompletion=POLICY_LIST,
             help=f"Separated by commas, of: {', '.join(POLICIES)}. "
-            f"[default: {','.join(RIVALS)}; on elastic jobs the controllers too]"
+            f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
         ),
     ] = None,
     policy_seed: PolicySeed = None,
@@ -126,6 +122,7 @@ def command(
         typer.Option(
             help="Run policies that draw at random with this number of seeds, from --policy-seed "
             "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
+            metavar="N",
             min=1,
             max=10_000,
         ),
@@ -139,22 +136,17 @@ def command(
             "policy earned: a number where the optimum is proven, otherwise an interval.",
         ),
     ] = False,
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    gap: Gap = None,
-    no_improvement: NoImprovement = None,
-    solver_seed: SolverSeed = 0,
-    method: Method = "auto",
+    how: Solving,
     slot_seconds: Annotated[
         float | None,
         typer.Option(
             help="Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
             f"bound. [default: {SLOT_SECONDS:g}]",
+            metavar="SECONDS",
             min=1.0,
-            show_default=False,
         ),
     ] = None,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> int:
     """Run several policies on one instance, or on elastic jobs, and put their figures side by side.
 
@@ -178,7 +170,7 @@ def command(
 
     Example: oasis compare instance.json --policies oasis,fifo,drf --ratio
     """
-    limits = limits_of(time_limit, work_limit, gap, no_improvement)
+    limits = how.given()
     instance = read_workload(file)
     if isinstance(instance, Workload):
         refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
@@ -198,7 +190,7 @@ def command(
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     if not ratio:
         refuse_given(context, SOLVING, "expected --ratio beside it")
-    method = known_method(method) if ratio else method
+    method = known_method(how.method) if ratio else ""
     names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
@@ -209,7 +201,7 @@ def command(
     comparison = run_policies(instance, chosen, drawn, best)
     if ratio and not comparison.missing:
         comparison = with_optimum(
-            comparison, solve_from(instance, best.run, method, solver_seed, limits)
+            comparison, solve_from(instance, best.run, method, how.solver_seed, limits)
         )
     document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""

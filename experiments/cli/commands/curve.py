@@ -22,7 +22,6 @@ def command(
         typer.Argument(
             metavar="LOG.csv",
             help="Log with a header: a column of steps or times, and one of values.",
-            show_default=False,
         ),
         READ,
     ],
@@ -35,7 +34,7 @@ def command(
         typer.Option("--value", help="Column of the loss or accuracy. [default: the second]"),
     ] = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="Pieces of the curve at most.")
+        int, typer.Option("--points", metavar="N", min=1, help="Pieces of the curve at most.")
     ] = POINTS,
     workload: Annotated[
         Path | None,
@@ -60,7 +59,7 @@ def command(
     Prints the curve as the field `curve` of a job has it. With --into, prints that workload with
     the curve in its jobs.
 
-    Example: oasis curve vae.csv --into jobs.json --ids vae1,vae2 --seconds -o own.json
+    Example: oasis curve vae.csv --into jobs.json --ids vae1,vae2 -o own.json
     """
     if workload is None and (jobs is not None or seconds):
         raise InputError("--ids" if jobs is not None else "--seconds", "expected --into, too")

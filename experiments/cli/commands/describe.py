@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from experiments.cli import console
 from experiments.cli.options import InstanceFile
-from experiments.cli.results import read_instance, with_delivery
+from experiments.cli.results import Delivery, pages, read_instance
 from experiments.evaluation.description import Description, describe_instance, remarks
 from experiments.evaluation.provenance import instance_reference
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.traces.job_table import kept_line
 from oasis.traces.table import notes_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LOADS = (
     ("resource", False),
@@ -27,10 +23,10 @@ LOADS = (
 )
 
 
-@with_delivery
 def command(
+    *,
     file: InstanceFile,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> None:
     """Describe an instance: its jobs, its servers, and how scarce each resource is.
 
@@ -49,15 +45,8 @@ def command(
         "notes": notes_of(instance),
     }
 
-    def draw() -> Figure:
-        from experiments.plotting.servers import load_page  # noqa: PLC0415 (needs an extra)
-
-        return load_page(description)
-
     delivery(
-        document,
-        lambda: _show(description, file),
-        draw,
+        document, lambda: _show(description, file), lambda: pages().servers.load_page(description)
     )
 
 

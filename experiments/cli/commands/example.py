@@ -10,7 +10,7 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.files import Written, is_stdout
-from experiments.cli.options import AsJson, known
+from experiments.cli.options import AsJson, among, known
 from experiments.cli.results import write_page
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
@@ -27,17 +27,14 @@ def command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
+            autocompletion=among(EXAMPLES),
             help="Name of the example. Without it, all are listed.",
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            help="File to write; -: standard output. [default: standard output]",
-            show_default=False,
+            "-o", "--output", help="File to write; -: standard output. [default: standard output]"
         ),
         Written("an example", _endings),
     ] = None,

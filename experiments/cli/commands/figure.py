@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +16,13 @@ from experiments.cli.commands.sweep import sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT, InterruptedWorkError
 from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
+    POLICY_LIST,
     SET,
     AsJson,
     NoImprovement,
     Set,
     Style,
+    among,
     choose_options,
     comma_counts,
     is_given,
@@ -29,9 +33,10 @@ from experiments.cli.options import (
     with_options,
 )
 from experiments.cli.results import refuse
-from experiments.cli.sweep_report import interrupted
+from experiments.cli.sweep_report import saying_what_is_kept
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from oasis.workloads import PRESETS
 
 if TYPE_CHECKING:
     from experiments.figures import (
@@ -40,7 +45,6 @@ if TYPE_CHECKING:
         PublishedFigure,
         Reproduction,
     )
-    from experiments.sweep import SweepProgress
 
 SETTINGS = ("seeds", "first_seed", "preset", "policies", "time_limit", "no_improvement", "trace")
 TIME_LIMIT = 120.0  # seconds
@@ -55,19 +59,86 @@ FLAGS = {  # of settings whose names mean something else on the command line
 BOTH_FLOORS = f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side"
 
 
+def _names() -> list[str]:
+    from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
+
+    return [*FIGURES, *EXPERIMENTS]
+
+
 def _files(directory: Path, given: Mapping[str, Any]) -> list[Path]:
     """The files of a figure, whichever of them it has."""
     endings = (".parquet", "-runs.csv", ".csv", f".{given['form']}")
     return [directory / f"{given['name']}{ending}" for ending in endings]
 
 
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Settings of a figure, by the names of `FigureSettings`."""
+
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="Instances of each kind, one per seed. [default: the figure's]"),
+    ] = None
+    first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0
+    scale: Annotated[
+        float,
+        typer.Option(
+            FLAGS["scale"], help="Multiply numbers of jobs and servers, for a quick look."
+        ),
+    ] = 1.0
+    jobs: Annotated[
+        str | None,
+        typer.Option(
+            FLAGS["jobs"], help="Numbers of jobs, separated by commas. [default: the paper's]"
+        ),
+    ] = None
+    servers: Annotated[
+        int | None,
+        typer.Option(
+            FLAGS["servers"], help="Machines of each group (Figs. 3, 4, 6). [default: 50]"
+        ),
+    ] = None
+    preset: Annotated[
+        str | None,
+        typer.Option(autocompletion=among(PRESETS), help="Of the jobs. [default: the figure's]"),
+    ] = None
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            autocompletion=POLICY_LIST,
+            help="Policies to compare, separated by commas. [default: all]",
+        ),
+    ] = None
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]"
+        ),
+        READ,
+    ] = None
+    time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None
+    no_improvement: NoImprovement = None
+
+    def given(self) -> dict[str, Any]:
+        """The settings as a figure takes them."""
+        policies, jobs, trace, limit = self.policies, self.jobs, self.trace, self.time_limit
+        return asdict(self) | {
+            "policies": None if policies is None else tuple(known_policies(policies, "--policies")),
+            "jobs": None if jobs is None else comma_counts(jobs, FLAGS["jobs"]),
+            "trace": None if trace is None else str(trace),
+            "time_limit": TIME_LIMIT if limit is None else limit,
+        }
+
+
 @with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: BOTH_FLOORS})
 def command(
+    *,
     context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="[NAME]",
+            autocompletion=among(_names),
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, "
             "deadlines, floor, commitment. Left out, all are listed.",
@@ -81,38 +152,17 @@ def command(
         typer.Option("-o", "--output", help="Directory for data and picture."),
         written(DIRECTORY, _files),
     ] = Path("figures"),
-    seeds: Annotated[
-        int | None,
-        typer.Option(help="Instances of each kind, one per seed. [default: the figure's]"),
-    ] = None,
-    first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0,
-    size: Annotated[
-        float, typer.Option(help="Multiply numbers of jobs and servers, for a quick look.")
-    ] = 1.0,
-    job_counts: Annotated[
-        str | None,
-        typer.Option(help="Numbers of jobs, separated by commas. [default: the paper's]"),
-    ] = None,
-    servers_per_group: Annotated[
-        int | None, typer.Option(help="Machines of each group (Figs. 3, 4, 6). [default: 50]")
-    ] = None,
-    preset: Annotated[str | None, typer.Option(help="Of the jobs. [default: the figure's]")] = None,
-    policies: Annotated[
-        str | None, typer.Option(help="Policies to compare, separated by commas. [default: all]")
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
-            show_default=False,
-        ),
-        READ,
-    ] = None,
+    sizes: Sizes,
     oasis_options: Any = None,
     assignments: Set = None,
-    time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None,
-    no_improvement: NoImprovement = None,
-    form: Annotated[str, typer.Option("--picture-format", help="svg, png or pdf.")] = "svg",
+    form: Annotated[
+        str,
+        typer.Option(
+            "--picture-format",
+            autocompletion=among(("svg", "png", "pdf")),
+            help="svg, png or pdf.",
+        ),
+    ] = "svg",
     style: Style = None,
     as_json: AsJson = False,
 ) -> int:
@@ -131,20 +181,7 @@ def command(
         _list(list(figures.values()), as_json=as_json)
         return DONE
     figure = figures[known(name or "nothing", figures, "NAME")]
-    settings = _settings(
-        figure,
-        None if policies is None else known_policies(policies, "--policies"),
-        choose=(assignments, oasis_options),
-        seeds=seeds,
-        first_seed=first_seed,
-        scale=size,
-        jobs=None if job_counts is None else comma_counts(job_counts, FLAGS["jobs"]),
-        servers=servers_per_group,
-        preset=preset,
-        time_limit=TIME_LIMIT if time_limit is None else time_limit,
-        no_improvement=no_improvement,
-        trace=None if trace is None else str(trace),
-    )
+    settings = _settings(figure, sizes.given(), assignments, oasis_options)
     result = _make(figure, settings, directory, (f".{form}", style))
     _report(figure, settings, result, as_json=as_json)
     if result.errors:
@@ -170,18 +207,12 @@ def _make(
     suffix, style = look
     from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
 
-    reached: list[SweepProgress] = []
     is_swept = isinstance(figure, PublishedFigure)
-
-    def note_progress(progress: SweepProgress) -> None:
-        reached.append(progress)
-        show(progress)
-
-    steps = console.counter(figure.name, figure.steps(settings))
-    try:
+    with saying_what_is_kept() if is_swept else _saying_nothing_is_kept() as reached:
+        steps = console.counter(figure.name, figure.steps(settings))
         with (
             naming_flags((), suffix="--picture-format"),
-            sweep_progress() if is_swept else steps as show,
+            sweep_progress(reached) if is_swept else steps as show,
         ):
             step: Callable[..., None] = show
             return reproduce(
@@ -190,34 +221,32 @@ def _make(
                 directory,
                 suffix=suffix,
                 style=style,
-                on_progress=note_progress,
+                on_progress=step,
                 on_note=console.note,
                 on_step=step,
             )
+
+
+@contextmanager
+def _saying_nothing_is_kept() -> Iterator[None]:
+    try:
+        yield
     except KeyboardInterrupt:
-        if not is_swept:
-            raise InterruptedWorkError("interrupted; no run is kept") from None
-        raise interrupted(reached[-1] if reached else None) from None
+        raise InterruptedWorkError("interrupted; no run is kept") from None
 
 
 def _settings(
     figure: PublishedFigure | DirectFigure,
-    policies: list[str] | None,
-    choose: tuple[list[str] | None, dict[str, Any]],
-    **sizes: Any,
+    given: dict[str, Any],
+    assignments: list[str] | None,
+    oasis_options: dict[str, Any],
 ) -> FigureSettings:
     """Build the requested settings; errors name the flags."""
-    names = tuple(POLICIES)
-    if policies is not None:
-        names = tuple(policies)
-    assignments, oasis_options = choose
+    names = given["policies"] or tuple(POLICIES)
     chosen = choose_options(names, assignments, oasis=oasis_options)
+    options = {name: options for name, options in chosen.items() if options}
     with naming_flags(SETTINGS, **FLAGS):
-        settings = figure.settings(
-            policies=None if policies is None else names,
-            policy_options={name: options for name, options in chosen.items() if options},
-            **sizes,
-        )
+        settings = figure.settings(policy_options=options, **given)
         figure.steps(settings)  # refuses what this figure cannot vary
     return settings
 

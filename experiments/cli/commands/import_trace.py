@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import typer
 
 import oasis
+from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.files import READ, is_stdout
-from experiments.cli.options import Output, flag, naming_flags, with_options
+from experiments.cli.options import Output, flag, naming_flags, trace_panel, with_options
 from experiments.cli.results import write_document, write_instance
-from experiments.cli.verbose import CommandGroup
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
@@ -23,6 +23,7 @@ from oasis.traces import OpenbOptions, malformed_lines, read_openb
 from oasis.traces.job_table import JobTrace, kept_line, loosened
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain import FORMATS
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import notes_of
 
 CHOSEN = ("worker_servers", "gpus_per_server", "ps_servers", "max_node_gpus", "horizon")  # by --all
@@ -56,74 +57,8 @@ Machines = Annotated[
         "--machines",
         metavar=MACHINES,
         help=f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
-        show_default=False,
     ),
 ]
-
-
-# Traces whose rows are jobs, in the order of the help, and the help of each.
-OF_JOBS = {
-    "plain": """Turn a table of jobs, CSV or Parquet, into an instance.
-
-    Its columns are id,submitted,duration,gpus, or have other names: common ones are guessed, and
-    printed; --map names others.
-
-    Example: oasis import plain jobs.csv --map submitted=sent,gpus=cards -o mine.json
-    """,
-    "slurm": """Turn what sacct prints (--parsable2, --json, fixed width) into an instance.
-
-    Needed are the columns JobID, Submit, ElapsedRaw (or Elapsed, or Start and End) and AllocTRES
-    (or AllocGRES, ReqTRES, ReqGRES); State, NNodes, User, Partition and QOS are used where they are
-    there.
-
-    Example: sacct -a -X -P -o JobID,User,Submit,ElapsedRaw,State,AllocTRES | oasis import slurm -
-    -o mine.json
-    """,
-    "swf": """Turn a log in the Standard Workload Format into an instance.
-
-    Example: oasis import swf log.swf.gz --processors-per-gpu 16 -o mine.json
-    """,
-    "philly": (
-        """Turn the Microsoft Philly trace into an instance: cluster_job_log, or philly_sia.csv.
-
-    Example: oasis import philly cluster_job_log -o philly.json
-    """
-    ),
-    "helios": """Turn a job table of SenseTime's Helios, cluster_log.csv, into an instance.
-
-    Example: oasis import helios cluster_log.csv -o venus.json
-    """,
-    "acme": """Turn a job table of AcmeTrace into an instance: trace_seren.csv, trace_kalos.csv.
-
-    Example: oasis import acme trace_seren.csv -o seren.json
-    """,
-    "pai": """Turn the tables of Alibaba's PAI trace of 2020 into an instance.
-
-    FILE is pai_job_table.csv; pai_task_table.csv is read beside it.
-
-    Example: oasis import pai pai_job_table.csv -o pai.json
-    """,
-    "supercloud": """Turn MIT Supercloud's slurm-log.csv into an instance.
-
-    Example: oasis import supercloud slurm-log.csv -o supercloud.json
-    """,
-    "tiresias": """Turn a job table of Tiresias's simulator into an instance.
-
-    Example: oasis import tiresias 60_job.csv -o tiresias.json
-    """,
-    "gavel": """Turn a trace of Gavel's simulator into an instance.
-
-    It has steps of training and no time: --throughputs names Gavel's file of steps per second.
-
-    Example: oasis import gavel msr.trace --throughputs simulation_throughputs.json -o gavel.json
-    """,
-    "batsim": (
-        """Turn a workload of the simulator Batsim, JSON with delay profiles, into an instance.
-
-    Example: oasis import batsim workload.json -o batsim.json
-    """
-    ),
-}
 
 
 def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
@@ -141,15 +76,16 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
 
     command.__doc__ = text  # before the decorator, which takes it over
-    return with_options(trace.options, only_given=True)(command)
+    return with_options(trace.options, only_given=True, panel=trace_panel)(command)
 
 
-for _name, _text in OF_JOBS.items():
-    app.command(_name)(_importer(FORMATS[_name], _text))
+for _name, _facts in FACTS.items():  # traces whose rows are jobs
+    if "help" in _facts:
+        app.command(_name)(_importer(FORMATS[_name], _facts["help"]))
 
 
 @app.command("openb")
-@with_options(OpenbOptions, only_given=True)
+@with_options(OpenbOptions, only_given=True, panel=trace_panel)
 def openb(
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv"), READ],

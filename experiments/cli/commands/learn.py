@@ -11,21 +11,18 @@ import oasis
 from experiments.cli import console
 from experiments.cli.files import READ, is_stdout
 from experiments.cli.options import (
-    Gap,
-    NoImprovement,
+    Limits,
     Output,
-    TimeLimit,
-    WorkLimit,
-    limits_of,
 )
 from experiments.cli.results import read_instance
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 
 def command(
+    *,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="PAST.json...", help="Instances of past days.", show_default=False),
+        typer.Argument(metavar="PAST.json...", help="Instances of past days."),
         READ,
     ],
     output: Output,
@@ -33,6 +30,7 @@ def command(
         int | None,
         typer.Option(
             "--slots-per-day",
+            metavar="N",
             min=1,
             help="Slots after which prices repeat; each file begins a day. [default: the longest "
             "horizon]",
@@ -46,10 +44,7 @@ def command(
             "as worthless.",
         ),
     ] = DEFAULT_MIN_UTILITY_FRACTION,
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    gap: Gap = None,
-    no_improvement: NoImprovement = None,
+    limits: Limits,
 ) -> None:
     """Learn prices from past days: the dual values of their configuration LPs, by slot of the day.
 
@@ -61,7 +56,7 @@ def command(
     """
     from offline import learn_prices  # noqa: PLC0415 (needs an extra)
 
-    limits = limits_of(time_limit, work_limit, gap, no_improvement)
+    given = limits.given()
     if not 0 <= min_utility_fraction < 1:
         expected = f"expected 0 <= fraction < 1, got {min_utility_fraction:g}"
         raise oasis.InputError("--min-utility-fraction", expected)
@@ -71,7 +66,7 @@ def command(
             past,
             slots_per_day=slots_per_day,
             min_utility_fraction=min_utility_fraction,
-            **limits,
+            **given,
         )
     except oasis.InstanceError as error:
         for k, file in enumerate(files):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments.cli import console
+from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE
 from experiments.cli.files import DIRECTORY, READ, written
@@ -22,7 +23,6 @@ from experiments.cli.options import (
     limits_of,
 )
 from experiments.cli.results import read_document, write_instance
-from experiments.cli.verbose import CommandGroup
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from experiments.library.store import TABLE
@@ -48,14 +48,14 @@ _OPTION = typer.Option(
 )
 Directory = Annotated[Path | None, _OPTION, READ]
 Improved = Annotated[Path | None, _OPTION, written(DIRECTORY, _files)]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.", show_default=False)]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.")]
 Patterns = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="Instances or families, with * and ?. [default: all]"),
 ]
 Result = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="JSON document with schedules.", show_default=False),
+    typer.Argument(metavar="FILE", help="JSON document with schedules."),
     READ,
 ]
 Instance = Annotated[
@@ -78,7 +78,7 @@ def list_all(
 ) -> None:
     """List the instances: best known value, bound and gap, and who has found them.
 
-    Example: oasis library list testbed '*-t300-*'
+    Example: `oasis library list testbed '*-t300-*'`
     """
     known = _library(directory).records()
     records = [known[p.name] for p in problems_like(patterns or ()) if p.name in known]

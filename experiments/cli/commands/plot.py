@@ -24,12 +24,7 @@ def command(
     result: Result,
     output: Annotated[
         Path,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Picture to draw (.png, .svg or .pdf).",
-            show_default=False,
-        ),
+        typer.Option("-o", "--output", help="Picture to draw (.png, .svg or .pdf)."),
         PICTURE,
     ],
     instance: Annotated[
@@ -38,7 +33,6 @@ def command(
             "--instance",
             metavar="FILE",
             help="Instance that the result is of. [default: the file that the result names]",
-            show_default=False,
         ),
         READ,
     ] = None,

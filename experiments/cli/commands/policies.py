@@ -9,7 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import AsJson, ResultFile, known_policy
+from experiments.cli.options import A_POLICY, AsJson, ResultFile, known_policy
 from experiments.cli.results import deliver
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import POLICIES, PolicyEntry, entry_of
@@ -20,7 +20,11 @@ WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Only this policy, with all its options."),
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=A_POLICY,
+            help="Only this policy, with all its options.",
+        ),
     ] = None,
     output: ResultFile = None,
     as_json: AsJson = False,
@@ -90,13 +94,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
 
 
 def kind_of(option: Option) -> str:
-    """Describe the values that an option accepts.
-
-    Examples
-    --------
-    >>> kind_of(POLICIES["recourse"].options["commitment"])
-    'arrival, start, none'
-    """
+    """The values that an option accepts, in words such as ``arrival, start, none``."""
     kind = without_none(option.kind)
     if get_origin(kind) is Literal:
         text = ", ".join(map(str, get_args(kind)))

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.files import READ
-from experiments.cli.options import InstanceFile, Set, choose_options, known_policy, with_options
-from experiments.cli.results import read_instance, read_job, with_delivery
+from experiments.cli.options import (
+    InstanceFile,
+    Set,
+    among,
+    choose_options,
+    known_policy,
+    with_options,
+)
+from experiments.cli.results import Delivery, pages, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
 from experiments.evaluation.provenance import instance_reference
@@ -21,13 +28,10 @@ from oasis.model.errors import located_at
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
-@with_delivery
 def command(
+    *,
     file: InstanceFile,
     job_file: Annotated[
         Path,
@@ -36,10 +40,12 @@ def command(
         ),
         READ,
     ],
-    policy: Annotated[str, typer.Option(help=f"{OASIS} or {RECOURSE}.")] = OASIS,
+    policy: Annotated[
+        str, typer.Option(autocompletion=among((OASIS, RECOURSE)), help=f"{OASIS} or {RECOURSE}.")
+    ] = OASIS,
     oasis_options: Any = None,
     assignments: Set = None,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> None:
     """Say what would happen to one more job, submitted after the jobs of FILE that arrive no later.
 
@@ -77,16 +83,8 @@ def command(
         facts = quote_facts(decision, job.arrival) + ([] if change is None else _others(change))
         console.print_facts(f"job {job.id} {verdict}", facts)
 
-    def draw() -> Figure:
-        from experiments.plotting import quote_page  # noqa: PLC0415 (needs an extra)
-
-        return quote_page(decision)
-
-    delivery(
-        {"kind": "quote"} | decision.to_dict() | provenance,
-        show,
-        draw,
-    )
+    document = {"kind": "quote"} | decision.to_dict() | provenance
+    delivery(document, show, lambda: pages().quote_page(decision))
 
 
 def _quote(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,32 +11,23 @@ from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
-    Gap,
+    A_POLICY,
     InstanceFile,
-    Method,
-    NoImprovement,
     Set,
-    SolverSeed,
-    TimeLimit,
-    WorkLimit,
+    Solving,
     choose_options,
     known_method,
     known_policy,
-    limits_of,
     method_params,
     note_unused,
     with_options,
 )
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import read_instance, with_delivery
+from experiments.cli.results import Delivery, pages, read_instance
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, theory_facts
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 COLUMNS = (
     ("job", False),
@@ -79,16 +70,13 @@ def _row(row: JobComparison) -> tuple[str, ...]:
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
-@with_delivery
 def command(
+    *,
     file: InstanceFile,
-    policy: Annotated[str, typer.Option(help=f"One of: {', '.join(POLICIES)}.")] = OASIS,
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    gap: Gap = None,
-    no_improvement: NoImprovement = None,
-    seed: SolverSeed = 0,
-    method: Method = "auto",
+    policy: Annotated[
+        str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
+    ] = OASIS,
+    how: Solving,
     oasis_options: Any = None,
     assignments: Set = None,
     theory: Annotated[
@@ -104,7 +92,7 @@ def command(
             help="List each job's completion and utility, online and in the best schedule.",
         ),
     ] = False,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> int:
     """Divide the offline optimum by what OASiS, or another policy, earned online.
 
@@ -118,8 +106,7 @@ def command(
     from experiments.evaluation.competitive_ratio import measure  # noqa: PLC0415 (needs an extra)
     from offline import METHODS, solve  # noqa: PLC0415
 
-    method = known_method(method)
-    limits = limits_of(time_limit, work_limit, gap, no_improvement)
+    method, limits = known_method(how.method), how.given()
     policy = known_policy(policy, "--policy")
     own = [text for text in assignments or () if text.partition(".")[0].strip() in METHODS]
     others = [text for text in assignments or () if text not in own]
@@ -129,7 +116,7 @@ def command(
     entry = entry_of(policy)
     make = partial(entry.make, instance, options)
     who = "OASiS" if policy == OASIS else policy
-    solve_offline = partial(solve, method=method, seed=seed, params=params, **limits)
+    solve_offline = partial(solve, method=method, seed=how.solver_seed, params=params, **limits)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
@@ -148,14 +135,5 @@ def command(
             if per_job:
                 print_jobs(rows, who, is_proven=result.proven)
 
-        def draw() -> Figure:
-            from experiments.plotting import ratio_page  # noqa: PLC0415 (needs an extra)
-
-            return ratio_page({file.stem: result}, rows)
-
-        delivery(
-            document,
-            show,
-            draw,
-        )
+        delivery(document, show, lambda: pages().ratio_page({file.stem: result}, rows))
     return DONE if result.proven else LIMIT

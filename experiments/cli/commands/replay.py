@@ -12,17 +12,20 @@ import oasis
 from experiments.cli import console
 from experiments.cli.files import READ
 from experiments.cli.options import (
+    READING_PANEL,
     Chosen,
     PolicyLine,
     Set,
+    among,
     choose_options,
     known,
     known_policies,
     naming_flags,
     refuse_given,
+    trace_panel,
     with_options,
 )
-from experiments.cli.results import deliver_comparison, with_delivery
+from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import options_of
@@ -86,45 +89,72 @@ READING = reading_flags()
 # Flags that `oasis whatif` has too.
 TraceFile = Annotated[
     Path,
-    typer.Argument(metavar="TRACE", help="The jobs; -: standard input.", show_default=False),
+    typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
     READ,
 ]
 TraceFormat = Annotated[
     str | None,
     typer.Option(
+        autocompletion=among(FORMATS),
+        rich_help_panel=READING_PANEL,
         help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
-        show_default=False,
     ),
 ]
 Placement = Annotated[
-    str, typer.Option(help="pooled: GPUs wherever they are; whole: all on one server.")
+    str,
+    typer.Option(
+        autocompletion=among(("pooled", "whole")),
+        help="pooled: GPUs wherever they are; whole: all on one server.",
+    ),
 ]
-Policies = Annotated[str, typer.Option(help=f"Separated by commas, of: {', '.join(PLAIN)}.")]
+Policies = Annotated[
+    str,
+    typer.Option(
+        autocompletion=among(PLAIN, commas=True),
+        help=f"Separated by commas, of: {', '.join(PLAIN)}.",
+    ),
+]
 MACHINES = "16x8|FILE"
 MACHINES_HELP = (
     "Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus and a row "
     "per machine. [default: {}]"
 )
+JOBS = "Which jobs"  # heading of the help
 VirtualCluster = Annotated[
-    str, typer.Option(help="Take the jobs of this virtual cluster alone (philly). [default: all]")
+    str,
+    typer.Option(
+        rich_help_panel=JOBS,
+        help="Take the jobs of this virtual cluster alone (philly). [default: all]",
+    ),
 ]
-MaxGpus = Annotated[int | None, typer.Option(help="Leave out jobs with more GPUs.", min=1)]
-Skip = Annotated[int, typer.Option(help="Number of jobs to leave out at the start.", min=0)]
-MaxJobs = Annotated[int | None, typer.Option(help="Most jobs to take.", min=1)]
+MaxGpus = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
+]
+Skip = Annotated[
+    int,
+    typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
+]
+MaxJobs = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take."),
+]
 
 
-@with_options(READING, "reading", only_given=True)
-@with_delivery
+@with_options(READING, "reading", only_given=True, panel=trace_panel)
 def command(
+    *,
     context: typer.Context,
     file: TraceFile,
     format: TraceFormat = None,
     machines: Annotated[
         str | None,
-        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"), show_default=False),
+        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8")),
     ] = None,
-    servers: Annotated[int, typer.Option(help="Number of servers.", min=1)] = 8,
-    gpus_per_server: Annotated[int, typer.Option(help="GPUs of each server.", min=1)] = 8,
+    servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.", min=1)] = 8,
+    gpus_per_server: Annotated[
+        int, typer.Option(metavar="N", help="GPUs of each server.", min=1)
+    ] = 8,
     placement: Placement = "pooled",
     policies: Policies = "fifo,srtf,las",
     line: PolicyLine = None,
@@ -134,7 +164,7 @@ def command(
     max_gpus: MaxGpus = None,
     skip: Skip = 0,
     max_jobs: MaxJobs = None,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> int:
     """Replay a trace: each job holds its GPUs for its duration, or waits.
 
@@ -148,7 +178,7 @@ def command(
 
     Ctrl-C keeps the policies that are done, and says which are missing; the exit code is 3.
 
-    Example: oasis replay jobs.csv --policies srsf,las --line fit --placement whole
+    Example: oasis replay jobs.csv --policies srsf,las --placement whole
     """
     names = known_policies(policies, "--policies", PLAIN)
     chosen = choose_options(names, assignments, shared={LINE: line})

@@ -20,20 +20,13 @@ def command(
     results: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RESULT...",
-            help="JSON documents of results, and Parquet tables of sweeps.",
-            show_default=False,
+            metavar="RESULT...", help="JSON documents of results, and Parquet tables of sweeps."
         ),
         READ,
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Page to write (HTML); -: standard output.",
-            show_default=False,
-        ),
+        typer.Option("-o", "--output", help="Page to write (HTML); -: standard output."),
         HTML,
     ],
     instances: Annotated[
@@ -42,7 +35,6 @@ def command(
             "--instance",
             metavar="FILE",
             help="An instance that results are of; repeatable. [default: the files that they name]",
-            show_default=False,
         ),
         READ,
     ] = None,

@@ -4,45 +4,52 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.files import READ
-from experiments.cli.options import PolicySeed, Set, choose_options, known_policy, with_options
+from experiments.cli.options import (
+    A_POLICY,
+    PolicySeed,
+    Set,
+    choose_options,
+    known_policy,
+    with_options,
+)
 from experiments.cli.results import (
+    Delivery,
+    pages,
     read_document,
     read_instance,
     read_recipe,
-    with_delivery,
 )
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
 from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
 from experiments.evaluation.tables import DECISIONS, Utilisation, decision_row, run_facts
 from oasis.model.errors import located_at
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 MOST_ROWS = 20
 
 
 @with_options(OasisOptions, "oasis_options", only_given=True)
-@with_delivery
 def command(
+    *,
     file: Annotated[
         Path | None,
         typer.Argument(
             metavar="FILE",
             help="Instance file (JSON). With --from: by default the file that it names.",
-            show_default=False,
         ),
         READ,
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]")
+        str | None,
+        typer.Option(
+            autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
+        ),
     ] = None,
     oasis_options: Any = None,
     policy_seed: PolicySeed = None,
@@ -54,7 +61,6 @@ def command(
             metavar="RESULT.json",
             help="Repeat this result of oasis run: the same policy and options on the same "
             "instance.",
-            show_default=False,
         ),
         READ,
     ] = None,
@@ -62,7 +68,7 @@ def command(
         bool,
         typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
     ] = False,
-    delivery: Any = None,
+    delivery: Delivery,
 ) -> None:
     """Run a policy: which jobs are admitted, when they finish, how full the cluster is.
 
@@ -104,7 +110,7 @@ def command(
     delivery(
         document,
         lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
-        lambda: _draw(instance, run),
+        lambda: pages().run_page(instance, run),
     )
 
 
@@ -146,12 +152,6 @@ def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
     if recipe.version != oasis.__version__:
         versions = f"version {recipe.version}, this is {oasis.__version__}"
         console.note(f"the result is of {versions}: it may differ")
-
-
-def _draw(instance: oasis.Instance, run: oasis.Run) -> Figure:
-    from experiments.plotting import run_page  # noqa: PLC0415 (needs an extra)
-
-    return run_page(instance, run)
 
 
 def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:

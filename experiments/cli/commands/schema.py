@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from experiments.cli.console import note
-from experiments.cli.options import ResultFile, known
+from experiments.cli.options import ResultFile, among, known
 from experiments.cli.results import deliver
 from oasis.model.instance_file import instance_schema
 from oasis.simulator.elastic import elastic_schema
@@ -17,7 +17,12 @@ SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
 
 def command(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help=f"Kind of file: {' or '.join(SCHEMAS)}.")
+        str,
+        typer.Argument(
+            metavar="KIND",
+            autocompletion=among(SCHEMAS),
+            help=f"Kind of file: {' or '.join(SCHEMAS)}.",
+        ),
     ] = "instance",
     output: ResultFile = None,
 ) -> None:

@@ -39,13 +39,7 @@ def command(as_json: AsJson = False) -> None:
 
 
 def installed(distribution: str) -> str | None:
-    """The version of a distribution; None if it is not installed.
-
-    Examples
-    --------
-    >>> installed("numpy") is None, installed("no-such-thing")
-    (False, None)
-    """
+    """The version of a distribution; None if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
     AsJson,
-    Gap,
     InstanceFile,
-    Method,
-    NoImprovement,
     ResultFile,
     SetMethod,
-    SolverSeed,
-    TimeLimit,
-    WorkLimit,
+    Solving,
     known_method,
-    limits_of,
     method_params,
     note_unused,
 )
@@ -29,13 +25,9 @@ from oasis.solvers import Status
 
 
 def command(
+    *,
     file: InstanceFile,
-    method: Method = "auto",
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    gap: Gap = None,
-    no_improvement: NoImprovement = None,
-    seed: SolverSeed = 0,
+    how: Solving,
     assignments: SetMethod = None,
     output: ResultFile = None,
     as_json: AsJson = False,
@@ -50,24 +42,24 @@ def command(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    method = known_method(method)
-    limits = limits_of(time_limit, work_limit, gap, no_improvement)
+    method, limits = known_method(how.method), how.given()
     params = method_params(method, assignments)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
             result = solve_offline(
-                instance, method, on_progress=on_progress, seed=seed, params=params, **limits
+                instance,
+                method,
+                on_progress=on_progress,
+                seed=how.solver_seed,
+                params=params,
+                **limits,
             )
         note_unused(params, result.method)
         # Outside of `raising`: Ctrl-C must not cut a
         # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
         title = f"offline optimum of {len(instance.jobs)} jobs"
-        deliver(
-            document,
-            lambda: console.print_facts(title, solve_facts(result)),
-            as_json=as_json,
-            output=output,
-        )
+        shown = partial(console.print_facts, title, solve_facts(result))
+        deliver(document, shown, as_json=as_json, output=output)
     return DONE if result.status is Status.OPTIMAL else LIMIT

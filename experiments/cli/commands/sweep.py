@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,12 +27,12 @@ from experiments.cli.options import (
     naming_flags,
 )
 from experiments.cli.progress import LOG_SHARE
-from experiments.cli.sweep_report import counted, interrupted, list_cells, report
+from experiments.cli.sweep_report import counted, list_cells, report, saying_what_is_kept
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from experiments.sweep import Executor, SweepProgress
+    from experiments.sweep import Cell, Executor, SweepProgress
 
 
 # A sweep takes longer than one solve, whose log has up to a line a second: ten keep it readable.
@@ -42,25 +42,21 @@ Show = Callable[["SweepProgress"], None]
 
 
 @contextmanager
-def sweep_progress() -> Iterator[Show]:
-    """Callback that shows how many cells are done."""
+def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
+    """Callback that shows how many cells are done, and adds that to `reached`."""
     console = stderr()
-    if console.is_terminal:
-        with _bar(console) as show:
-            yield show
-    else:
-        yield _log()
+    kept = [] if reached is None else reached
+    with _bar(console) if console.is_terminal else nullcontext(_log()) as show:
+
+        def take(progress: SweepProgress) -> None:
+            kept.append(progress)
+            show(progress)
+
+        yield take
 
 
 def describe(progress: SweepProgress, elapsed: float) -> str:
-    """One line: elapsed time, cells done, failed, and shared ones such as offline solves.
-
-    Examples
-    --------
-    >>> from experiments.sweep import SweepProgress
-    >>> describe(SweepProgress(total=24, done=6, failed=1), 12.34)
-    '   12.3 s  6 of 24 cells, 1 failed'
-    """
+    """One line: elapsed time, cells done, failed, and shared ones such as offline solves."""
     return f"{elapsed:7.1f} s  {counted(progress)}"
 
 
@@ -102,9 +98,7 @@ def _log() -> Show:
 
 
 def command(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).", show_default=False), READ
-    ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML)."), READ],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -153,25 +147,33 @@ def command(
 
     Example: oasis sweep grid.toml -o grid.parquet
     """
-    reached: list[SweepProgress] = []
-    try:
-        return _swept(
-            config, output, (engine, scheduler, processes), retry_failed, dry_run, as_json, reached
-        )
-    except KeyboardInterrupt:  # also while what is needed is loaded
-        raise interrupted(reached[-1] if reached else None) from None
+    path = output or _table_beside(config)
+    with saying_what_is_kept() as reached:
+        from experiments import sweep  # noqa: PLC0415 (needs an extra; Ctrl-C may come meanwhile)
+
+        cells = _cells(config, output)
+        where = engine_of(engine, scheduler, processes)
+        if dry_run:
+            list_cells(cells, sweep.ResultStore.beside(path), as_json)
+            return DONE
+        try:
+            with quiet(), sweep_progress(reached) as show, naming_flags(("scheduler",)):
+                result = sweep.run_cells(
+                    cells,
+                    path,
+                    executor=where,
+                    retry_failed=retry_failed,
+                    on_progress=show,
+                    on_note=console.note,
+                )
+        except sweep.UnwrittenSweepError as error:
+            report(error.result, as_json, is_written=False)
+            raise
+        report(result, as_json, is_written=True)
+    return FAILED_CELLS if result.progress.failed else DONE
 
 
-def _swept(
-    config: Path,
-    output: Path | None,
-    engine: tuple[str, str | None, int | None],
-    retry_failed: bool,
-    dry_run: bool,
-    as_json: bool,
-    reached: list[SweepProgress],
-) -> int:
-    """Run the grid, adding to `reached` how far it is."""
+def _cells(config: Path, output: Path | None) -> Sequence[Cell]:
     from experiments import sweep  # noqa: PLC0415 (needs an extra)
 
     if str(config) == STANDARD_INPUT and output is None:
@@ -181,33 +183,7 @@ def _swept(
         instances: Sequence[Any] = grid.instances
         for name in (name for each in instances for name in each.file or ()):
             reading(config.parent / name)
-        cells = sweep.expand(grid, base=config.parent)
-    path = output or _table_beside(config)
-    where = engine_of(*engine)
-    if dry_run:
-        list_cells(cells, sweep.ResultStore.beside(path), as_json)
-        return DONE
-    try:
-        with quiet(), sweep_progress() as show:
-
-            def note_progress(progress: SweepProgress) -> None:
-                reached.append(progress)
-                show(progress)
-
-            with naming_flags(("scheduler",)):
-                result = sweep.run_cells(
-                    cells,
-                    path,
-                    executor=where,
-                    retry_failed=retry_failed,
-                    on_progress=note_progress,
-                    on_note=console.note,
-                )
-    except sweep.UnwrittenSweepError as error:
-        report(error.result, as_json, is_written=False)
-        raise
-    report(result, as_json, is_written=True)
-    return FAILED_CELLS if result.progress.failed else DONE
+        return sweep.expand(grid, base=config.parent)
 
 
 def _table_beside(config: Path) -> Path:

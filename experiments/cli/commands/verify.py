@@ -17,7 +17,7 @@ from oasis.model.errors import located_at
 
 Result = Annotated[
     Path,
-    typer.Argument(metavar="RESULT", help="JSON document of a result.", show_default=False),
+    typer.Argument(metavar="RESULT", help="JSON document of a result."),
     READ,
 ]
 

@@ -42,6 +42,7 @@ LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
 LONG = 20.0  # seconds that are said beforehand
+KEPT = "What is kept"  # heading of the help
 TITLE = "Which scheduler would serve these jobs best?"
 # Of no use to whoever wants the same result.
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
@@ -71,7 +72,8 @@ class Asked:
     fewer: str | None = _asked("also with this many machines fewer, of the last ones, such as 1,2")
     more: str | None = _asked("also with this many machines more, each like the last, such as 1,2")
     goal: str | None = _asked(
-        f"find the fewest machines for each policy: {GOAL.removeprefix('expected ')}; wait: "
+        "find the fewest machines for each policy: "
+        f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: "
         "without GPUs; turnaround: from submission to end"
     )
     utilities: str | None = _asked(
@@ -81,8 +83,8 @@ class Asked:
     )
 
 
-@options.with_options(Asked, "asked")
-@options.with_options(replay.READING, "reading", only_given=True)
+@options.with_options(Asked, "asked", panel=lambda _: "What is asked")
+@options.with_options(replay.READING, "reading", only_given=True, panel=options.trace_panel)
 def command(
     context: typer.Context,
     file: replay.TraceFile,
@@ -93,10 +95,17 @@ def command(
         files.READ,
     ] = None,
     placement: replay.Placement = "pooled",
-    policies: replay.Policies = ALL,
+    policies: Annotated[
+        str,
+        typer.Option(
+            autocompletion=options.among(PLAIN, commas=True),
+            help=f"Separated by commas, of: {', '.join(PLAIN)}.",
+            show_default=", ".join(CHOSEN),
+        ),
+    ] = ALL,
     line: options.PolicyLine = None,
     assignments: options.Set = None,
-    seed: Annotated[int, typer.Option(help="Seed of --utilities drawn.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
     asked: Any = None,
     virtual_cluster: replay.VirtualCluster = "",
     reading: Any = None,
@@ -105,13 +114,21 @@ def command(
     max_jobs: replay.MaxJobs = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Also write a page (.html), or JSON; -: print JSON."),
+        typer.Option(
+            "-o",
+            "--output",
+            rich_help_panel=KEPT,
+            help="Also write a page (.html), or JSON; -: print JSON.",
+        ),
         files.PAGE_OR_JSON,
     ] = None,
     table: Annotated[
         Path | None,
         typer.Option(
-            "--csv", metavar="PREFIX", help="Also write PREFIX-jobs.csv and PREFIX-owners.csv."
+            "--csv",
+            metavar="PREFIX",
+            rich_help_panel=KEPT,
+            help="Also write PREFIX-jobs.csv and PREFIX-owners.csv.",
         ),
         CSV_FILES,
     ] = None,
@@ -120,6 +137,7 @@ def command(
         typer.Option(
             "--records",
             metavar="DIR",
+            rich_help_panel=KEPT,
             help="Keep each finished run here: the same command then continues after an "
             "interruption. Without it, only the printed result is kept.",
         ),
@@ -141,7 +159,7 @@ def command(
     Ctrl-C prints the result of the runs that are done, and says which are missing; the exit code is
     3. Exit code 4: a policy failed.
 
-    Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2,1.5 -o page.html
+    Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2 -o page.html
     """
     names = options.known_policies(policies, "--policies", PLAIN)
     chosen = options.choose_options(names, assignments, shared={LINE: line})
@@ -171,14 +189,10 @@ def command(
         jobs = frames.jobs_frame(trace.jobs)
     with options.naming_flags(("utilities", "machines", "fewer")):
         jobs, worth = frames.valued(jobs, asked.utilities, seed)
-        sizes, how = (
-            frames.smallest_machines(jobs, SIZE, placement)
-            if machines is None
-            else (replay.read_machines(machines), "")
-        )
-        many = len(jobs) * len(chosen) > MANY_RUNS
+        smallest = partial(frames.smallest_machines, jobs, SIZE, placement)
+        sizes, how = smallest() if machines is None else (replay.read_machines(machines), "")
         first = frames.Scenario.of(jobs, sizes, placement)
-        at = loads or (() if many else LOADS)
+        at = loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
         scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
     left_out = left_out_note(names) if policies == ALL else ""

@@ -94,12 +94,11 @@ class LiveJob:
     last: int  # slot in which a completion is worth anything; `NEVER` if there is none
     size: float  # dominant share of one worker with its part of the parameter servers
     remaining: int  # worker-slots
-    whole: Job  # with all its forms
     done: int = 0  # worker-slots
     promise: int | None = None  # the slot by which it must be complete
     schedule: Schedule | None = None  # from the present slot on
     value: float = 0.0  # what the planned completion adds to the value of the plan
-    form: int = 0  # index in `whole.in_forms`
+    form: int = 0  # index in `Job.in_forms`
     # It in each form that it may still be planned in; empty once it has run, or with one form.
     forms: tuple[LiveJob, ...] = ()
     held: Held | None = None  # None if it does not run
@@ -129,19 +128,10 @@ class LiveJob:
         table = np.where(table >= floor, table, 0.0)
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
         last = job.arrival + int(counted[-1]) if len(counted) else NEVER
-        made = [
-            cls(
-                key,
-                on_grid(one, grid),
-                table,
-                last,
-                dominant_share(one, cluster),
-                one.work(seconds),
-                job,
-                form=k,
-            )
-            for k, one in admitted or ways[:1]
-        ]
+        made = []
+        for k, one in admitted or ways[:1]:
+            size, work = dominant_share(one, cluster), one.work(seconds)
+            made.append(cls(key, on_grid(one, grid), table, last, size, work, form=k))
         return replace(made[0], forms=tuple(made)) if several else made[0]
 
     @property

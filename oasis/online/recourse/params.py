@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from oasis.model.errors import InputError
+from oasis.model.records import Number, Whole, check, entry
 
 Commitment = Literal["arrival", "start", "none"]
 
@@ -43,42 +43,20 @@ class RecourseParams:
         capacity allows; if none fits, in `widening` times as many, and so on.
     """
 
-    rounds: int = 20
-    discount: float = 0.98
-    started_bonus: float = 0.0
-    min_utility_fraction: float = 1e-3
-    most_leaving: int = 5
-    most_joining: int = 5
-    noise: float = 0.5
-    growth: float = 1.0
-    tries: int = 20
-    first_window: int = 8
-    widening: int = 4
+    rounds: int = entry(Whole(), default=20)
+    discount: float = entry(Number(above=True, maximum=1.0), default=0.98)
+    started_bonus: float = entry(Number(), default=0.0)
+    min_utility_fraction: float = entry(Number(maximum=1.0), default=1e-3)
+    most_leaving: int = entry(Whole(1), default=5)
+    most_joining: int = entry(Whole(1), default=5)
+    noise: float = entry(Number(), default=0.5)
+    growth: float = entry(Number(), default=1.0)
+    tries: int = entry(Whole(), default=20)
+    first_window: int = entry(Whole(1), default=8)
+    widening: int = entry(Whole(2), default=4)
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("rounds", 0),
-            ("most_leaving", 1),
-            ("most_joining", 1),
-            ("tries", 0),
-            ("first_window", 1),
-            ("widening", 2),
-        ):
-            value = getattr(self, name)
-            if type(value) is not int or value < least:
-                raise InputError(name, f"expected an integer >= {least}", value)
-        for name, low, high in (
-            ("discount", 0.0, 1.0),
-            ("started_bonus", 0.0, math.inf),
-            ("min_utility_fraction", 0.0, 1.0),
-            ("noise", 0.0, math.inf),
-            ("growth", 0.0, math.inf),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high or value == math.inf:
-                raise InputError(name, f"expected {low:g} to {high:g}", value)
-        if self.discount == 0:
-            raise InputError("discount", "expected more than 0")
+        check(self)
 
 
 def check_commitment(commitment: str) -> None:

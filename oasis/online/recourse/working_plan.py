@@ -37,7 +37,7 @@ class WorkingPlan:
         bounds: PriceBounds | None = None,
         rolling: bool = False,
     ) -> None:
-        self.cluster, self.horizon, self.params = cluster, horizon, params
+        self.cluster, self.params = cluster, params
         self.rolling = rolling
         self.now = 0
         self.live: dict[int, LiveJob] = {}

@@ -56,6 +56,9 @@ def test_its_state_is_plain_and_a_copy_is_its_own() -> None:
     made.done, made.held = 2.0, 1
     assert made.remaining_at(9.0) == made.work - 2.0
     assert made.held_at(9.0) == 1.0
+    made.done = made.work + 1.0
+    assert made.remaining == 0.0
+    made.done = 2.0
     state = json.loads(json.dumps(made.state()))
     assert (state["work"], state["done"], state["spec"]["id"]) == (made.work, 2.0, "j0")
     copy = made.copy()

@@ -194,12 +194,24 @@ def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
         LiveScheduler.reopen(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello\n", encoded({"kind": "another"})])
-def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "line 1: expected a line with its checksum"),
+        (b"hello\n", "line 1: expected a line with its checksum"),
+        *(
+            (encoded(first), "expected 'oasis-journal 1' in the first line")
+            for first in ({"kind": "oasis-journal 2", "calls": 0}, {"calls": 0})
+        ),
+    ],
+)
+def test_a_file_that_is_no_journal_is_an_error(
+    tmp_path: Path, content: bytes, expected: str
+) -> None:
     path = tmp_path / "journal"
     journalled(path).close()
     path.write_bytes(content)
-    with pytest.raises(OasisError, match="journal"):
+    with pytest.raises(OasisError, match=f"journal: {expected}"):
         LiveScheduler.reopen(path)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.driver.journal import KIND, Contents, Journal, read_journal
+from oasis.driver.journal import Journal, read_journal
 from oasis.driver.live import INTERRUPTED, LiveScheduler
 from oasis.model.errors import InstanceError, OasisError
 from oasis.model.files import checksum, encoded
@@ -170,25 +170,6 @@ def test_text_beyond_ascii_is_escaped_so_that_a_line_is_a_line() -> None:
 def test_numbers_that_json_does_not_know_are_not_written() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         encoded({"value": float("nan")})
-
-
-def test_entries_come_back_in_order_with_the_size_of_the_file(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path / "journal", calls=3)
-    assert read_journal(journal.path) == Contents(3, (), journal.path.stat().st_size, None)
-    journal.append({"number": 4})
-    journal.append({"number": 5})
-    found = read_journal(journal.path)
-    assert found.entries == ({"number": 4}, {"number": 5})
-    assert found.size == journal.path.stat().st_size
-
-
-@pytest.mark.parametrize("first", [{"kind": "oasis-journal 2", "calls": 0}, {"calls": 0}])
-def test_the_first_line_says_what_the_file_is(first: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    path.write_bytes(encoded(first))
-    with pytest.raises(OasisError) as caught:
-        read_journal(path)
-    assert str(caught.value) == f"{path}: expected {KIND!r} in the first line"
 
 
 def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import oasis
 from experiments.cli import exit_codes
 from experiments.cli.app import run_app
+from experiments.cli.command import as_command
 from experiments.cli.files import is_stdout
 from experiments.cli.main import main
 from experiments.cli.options import (
@@ -36,7 +37,6 @@ from experiments.cli.results import (
     read_job,
     read_recipe,
     refuse,
-    with_delivery,
 )
 from experiments.cli.sweep_report import interrupted
 from experiments.evaluation import tables as quote_facts
@@ -134,20 +134,20 @@ def test_lists_with_commas() -> None:
         comma_counts("3,many", "--x")
 
 
-@with_delivery
-def draws(size: int, delivery: Any = None) -> tuple[int, Delivery]:
+@as_command
+def draws(*, size: int, delivery: Delivery) -> tuple[int, Delivery]:
     """Has a picture."""
     return size, delivery
 
 
 def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(tmp_path):
     assert list(inspect.signature(draws).parameters) == [
-        *("size", "output", "plot", "style", "as_json")
+        *("size", "output", "plot", "style", "as_json", "verbose")
     ]
     options = {"output": None, "plot": tmp_path / "a.svg", "style": "grayscale", "as_json": True}
-    assert draws(size=3, **options) == (3, Delivery(**options))
+    assert draws(size=3, verbose=False, **options) == (3, Delivery(**options))
     with pytest.raises(ValueError, match=r"^--style: expected --plot beside it$"):
-        draws(size=3, **options | {"plot": None})
+        draws(size=3, verbose=False, **options | {"plot": None})
 
 
 # --- options of policies ------------------------------------------------------------------------

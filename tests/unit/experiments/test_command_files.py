@@ -11,13 +11,14 @@ from typing import Annotated, Any
 import pytest
 import typer
 
-from experiments.cli.app import whole_app
+from experiments.cli.app import COMMANDS as NAMES
+from experiments.cli.app import oasis_command
+from experiments.cli.command import as_command
 from experiments.cli.files import (
     ENDINGS,
     JSON,
     READ,
     Written,
-    guarded,
     mark_of,
     names_path,
     reading,
@@ -32,19 +33,16 @@ Parameters = dict[str, inspect.Parameter]
 CONTENT = b"what a user wrote"
 
 
-def commands(app: typer.Typer, place: tuple[str, ...] = ()) -> Iterator[tuple[str, Parameters]]:
-    """Words of each command, and its parameters."""
-    for each in app.registered_commands:
-        assert each.callback is not None
-        name = each.name or each.callback.__name__
-        found = inspect.signature(each.callback).parameters
-        yield " ".join((*place, name)), dict(found)
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        yield from commands(group.typer_instance, (*place, str(group.name)))
+def commands(group: Any, place: str = "") -> Iterator[tuple[str, Parameters]]:
+    """Words of each command but `help`, and its parameters."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} ")
+        elif name != "help":
+            yield f"{place}{name}", dict(inspect.signature(command.callback).parameters)
 
 
-COMMANDS = dict(commands(whole_app()))
+COMMANDS = dict(commands(oasis_command(*NAMES)))
 OUTPUTS = [
     (name, output.name)
     for name, parameters in COMMANDS.items()
@@ -112,7 +110,7 @@ def test_a_command_that_does_not_say_what_it_does_with_a_path_cannot_be_made() -
         raise AssertionError(file)
 
     with pytest.raises(TypeError, match=r"^file: expected READ or what is written there$"):
-        guarded(command)
+        as_command(command)
 
 
 @pytest.mark.parametrize(("name", "read", "output"), PAIRS)
@@ -207,7 +205,7 @@ def test_standard_streams_are_files_too(tmp_path: Path) -> None:
             os.dup2(stream.fileno(), number)
         try:
             with pytest.raises(InputError, match="expected another file than"):
-                guarded(command)(**dict(zip(("file", "output"), given, strict=True)))
+                as_command(command)(**dict(zip(("file", "output"), given, strict=True)))
         finally:
             os.dup2(kept, number)
             os.close(kept)
@@ -239,6 +237,6 @@ def test_devices_are_no_files_that_could_be_lost() -> None:
     def command(file: Annotated[Path, READ], output: Annotated[Path, JSON]) -> None:
         seen.append((file, output))
 
-    run: Callable[..., Any] = guarded(command)
-    run(file=Path(os.devnull), output=Path(os.devnull))
+    run: Callable[..., Any] = as_command(command)
+    run(file=Path(os.devnull), output=Path(os.devnull), verbose=False)
     assert seen

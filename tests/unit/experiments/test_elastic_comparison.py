@@ -28,21 +28,14 @@ from oasis.simulator import (
     write_elastic,
 )
 from offline.elastic_bound import slots_needed
-from tests.builders import elastic
+from tests.builders import elastic, elastic_file
 
 SLOW_FAST = ("slow", "fast")
 WORTH = {"kind": "deadline", "value": 3.0, "deadline": 4000.0}
 
 
 def document(*jobs, count=1, gpus=4, gb=8):
-    machine = {"id": "m", "count": count, "capacity": {"gpu": gpus, "gb": gb}}
-    return {
-        "format": "oasis-elastic-workload",
-        "version": 1,
-        "resources": ["gpu", "gb"],
-        "machines": [machine],
-        "jobs": list(jobs),
-    }
+    return elastic_file(jobs, {"id": "m", "count": count, "capacity": {"gpu": gpus, "gb": gb}})
 
 
 def job(name, arrival=0.0, work=600.0, least=1, most=1, **others):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from experiments.cli.console import print_facts, print_notes, print_rows
-from experiments.cli.layout import SHORT, lay_out, printable, wrapped
+from experiments.cli.layout import lay_out, printable
 from experiments.evaluation.tables import COMPARED
 
 Captured = pytest.CaptureFixture[str]
@@ -51,22 +51,22 @@ def test_every_word_is_whole_or_its_column_is_named_as_not_shown(
         patch.setattr("experiments.cli.console._write", written.append)
         print_rows(columns, rows, title="the title of a table with_a_name/of/a/file.json")
     out = "".join(written)
-    layout = lay_out(columns, rows, width)
+    shown, cells, note = lay_out(columns, rows, width)
     assert squeezed(out).startswith("thetitleofatablewith_a_name/of/a/file.json")
     for k, (heading, numeric) in enumerate(columns):
-        if k >= len(layout.columns):
+        if k >= len(shown.columns):
             name = heading or f"column {k + 1}"
-            assert squeezed(name) in squeezed(layout.notes[-1])
+            assert squeezed(name) in squeezed(note)
             continue
         for row in rows:
             cell = printable(row[k])
             parts = cell.split("\n") if numeric else cell.split()
             assert all(part.strip() in out for part in parts), (parts, out)
-        assert all(piece in out for piece in layout.columns[k].heading.split())
+        assert all(piece in out for piece in str(shown.columns[k].header).split())
     assert "…" not in out
-    fits = sum(column.width + 2 for column in layout.columns) - 2 <= width
-    assert fits or len(layout.columns) <= 2
-    longest_word = max(map(cell_len, layout.notes[-1].split())) if layout.notes else 0
+    fits = cells <= width
+    assert fits or len(shown.columns) <= 2
+    longest_word = max(map(cell_len, note.split()), default=0)
     if fits and max(longest_word, 46) <= width:
         assert max(map(cell_len, out.split("\n"))) <= width
 
@@ -91,43 +91,24 @@ BUSIEST = ("66% worker bandwidth_gbps", "0.619 ms")
 
 
 def test_compare_says_which_columns_have_no_place() -> None:
-    """The case of the issue: at 80 columns the last heading was cut to "dec"."""
-    layout = lay_out(COMPARED, [(*ROW, *BUSIEST)], 80)
-    headings = [column.heading for column in layout.columns]
-    assert headings == ["policy", "utility", "adm.", "done", "waste", "mean", "p95", "busiest"]
-    assert layout.notes == (
-        "adm.: admitted",
-        "not shown for want of width: decision; --json has them",
-    )
-    whole = lay_out(COMPARED, [(*ROW, *BUSIEST)], 100)
-    assert [column.heading for column in whole.columns] == [name for name, _ in COMPARED]
-    assert whole.notes == ()
+    narrow, _, note = lay_out(COMPARED, [(*ROW, *BUSIEST)], 80)
+    headings = [str(column.header) for column in narrow.columns]
+    assert headings == ["policy", "utility", "admitted", "done", "waste", "mean", "p95"]
+    assert note == "not shown for want of width: busiest, decision; --json has them"
+    whole, _, note = lay_out(COMPARED, [(*ROW, *BUSIEST)], 100)
+    assert [str(column.header) for column in whole.columns] == [name for name, _ in COMPARED]
+    assert note == ""
 
 
-def test_a_heading_is_short_only_where_that_helps() -> None:
-    columns = (("policy", False), ("admitted", True), ("utility", True))
-    narrow = lay_out(columns, [["las", "12", "1234567890"]], 24)
-    assert [column.heading for column in narrow.columns] == ["policy", "adm.", "utility"]
-    wide = lay_out(columns, [["las", "12", "1234567890"]], 28)
-    assert [column.heading for column in wide.columns] == ["policy", "admitted", "utility"]
-    assert all(len(short) < len(name) for name, short in SHORT.items())
-
-
-@pytest.mark.parametrize(
-    ("text", "width", "lines"),
-    [
-        ("mean_completion", 10, ["mean_", "completion"]),
-        ("mean_completion", 15, ["mean_completion"]),
-        ("in slot", 4, ["in", "slot"]),
-        ("finish-time", 3, ["finish-time"]),
-        ("", 3, [""]),
-        ("two\nlines", 9, ["two", "lines"]),
-    ],
-)
-def test_headings_break_between_words_and_behind_underscores(
-    text: str, width: int, lines: list[str]
-) -> None:
-    assert wrapped(text, width, is_heading=True).split("\n") == lines
+def test_a_heading_breaks_behind_underscores_only_where_that_helps() -> None:
+    columns = (("policy", False), ("mean_completion", True), ("in slot", True))
+    for width, headings in (
+        (40, ["policy", "mean_completion", "in slot"]),
+        (24, ["policy", "mean_\ncompletion", "in slot"]),
+    ):
+        table, needed, note = lay_out(columns, [["las", "12", "3"]], width)
+        assert [str(column.header) for column in table.columns] == headings
+        assert (needed <= width, note) == (True, "")
 
 
 def test_off_a_terminal_a_table_has_80_columns(

@@ -22,12 +22,11 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("jinja2", reason="needs the report extra")
 
 from matplotlib import rc_context
-from typer.main import get_command
 
 import baselines
 import oasis
 from experiments import competitive_ratio
-from experiments.cli.app import whole_app
+from experiments.cli import app
 from experiments.cli.options import method_params, note_unused
 from experiments.evaluation.comparison import Comparison, compare_over_seeds
 from experiments.evaluation.policies import POLICIES
@@ -235,7 +234,7 @@ def parsed(line: str) -> dict[str, Any]:
     """
     program, name, *words = shlex.split(line)
     assert program == "oasis"
-    command = get_command(whole_app()).commands[name]  # type: ignore[attr-defined]
+    command = app.oasis_command(name).commands[name]
     with command.make_context(name, words) as context:
         sources = {key: context.get_parameter_source(key) for key in context.params}
         return {

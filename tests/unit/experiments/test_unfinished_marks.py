@@ -22,6 +22,7 @@ from experiments.report.sections import section_of
 from experiments.sweep import summarise
 from experiments.sweep.summary import notes_of, rows_of
 from oasis.simulator import Workload, elastic_from_dict
+from tests.builders import elastic_file
 
 CLOSED = """
 from oasis.scheduling import BasePolicy, Plan
@@ -45,16 +46,8 @@ def stuck() -> Workload:
         own = {"id": name, "arrival": arrival, "work": work, "workers": counts}
         return own | {"worker": {"gpu": 1}, "utility": {"kind": "constant", "value": 1.0}}
 
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu"],
-            "machines": [{"id": "n0", "capacity": {"gpu": 4}}],
-            "partial_gangs": True,
-            "jobs": [job("c", 0, 30, 1), job("a", 10, 90, 3), job("b", 10, 60, 3)],
-        }
-    )
+    jobs = [job("c", 0, 30, 1), job("a", 10, 90, 3), job("b", 10, 60, 3)]
+    return elastic_from_dict(elastic_file(jobs, {"id": "n0", "capacity": {"gpu": 4}}))
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ import typer
 from typer.testing import CliRunner
 
 import oasis
-from experiments.cli.app import whole_app
-from experiments.cli.verbose import LOGGERS, with_verbose
+from experiments.cli.command import as_command
+from experiments.cli.verbose import LOGGERS
+from tests.builders import exit_code
 
 GRID = """
 [[instances]]
@@ -44,17 +45,22 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_what_is_done_is_logged_on_standard_error_alone(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: list[str]
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    said: list[str],
 ) -> None:
     monkeypatch.chdir(folder)
-    found = CliRunner().invoke(whole_app(), [*command.split(), "--json", "--verbose"])
-    assert found.exit_code == 0, found.output
-    json.loads(found.stdout)
+    assert exit_code(*command.split(), "--json", "--verbose") == 0
+    out, err = capsys.readouterr()
+    json.loads(out)
     for text in said:
-        assert text in found.stderr
+        assert text in err
     assert all(logging.getLogger(name).level == logging.NOTSET for name in LOGGERS)
     if not command.startswith("sweep"):  # which says on standard error what it wrote
-        assert CliRunner().invoke(whole_app(), [*command.split(), "--json"]).stderr == ""
+        assert exit_code(*command.split(), "--json") == 0
+        assert capsys.readouterr().err == ""
 
 
 def test_the_command_keeps_its_own_parameters_and_its_help() -> None:
@@ -64,7 +70,7 @@ def test_the_command_keeps_its_own_parameters_and_its_help() -> None:
         typer.echo(name)
 
     small = typer.Typer()
-    small.command()(with_verbose(command))
+    small.command()(as_command(command))
     found = CliRunner().invoke(small, ["--name", "you", "--verbose"])
     assert (found.stdout, found.stderr.endswith("s  oasis.test: about to say you\n")) == (
         "you\n",

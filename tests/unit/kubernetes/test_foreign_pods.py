@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from tests.unit.kubernetes.played import GPU, Played, job, node
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -84,81 +83,3 @@ def test_orphans_are_counted_and_left_alone() -> None:
 
 
 # -- room that others take and give back after the policy was told ---------------------------------
-
-
-def rigid(name: str, workers: int, slots: int) -> dict[str, Any]:
-    return job(name, float(workers * slots), minimum=workers, initial=workers, maximum=workers)
-
-
-def by_node(made: Played, uid: str) -> dict[str, int]:
-    held = made.reconciler.driver.by_uid[uid].allocation.workers
-    return {made.reconciler.places[machine].node: count for machine, count in held}
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_node_that_others_crowd_is_a_smaller_node_and_grows_again(name: str) -> None:
-    """Two of the eight GPUs go: a gang of six still runs, on both nodes; then one of eight does."""
-    made = Played(policy(name))
-    made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
-    made.restart()
-    made.run(1)
-    made.pods["foreign"] = foreign("n0", 2)
-    uid = made.submit(rigid("j", 6, 4))
-    made.run(3)
-    assert by_node(made, uid) == {"n0": 2, "n1": 4}
-    assert made.workers(uid) == 6
-    late = made.submit(rigid("late", 8, 2))
-    made.run(6)
-    assert made.phase(uid) == "Completed"
-    assert made.workers(late) == 0, "there are six"
-    del made.pods["foreign"]
-    if made.phase(late) in {"Rejected", "GivenUp"}:  # OASiS knew that they were taken
-        late = made.submit(rigid("later", 8, 2))
-    made.run(6)
-    assert made.phase(late) == "Completed"
-    assert made.measured("oasis_policy_errors_total") == 0
-    assert made.measured("oasis_job_errors_total", doing="planning") == 0
-
-
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "drf", "las", "gavel"])
-def test_what_others_do_while_no_controller_is_there_moves_no_pod_that_may_stay(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    made = Played(policy(name))
-    made.nodes = [node(f"n{k}", "worker", 4) for k in range(4)] + [node("p0", "ps", 0)]
-    made.pods["foreign"] = foreign("n3", 4)
-    made.restart()
-    uids = [made.submit(rigid(f"j{k}", 3, 9)) for k in range(2)]
-    made.run(2)
-    before = {uid: by_node(made, uid) for uid in uids}
-    del made.pods["foreign"]
-    made.restart()
-    made.run(1)
-    assert "arrive once more" not in caplog.text
-    if name not in {"recourse", "drf", "dorm"}:  # these plan anew whenever something happens
-        assert {uid: by_node(made, uid) for uid in uids} == before
-    late = made.submit(rigid("late", 4, 2))
-    made.run(2)
-    assert made.workers(late) == 4, "there is room for it now"
-
-
-@pytest.mark.parametrize("name", ["oasis", "recourse"])
-def test_servers_that_were_alike_and_are_not_any_more_keep_their_own_amounts(name: str) -> None:
-    """A ledger keeps servers that are alike together; the first of them changes, then the last."""
-    made = Played(policy(name))
-    made.nodes = [node(f"n{k}", "worker", 4) for k in range(6)] + [node("p0", "ps", 0)]
-    made.restart()
-    made.run(1)
-    for gone in ("n0", "n5", "n2"):
-        made.pods["foreign"] = foreign(gone, 3)
-        made.run(1)
-        uid = made.submit(rigid(f"on-{gone}", 24, 2))  # as if there were all
-        six = made.submit(rigid(f"beside-{gone}", 21, 2))
-        made.run(6)
-        assert made.phase(six) == "Completed", (gone, made.status(six))
-        assert made.phase(uid) != "Completed"
-        made.delete(uid)
-        del made.pods["foreign"]
-        whole = made.submit(rigid(f"after-{gone}", 24, 2))
-        made.run(4)
-        assert made.phase(whole) == "Completed", (gone, made.status(whole))

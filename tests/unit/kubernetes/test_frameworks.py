@@ -294,6 +294,23 @@ def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
     }
 
 
+def test_of_the_pods_on_a_node_the_highest_index_leaves_and_comes_back() -> None:
+    played = Played(spec_of("torch"))
+    played.settle(plan(a=2, b=2, p=1))
+    before = played.uids()
+    played.settle(plan(a=1, b=1, p=1))
+    assert played.indices() == {0: "a", 2: "b"}
+    played.settle(plan(a=1, b=1, c=1, p=1))
+    assert played.indices() == {0: "a", 1: "c", 2: "b"}
+    now = played.uids()
+    assert {key for key in before if before[key] == now.get(key)} == {
+        ("worker", 0),
+        ("worker", 2),
+        ("ps", 0),
+    }
+    assert played.read("worker", 1)["PET_NNODES"] == f"1:{played.spec.job.chunks}"
+
+
 @pytest.mark.parametrize("how", ["deleted", "failed"])
 def test_a_worker_0_that_is_gone_takes_the_others_with_it(how: str) -> None:
     played = Played(spec_of("torch"))

@@ -14,7 +14,7 @@ import yaml
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import action_word
-from tests.unit.kubernetes.played import SLOT, Played, at, job, job_of, merged, node
+from tests.unit.kubernetes.played import GPU, SLOT, Played, at, job, job_of, merged, node
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
@@ -40,7 +40,8 @@ def node_of(name: str, gpus: int, *marks: str) -> dict[str, Any]:
 class Scenario(Played):
     """One of them; each step is the method of its name."""
 
-    def __init__(self, name: str, given: dict[str, Any]) -> None:
+    def __init__(self, name: str, given: dict[str, Any], log: pytest.LogCaptureFixture) -> None:
+        self.log = log
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
@@ -99,6 +100,19 @@ class Scenario(Played):
                 told = {names.PROGRESS: given["progress"] and str(given["progress"] * SLOT)}
                 pod["metadata"] = merged(pod["metadata"], {"annotations": told})
 
+    def take_room(self, gpus: dict[str, int]) -> None:
+        """Pods of others ask for these GPUs of each node, and no others do."""
+        self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != "None"}
+        for at_node, count in gpus.items():
+            asked = {"resources": {"requests": {GPU: str(count)}}}
+            meta = {"name": f"others-{at_node}", "namespace": "ns", "uid": f"others-{at_node}"}
+            spec = {"containers": [asked], "nodeName": at_node}
+            self.pods[meta["name"]] = {
+                "metadata": meta,
+                "spec": spec,
+                "status": {"phase": "Running"},
+            }
+
     def mark(self, _: None) -> None:
         self.marked = set(self.pods)
 
@@ -120,7 +134,9 @@ class Scenario(Played):
         if name == "pods":
             withdrawn = self.measured("oasis_gangs_withdrawn_total")
             kept = set(self.pods) == self.marked
-            found = {"kept": kept, "number": len(self.pods), "withdrawn at most": withdrawn}[key]
+            anew = "arrive once more" in self.log.text
+            counts = {"number": len(self.pods), "withdrawn at most": withdrawn}
+            found = {"kept": kept, "begun anew": anew, **counts}[key]
             return bool(found <= wanted if key.endswith("most") else found == wanted)
         uid = self.uids[name]
         if key[0].isupper():  # a condition
@@ -140,6 +156,7 @@ class Scenario(Played):
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
             "percent": lambda: self.status(uid)["progress"]["percent"],
             "is at its end": lambda: self.status(uid)["progress"]["percent"] == 100,
+            "percent at least": lambda: min(self.status(uid)["progress"]["percent"], wanted),
         }.get(key, lambda: self.status(uid).get(key))
         return bool(found() == wanted)
 
@@ -151,6 +168,7 @@ WORDS = {
     "closed": Scenario.closes,
     "mark": Scenario.mark,
     "pods": Scenario.change_pods,
+    "others": Scenario.take_room,
     "settle": lambda made, _: made.settle(),
     "lose": Scenario.lose_pods,
     "maybe": Scenario.maybe,
@@ -172,8 +190,10 @@ def window(given: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("given", "name", "restarts"), VARIANTS)
-def test_scenario(given: dict[str, Any], name: str, restarts: bool) -> None:
-    made = Scenario(name, given)
+def test_scenario(
+    given: dict[str, Any], name: str, restarts: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = Scenario(name, given, caplog)
     for step in given["steps"]:
         ((word, value),) = step.items()
         if word != "maybe" or restarts:

@@ -39,21 +39,6 @@ def under(name: str, *classes: dict[str, Any]) -> Played:
     return made
 
 
-def test_an_edit_is_judged_like_a_new_job() -> None:
-    made = under("recourse", utility_class())
-    uid = made.submit(claiming("j", 20, slots=80.0))
-    made.run(3)
-    done = made.status(uid)["progress"]["workerSeconds"]
-    made.edit(uid, utility={"kind": "constant", "value": 1e30})
-    made.run(2)
-    assert (made.phase(uid), made.workers(uid)) == ("Waiting", 0)
-    assert made.placed(uid)[0] == "ClaimRefused"
-    made.edit(uid, utility={"kind": "constant", "value": 90})
-    made.run(1)
-    assert made.phase(uid) == "Running"
-    assert made.status(uid)["progress"]["workerSeconds"] >= done > 0
-
-
 @pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "drf"])
 def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> None:
     """The property behind the classes: the others run as if the greedy one had not been there."""
@@ -67,21 +52,6 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
         ends.append([made.status(uid).get("completionSlot") for uid in uids])
     assert ends[0] == ends[1]
     assert None not in ends[0]
-
-
-def test_a_job_that_comes_back_without_its_form_stops_no_other() -> None:
-    made = under("fifo", utility_class())
-    forms = [{"requires": {"gpu": ["none"]}}, {"workers": {"maximum": 4}}]
-    uid = made.submit(claiming("j", 20, slots=80.0, forms=forms))
-    made.run(2)
-    assert made.status(uid)["form"] == 1
-    made.edit(uid, utility={"kind": "constant", "value": 1e30})
-    made.run(1)
-    assert made.placed(uid)[0] == "ClaimRefused"
-    made.edit(uid, utility={"kind": "constant", "value": 1}, forms=[{"workers": {"maximum": 4}}])
-    other = made.submit(claiming("other", 20, slots=80.0))
-    made.run(1)
-    assert (made.phase(uid), made.phase(other)) == ("Invalid", "Running")
 
 
 @pytest.mark.parametrize("name", ["recourse", "oasis"])
@@ -126,26 +96,6 @@ def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
     assert (overrun[-1] is None) is honest
     if not honest:
         assert "; submit what is left as a new job" in overrun[-1][2]
-
-
-def test_an_overrun_lasts_when_the_class_is_made_anew() -> None:
-    made = under("recourse", utility_class())
-    liar = claiming("liar", 100, completion="chief", work={"workerSeconds": 8.0})
-    uid = made.submit(liar)
-    made.run(8)
-    for made.classes in ([utility_class("b", default=False)], [utility_class()]):
-        made.restart()
-        made.run(1)
-        assert made.said(uid, "Overrun") is not None
-
-
-def test_honest_work_is_no_overrun() -> None:
-    for name in ("recourse", "oasis", "fifo"):
-        made = under(name, utility_class(overrunFactor=1))
-        uids = [made.submit(claiming(f"j{k}", 20 + k, slots=13.5 + k)) for k in range(4)]
-        made.run(20)
-        assert [made.said(uid, "Overrun") for uid in uids] == [None] * 4
-        assert all(made.phase(uid) == "Completed" for uid in uids)
 
 
 def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
@@ -236,15 +186,3 @@ def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> No
     said = made.said(wrong, "Valid")
     assert said is not None
     assert said[2].startswith("spec.network.isolated: expected true or false")
-
-
-def test_a_report_of_little_progress_hides_no_overrun() -> None:
-    made = under("recourse", utility_class())
-    liar = claiming("liar", 100, completion="chief")
-    liar["spec"] |= {"work": {"workerSeconds": 8.0}}
-    uid = made.submit(liar)
-    for _ in range(8):
-        made.step()
-        for pod in made.pods.values():
-            pod["metadata"]["annotations"][names.PROGRESS] = "0.001"
-    assert made.said(uid, "Overrun") is not None

@@ -11,19 +11,12 @@ from baselines import FIFO
 from experiments.evaluation.elastic_comparison import utility_of
 from oasis.simulator import elastic_from_dict, replay
 from offline.elastic_bound import _Configurations, best_rates, elastic_bound, slots_needed
-from tests.builders import elastic
+from tests.builders import elastic, elastic_file
 
 
 def made_of(*jobs, gpus=2):
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu"],
-            "machines": [{"id": "m", "capacity": {"gpu": gpus}, "link_gbps": 1.0}],
-            "jobs": list(jobs),
-        }
-    )
+    machine = {"id": "m", "capacity": {"gpu": gpus}, "link_gbps": 1.0}
+    return elastic_from_dict(elastic_file(jobs, machine))
 
 
 def job(name, **others):

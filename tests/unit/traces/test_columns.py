@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
+from oasis.model.utility import Constant
 from oasis.traces import PlainOptions, read_instance, read_plain
 from oasis.traces.columns import columns_of, delimiter_of, parse_map
 from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
@@ -89,6 +90,12 @@ def test_a_cell_that_cannot_be_read_is_told_by_row_and_column(tmp_path: Path) ->
     assert trace.malformed["bad Cards"] == {"count": 1, "first_row": 2}
 
 
+def test_worth_follows_the_signs_of_its_column(tmp_path: Path) -> None:
+    text = "id;submitted;duration;gpus;worth\na;0;60;1;1.234,5\nb;1;60;1;2.000\n"
+    jobs = read_plain(written(tmp_path, text)).jobs
+    assert [job.utility for job in jobs] == [Constant(1234.5), Constant(2000.0)]
+
+
 def test_maps_and_delimiters() -> None:
     assert parse_map("") == {}
     assert parse_map('gpus=n,"owner=a, b"') == {"gpus": "n", "owner": "a, b"}
@@ -141,7 +148,7 @@ def test_an_index_of_pandas_is_columns_of_the_table(
     columns = {"job_id": ids, "user": ["a", "b", "c"], "submitted": [0, 1, 2]}
     frame = pandas.DataFrame({**columns, "duration": 60, "gpus": 1, "script": "one\r\ntwo"})
     path = tmp_path / "jobs.parquet"
-    frame.set_index(index).to_parquet(path)
+    frame.astype({"script": "category"}).set_index(index).to_parquet(path)
     trace = read_plain(path)
     assert [(job.id, job.owner) for job in trace.jobs] == [
         (str(name), user) for name, user in zip(ids, "abc", strict=True)

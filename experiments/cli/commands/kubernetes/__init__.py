@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from experiments.cli.command import CommandGroup
 from experiments.cli.commands.kubernetes import installing, reading, reporting, running
-from experiments.cli.verbose import CommandGroup
 
 app = CommandGroup(
     no_args_is_help=True,

@@ -53,7 +53,7 @@ def install(
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
     utility classes and capacity windows of the cluster.
 
-    Example: oasis kubernetes install --argument=--slot-seconds=300 | kubectl apply -f -
+    Example: oasis kubernetes install --argument=--horizon=90 | kubectl apply -f -
     """
     import yaml  # noqa: PLC0415 (needs an extra)
 

@@ -63,7 +63,7 @@ def import_cluster(
     output: options.Output,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
-    horizon: Annotated[int, typer.Option(help="Number of slots.", min=1)] = 100,
+    horizon: Annotated[int, typer.Option(metavar="N", help="Number of slots.", min=1)] = 100,
     machines: cluster.NodeOptions,
     gpu: cluster.Gpu = cluster.GPU,
     jobs: cluster.JobNamespace = None,
@@ -108,7 +108,9 @@ def report(
     policies: Annotated[
         str,
         typer.Option(
-            help="Which to simulate on the same jobs, with commas between; none: only the bound."
+            autocompletion=options.POLICY_LIST,
+            help="Which to simulate on the same jobs, with commas between; none: only the bound.",
+            show_default=", ".join(RIVALS),
         ),
     ] = ",".join(RIVALS),
     time_limit: options.TimeLimit = None,

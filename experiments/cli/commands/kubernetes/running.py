@@ -17,7 +17,15 @@ import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.files import READ
-from experiments.cli.options import AsJson, Set, choose_options, known, known_policy, naming_flags
+from experiments.cli.options import (
+    A_POLICY,
+    AsJson,
+    Set,
+    choose_options,
+    known,
+    known_policy,
+    naming_flags,
+)
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
@@ -45,6 +53,7 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
+            autocompletion=A_POLICY,
             help=f"One of {', '.join(POLICIES)}. [default: {RECOURSE}; with --bounds {OASIS}]",
             show_default=False,
         ),
@@ -61,12 +70,13 @@ def run(
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
     lookahead: Annotated[
-        int, typer.Option(help="Slots that OASiS and recourse plan ahead.", min=1)
+        int, typer.Option(metavar="N", help="Slots that OASiS and recourse plan ahead.", min=1)
     ] = 500,
     horizon: Annotated[
         int | None,
         typer.Option(
             help="Number of slots; a completion after them is worth nothing, as in an instance.",
+            metavar="N",
             min=1,
         ),
     ] = None,

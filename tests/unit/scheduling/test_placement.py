@@ -1,4 +1,4 @@
-"""The placement rules one decision at a time: which machine is next, and whose turn it is."""
+"""The placement rules: which machine is next, whose turn it is, and where a whole job goes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 from oasis.model.groups import GROUPS
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import (
+    PLACEMENTS,
     BestFit,
     FirstFit,
     MinimumOnOneNode,
     MostIdle,
     OneNode,
-    Placement,
     Room,
     RoundRobin,
     Spread,
     TaskByTask,
+    placement_named,
 )
 from oasis.scheduling.site import Machine, Site
 
 GPU_ONLY = ((0, 1),)
 JOB = PolicyJob("a", 0.0, 1.0, ((0, 1), (1, 1)), ((1, 1),), min_workers=2, max_workers=8)
-RULES = (BestFit, FirstFit, RoundRobin, Spread, OneNode, MostIdle, MinimumOnOneNode)
 
 
 def room(*free: tuple[int, int], hosts: list[tuple[str, ...]] | None = None) -> Room:
@@ -143,29 +143,6 @@ def test_the_minimum_is_given_back_where_the_rest_does_not_fit() -> None:
 # -- all rules -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", RULES)
-@given(
-    free=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 8)), min_size=1, max_size=4),
-    workers=st.integers(0, 6),
-    ps=st.integers(0, 2),
-)
-def test_what_is_placed_is_what_is_taken(
-    rule: type[Placement], free: list[tuple[int, int]], workers: int, ps: int
-) -> None:
-    made = room(*free)
-    found = rule().place(made, JOB, workers, ps)
-    if found is None:
-        assert made.free == free
-        return
-    assert (found.worker_count, found.ps_count) == (workers, ps)
-    for tasks in found.by_group:
-        assert list(tasks) == sorted(tasks)
-        assert len(dict(tasks)) == len(tasks)
-        assert all(count > 0 for _, count in tasks)
-    made.release(JOB, found)
-    assert made.free == free
-
-
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 8)), min_size=1, max_size=4),
     st.integers(1, 6),
@@ -179,3 +156,86 @@ def test_rules_that_look_for_single_places_find_them_all_alike(
     assert found[0] == found[1]
     if OneNode().place(room(*free), JOB, workers, ps) is not None:
         assert MinimumOnOneNode().place(room(*free), JOB, workers, ps) is not None
+
+
+def put(name, free, workers, ps=0, **changes):
+    made = room(*free, **changes)
+    found = placement_named(name, made.site).place(made, JOB, workers, ps)
+    return found and found.by_group
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "ps", "expected"),
+    [
+        ("best-fit", 3, 0, (((0, 2), (1, 1)), ())),
+        ("first-fit", 3, 0, (((0, 2), (1, 1)), ())),
+        ("round-robin", 3, 0, (((0, 1), (1, 1), (2, 1)), ())),
+        ("spread", 3, 0, (((1, 1), (2, 2)), ())),
+        ("one-node", 3, 1, (((1, 3),), ((1, 1),))),
+        ("one-node", 4, 2, (((2, 4),), ((2, 2),))),
+        ("most-idle", 5, 1, (((1, 1), (2, 4)), ((2, 1),))),
+        ("minimum-on-one-node", 5, 1, (((0, 2), (2, 3)), ((0, 1),))),
+    ],
+)
+def test_rules_differ_in_where_they_put_a_job(name, workers, ps, expected):
+    """Free: 2 of 4 GPUs on the first machine, 3 on the second, all on the third."""
+    assert put(name, [(2, 4), (3, 6), (4, 8)], workers, ps) == expected
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_what_does_not_fit_leaves_the_room_as_it_was(name):
+    made = room((2, 2), (1, 8))
+    assert placement_named(name, made.site).place(made, JOB, 4, 1) is None
+    assert made.free == [(2, 2), (1, 8)]
+
+
+def test_one_node_of_each_kind_where_no_machine_hosts_both():
+    hosts = [("worker",), ("ps",), ("worker",)]
+    free = [(4, 8), (0, 8), (3, 8)]
+    assert put("one-node", free, 3, 2, hosts=hosts) == (((2, 3),), ((1, 2),))
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+@given(
+    free=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 8)), min_size=1, max_size=4),
+    kinds=st.lists(
+        st.sampled_from([("worker",), ("ps",), ("worker", "ps")]), min_size=4, max_size=4
+    ),
+    workers=st.integers(0, 6),
+    ps=st.integers(0, 3),
+)
+def test_a_job_is_placed_whole_on_what_is_free(name, free, kinds, workers, ps):
+    made = room(*free, hosts=kinds[: len(free)])
+    found = placement_named(name, made.site).place(made, JOB, workers, ps)
+    if found is None:
+        assert made.free == free
+        return
+    assert (found.worker_count, found.ps_count) == (workers, ps)
+    assert all(min(row) >= 0 for row in made.free)
+    for group, tasks in (("worker", found.workers), ("ps", found.ps)):
+        assert set(dict(tasks)) <= set(made.site.machines_for(group))
+        assert tasks == tuple(sorted(dict(tasks).items()))
+        assert all(count > 0 for _, count in tasks)
+    made.release(JOB, found)
+    assert made.free == free
+
+
+def test_a_rule_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match=r"placement: expected one of best-fit, .*, got 'heap'"):
+        placement_named("heap", room((4, 8)).site)
+
+
+def test_a_machine_that_is_down_takes_nothing_not_even_what_reserves_nothing():
+    room = Room(Site(("gpu",), tuple(Machine(n, (4.0,)) for n in "ab")), [(4,), (4,)], {0})
+    assert [room.fits(machine, ()) for machine in (0, 1)] == [False, True]
+    assert room.fitting((0, 1), ()) == [1]
+    assert [room.count(machine, (), 3) for machine in (0, 1)] == [0, 3]
+    idle = PolicyJob("a", 0.0, 1.0, ())
+    assert [room.hold(idle, Allocation(((machine, 1),))) for machine in (0, 1)] == [False, True]
+
+
+def test_a_room_counts_what_fits():
+    made = room((3, 1))
+    assert made.count(0, ((0, 1), (1, 1)), 9) == 1
+    assert made.count(0, (), 9) == 9
+    assert made.hold(JOB, Allocation(((0, 2),))) is False

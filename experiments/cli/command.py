@@ -1,0 +1,78 @@
+"""From functions to commands: records become flags, files are checked, ``--verbose`` is added."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import is_dataclass
+from typing import Annotated, Any
+
+import typer
+
+from experiments.cli.files import mark_of, names_path, reserved
+from experiments.cli.verbose import logging_to_stderr
+
+Command = Callable[..., Any]
+VERBOSE = inspect.Parameter(
+    "verbose",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            help="Log each step on standard error; show tracebacks of bugs and of errors in your "
+            "own policy.",
+        ),
+    ],
+)
+
+
+class CommandGroup(typer.Typer):
+    """Commands of functions, as `as_command` makes them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(rich_markup_mode="markdown", add_completion=False, **options)
+
+    def command(  # type: ignore[override]
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[Command], Command]:
+        """Decorate a function: it becomes the command `name`."""
+        add = super().command(name, **options)
+
+        def decorate(command: Command) -> Command:
+            add(as_command(command))
+            return command
+
+        return decorate
+
+
+def as_command(command: Command) -> Command:
+    """`command` with the fields of its records as flags, ``--verbose``, and its files checked."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    records = {
+        one.name: (one.annotation, inspect.signature(one.annotation, eval_str=True).parameters)
+        for one in own
+        if isinstance(one.annotation, type) and is_dataclass(one.annotation)
+    }
+    parameters = {
+        each.name: each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for one in own
+        for each in (records[one.name][1].values() if one.name in records else (one,))
+    }
+    for parameter in parameters.values():
+        if names_path(parameter) and mark_of(parameter) is None:
+            raise TypeError(f"{parameter.name}: expected READ or what is written there")
+
+    # typer takes a parameter that has the name of one of these for it: no command has such ones.
+    def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:
+        with logging_to_stderr() if verbose else nullcontext(), reserved(parameters, arguments):
+            for name, (kind, fields) in records.items():
+                arguments[name] = kind(**{field: arguments.pop(field) for field in fields})
+            return command(**arguments)
+
+    # typer makes the flags of the signature that it finds here.
+    wrapper.__signature__ = inspect.Signature([*parameters.values(), VERBOSE])  # type: ignore[attr-defined]
+    wrapper.__doc__ = command.__doc__
+    return wrapper
