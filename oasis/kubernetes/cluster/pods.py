@@ -300,8 +300,8 @@ Claim = tuple[str, str, str]
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
 
-    The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its
-    name as a label, and those of a TrainJob that of the JobSet that it makes, which is its own.
+    The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
+    label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
     found: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):

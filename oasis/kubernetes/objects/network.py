@@ -161,8 +161,8 @@ def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
     """Spec of a pod whose containers read `variables` from annotations, and its name.
 
-    Its host name is another one, and `Reporter.in_pod` has to find the pod. What a container says
-    of a variable itself stays.
+    Its host name is another one, and the reporter has to find the pod. What a container says of a
+    variable itself stays.
     """
     paths = {"POD_NAME": "metadata.name"}
     paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}

@@ -100,7 +100,7 @@ def test_every_path_of_every_command_is_read_or_written() -> None:
         for parameter in parameters.values():
             if names_path(parameter):
                 assert mark_of(parameter) is not None, f"{name} {spelling(parameter)}"
-            if spelling(parameter) in ("-o", "--output", "--plot", "--page", "--csv"):
+            if spelling(parameter) in ("-o", "--output", "--plot", "--csv"):
                 assert isinstance(mark_of(parameter), Written), f"{name} {spelling(parameter)}"
     assert {"run", "sweep", "kubernetes report", "import pai"} <= {name for name, _ in OUTPUTS}
 
