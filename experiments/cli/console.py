@@ -97,22 +97,16 @@ def note_missing(missing: Sequence[str]) -> int:
 
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
     """Print a two-column table of names and values on standard output; names are not wrapped."""
-    _print_table((("", True), ("", False)), facts, title, ("bold",))
+    print_rows((("", True), ("", False)), facts, title, ("bold",))
 
 
 def print_rows(
-    columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], title: str = ""
-) -> None:
-    """Print a table as `lay_out` lays it out, in the terminal's width, or 80 columns."""
-    _print_table(columns, rows, title)
-
-
-def _print_table(
     columns: Iterable[tuple[str, bool]],
     rows: Iterable[Iterable[str]],
-    title: str,
+    title: str = "",
     styles: Sequence[str] = (),
 ) -> None:
+    """Print a table as `lay_out` lays it out, in the terminal's width, or 80 columns."""
     console = Console(highlight=False)
     width = console.width
     table, needed, note = lay_out(columns, rows, width)

@@ -231,17 +231,6 @@ def time_limit_option(default: str) -> Any:
     )
 
 
-def no_improvement_option() -> Any:
-    """The flag ``--no-improvement``, which every command has in the same words."""
-    return _limit(
-        "--no-improvement",
-        partial(read_seconds, what="an amount"),
-        "TIME",
-        "End a solve when the interval became shorter by less than a thousandth within this time "
-        "(units of work with --work-limit). [default: inf]",
-    )
-
-
 def _solver_seed(given: str | int) -> int:
     return integer(Option("", int, 0).parse(str(given)), "", maximum=LARGEST_SEED)
 
@@ -327,10 +316,18 @@ Gap = Annotated[
         "stops immediately; the bound is then very weak. [default: 0, a proof]",
     ),
 ]
-NoImprovement = Annotated[float | None, no_improvement_option()]
+NoImprovement = Annotated[
+    float | None,
+    _limit(
+        "--no-improvement",
+        partial(read_seconds, what="an amount"),
+        "TIME",
+        "End a solve when the interval became shorter by less than a thousandth within this time "
+        "(units of work with --work-limit). [default: inf]",
+    ),
+]
 SolverSeed = Annotated[
-    int,
-    _limit("--solver-seed", _solver_seed, "N", "Seed of the offline solve."),
+    int, _limit("--solver-seed", _solver_seed, "N", "Seed of the offline solve.")
 ]
 Method = Annotated[
     str,

@@ -26,12 +26,14 @@ def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
 
 
 @contextmanager
-def saying_what_is_kept() -> Iterator[list[SweepProgress]]:
-    """Inside, Ctrl-C becomes the error of `interrupted`, by the last of the progress given."""
+def saying_what_is_kept(*, is_kept: bool = True) -> Iterator[list[SweepProgress]]:
+    """Inside, Ctrl-C becomes an error that says what is kept, by the last of the progress given."""
     reached: list[SweepProgress] = []
     try:
         yield reached
     except KeyboardInterrupt:
+        if not is_kept:
+            raise InterruptedWorkError("interrupted; no run is kept") from None
         raise interrupted(reached[-1] if reached else None) from None
 
 

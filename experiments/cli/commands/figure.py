@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,7 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.sweep import sweep_progress
-from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT, InterruptedWorkError
+from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.files import DIRECTORY, READ, written
 from experiments.cli.options import (
     POLICY_LIST,
@@ -208,7 +207,7 @@ def _make(
     from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
 
     is_swept = isinstance(figure, PublishedFigure)
-    with saying_what_is_kept() if is_swept else _saying_nothing_is_kept() as reached:
+    with saying_what_is_kept(is_kept=is_swept) as reached:
         steps = console.counter(figure.name, figure.steps(settings))
         with (
             naming_flags((), suffix="--picture-format"),
@@ -225,14 +224,6 @@ def _make(
                 on_note=console.note,
                 on_step=step,
             )
-
-
-@contextmanager
-def _saying_nothing_is_kept() -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise InterruptedWorkError("interrupted; no run is kept") from None
 
 
 def _settings(
