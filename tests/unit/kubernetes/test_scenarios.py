@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import action_word
 from tests.unit.kubernetes.played import GPU, SLOT, Played, at, job, job_of, merged, node
+from tests.unit.kubernetes.test_existing_jobs import job as batch_job
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
@@ -72,6 +74,19 @@ class Scenario(Played):
             template = {"workers": {"template": {"spec": given.pop("pods", {})}}}
             made["spec"] = merged(merged(made["spec"], template), given)
             self.uids[name] = self.submit(made)
+
+    def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
+        """Jobs of the cluster, suspended; `notes` are annotations by their names in `names`."""
+        for uid, given in jobs.items():
+            made = batch_job(given["workers"], uid=uid, **given.get("notes", {}))
+            self.uids[uid] = self.submit_batch(made, float(given["slots"]))
+
+    def patch(self, objects: dict[str, Any]) -> None:
+        """What owners, or other controllers, write on Jobs of the cluster."""
+        for uid, change in objects.items():
+            notes = change.pop("notes", {})
+            meta = {"annotations": {getattr(names, key): value for key, value in notes.items()}}
+            self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
 
     def edit_all(self, jobs: dict[str, Any]) -> None:
         for name, change in jobs.items():
@@ -155,6 +170,8 @@ class Scenario(Played):
             "workers": lambda: self.workers(uid),
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
             "percent": lambda: self.status(uid)["progress"]["percent"],
+            "suspended": lambda: self.batch[uid]["spec"]["suspend"],
+            "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "is at its end": lambda: self.status(uid)["progress"]["percent"] == 100,
             "percent at least": lambda: min(self.status(uid)["progress"]["percent"], wanted),
         }.get(key, lambda: self.status(uid).get(key))
@@ -169,6 +186,9 @@ WORDS = {
     "mark": Scenario.mark,
     "pods": Scenario.change_pods,
     "others": Scenario.take_room,
+    "batch": Scenario.submit_batch_jobs,
+    "patch": lambda made, objects: made.patch(deepcopy(objects)),
+    "succeed": lambda made, name: made.succeed(made.uids[name]),
     "settle": lambda made, _: made.settle(),
     "lose": Scenario.lose_pods,
     "maybe": Scenario.maybe,
