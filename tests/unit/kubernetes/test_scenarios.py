@@ -150,7 +150,8 @@ class Scenario(Played):
             withdrawn = self.measured("oasis_gangs_withdrawn_total")
             kept = set(self.pods) == self.marked
             anew = "arrive once more" in self.log.text
-            counts = {"number": len(self.pods), "withdrawn at most": withdrawn}
+            on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
+            counts = {"number": len(self.pods), "withdrawn at most": withdrawn, "on n1": on_n1}
             found = {"kept": kept, "begun anew": anew, **counts}[key]
             return bool(found <= wanted if key.endswith("most") else found == wanted)
         uid = self.uids[name]
