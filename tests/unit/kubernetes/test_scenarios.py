@@ -47,10 +47,24 @@ class Scenario(Played):
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
-        super().__init__(policy(name), **given.get("settings", {}))
+        self.bad: list[str] = []  # names of jobs with which the policy fails
+        super().__init__(lambda: self.failing(policy(name)()), **given.get("settings", {}))
         if "nodes" in given:
             self.change(given["nodes"])
             self.restart()
+
+    def failing(self, made: Any) -> Any:
+        """Let a policy decide, and then fail if it sees a bad job."""
+        decide = made.decide
+
+        def failing(view: Any) -> Any:
+            plan = decide(view)
+            if any(job.id in {f"ns/{name}" for name in self.bad} for job in view.jobs()):
+                raise KeyError("not like this")
+            return plan
+
+        made.decide = failing
+        return made
 
     def refuses(self, action: Any) -> str | None:
         rule = self.refused.get(self.name_of(action.job)) or self.refused.get("any") or {}
@@ -190,6 +204,7 @@ WORDS = {
     "batch": Scenario.submit_batch_jobs,
     "patch": lambda made, objects: made.patch(deepcopy(objects)),
     "succeed": lambda made, name: made.succeed(made.uids[name]),
+    "fails with": lambda made, jobs: setattr(made, "bad", jobs),
     "settle": lambda made, _: made.settle(),
     "lose": Scenario.lose_pods,
     "maybe": Scenario.maybe,
@@ -221,4 +236,5 @@ def test_scenario(
             WORDS[word](made, value)
     assert made.measured("oasis_policy_errors_total") == 0
     for doing in ("planning", "acting on", "following", "telling of", "reading"):
-        assert made.measured("oasis_job_errors_total", doing=doing) == 0
+        wanted = given.get("errors", 0) if doing == "planning" else 0
+        assert made.measured("oasis_job_errors_total", doing=doing) == wanted
