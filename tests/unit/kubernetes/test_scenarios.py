@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 import yaml
 
+import oasis
+from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import action_word
 from tests.unit.kubernetes.played import GPU, SLOT, Played, at, job, job_of, merged, node
 from tests.unit.kubernetes.test_existing_jobs import job as batch_job
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past, policy
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
 VARIANTS = [
@@ -48,7 +50,10 @@ class Scenario(Played):
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
         self.bad: list[str] = []  # names of jobs with which the policy fails
-        super().__init__(lambda: self.failing(policy(name)()), **given.get("settings", {}))
+        settings = given.get("settings", {})
+        last = settings.get("horizon")
+        made = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=last, bounds=past)
+        super().__init__(lambda: self.failing(made()), **settings)
         if "nodes" in given:
             self.change(given["nodes"])
             self.restart()
@@ -238,3 +243,17 @@ def test_scenario(
     for doing in ("planning", "acting on", "following", "telling of", "reading"):
         wanted = given.get("errors", 0) if doing == "planning" else 0
         assert made.measured("oasis_job_errors_total", doing=doing) == wanted
+
+
+def test_no_job_begins_early_where_it_might_have_to_leave() -> None:
+    played = Played(policy("recourse"), minimum_run_time=SLOT)
+    played.step()
+    played.submit(job("late"))
+    seen, told = played.seen(), []
+    played.reconciler.start_between(played.now() + 1.0, lambda: seen, 5.0, lambda: told.append(1))
+    assert not told
+
+
+def test_a_policy_that_does_not_keep_it_is_refused() -> None:
+    with pytest.raises(oasis.InputError, match="minimum_run_time: expected none with policy drf"):
+        Played(policy("drf"), minimum_run_time=SLOT)
