@@ -27,8 +27,7 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.controlplane.ports import free_ports
-from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.live_instance import completed_within, delayed, late_jobs
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene, drive
 

@@ -41,8 +41,7 @@ from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
 from tests.kubernetes.controlplane.gobuild import ensure
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.controlplane.ports import free_ports
-from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.demo import metrics_of
 from tests.kubernetes.scene import Scene
 

@@ -27,8 +27,7 @@ from tests.kubernetes.controlplane.components import (
 )
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.nodes import Nodes
-from tests.kubernetes.controlplane.ports import free_ports
-from tests.kubernetes.controlplane.probes import answers
+from tests.kubernetes.controlplane.waiting import answers, free_ports
 
 _PATIENCE = 120.0  # seconds for one process to get ready; it takes one to ten on an idle machine
 _POLL = 0.1

@@ -1,9 +1,15 @@
-"""Waiting for what other processes do."""
+"""Waiting for what other processes do, and ports for them."""
 
 from __future__ import annotations
 
+import random
+import socket
+import ssl
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 _POLL = 0.1  # seconds
@@ -25,3 +31,52 @@ def until(done: Callable[[], T], what: str, within: float = 60.0) -> T:
             raise TimeoutError(f"waited {patience:.0f} s until {what}")
         time.sleep(_POLL)
     return answer
+
+
+_SECONDS = 5
+
+
+def answers(url: str, authority: Path | None = None, token: str = "") -> bool:
+    """Whether `url` answers with 200. Without an `authority`, any certificate will do: those that
+    the scheduler and others make for themselves are signed by nobody."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    tls = ssl.create_default_context(cafile=str(authority)) if authority else _trusting()
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(request, context=tls, timeout=_SECONDS) as answer:
+            return answer.status == 200
+    except urllib.error.HTTPError as error:  # not ready yet; it holds an answer, which stays open
+        error.close()
+        return False
+    except OSError:  # refused, reset or late
+        return False
+
+
+def _trusting() -> ssl.SSLContext:
+    tls = ssl.create_default_context()
+    tls.check_hostname = False
+    tls.verify_mode = ssl.CERT_NONE
+    return tls
+
+
+# Below the range from which the system takes ports for outgoing connections (32768 on Linux), so
+# that a port stays free while its server is started, or killed and started again.
+_RANGE = range(20_000, 32_000)
+
+
+def free_ports(count: int) -> list[int]:
+    """`count` different ports on which nothing listens on 127.0.0.1."""
+    chosen: list[int] = []
+    for port in random.SystemRandom().sample(_RANGE, len(_RANGE)):
+        if len(chosen) == count:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                continue
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue  # somebody has it without listening
+        chosen.append(port)
+    return chosen

@@ -21,9 +21,7 @@ from tests.kubernetes.controlplane.access import apply, define
 from tests.kubernetes.controlplane.gobuild import GoProgram, ensure, module_directory
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.controlplane.ports import free_ports
-from tests.kubernetes.controlplane.probes import answers
-from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.controlplane.waiting import answers, free_ports, until
 
 _MODULE = "sigs.k8s.io/jobset"
 JOBSET = GoProgram("jobset", Path(__file__).resolve().parent / "controller", package=_MODULE)

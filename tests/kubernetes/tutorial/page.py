@@ -16,7 +16,7 @@ from pathlib import Path
 
 from oasis.kubernetes.names import FIELD_MANAGER
 from tests.kubernetes.controlplane.plane import ControlPlane
-from tests.kubernetes.controlplane.ports import free_ports
+from tests.kubernetes.controlplane.waiting import free_ports
 from tests.kubernetes.scene import SYSTEM
 
 ROOT = Path(__file__).parents[3]

@@ -78,7 +78,7 @@ def merged(base: Any, change: Any) -> Any:
     found = {
         key: merged(base.get(key), value) for key, value in change.items() if value is not None
     }
-    return {**{key: value for key, value in base.items() if key not in change}, **found}
+    return {**{key: deepcopy(value) for key, value in base.items() if key not in change}, **found}
 
 
 class Played:

@@ -17,8 +17,6 @@ from tests.unit.kubernetes.played import GPU, SLOT, Played, job, node, pods
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 from tests.unit.kubernetes.test_node_affinity import KEYS, NODES, template
 
-AGAIN = "arrive once more"
-
 
 def on(name: str, gpus: int = 4, *taints: str, **labels: str) -> dict[str, Any]:
     """A node for workers with these labels and taints, each taint as key:effect."""
@@ -131,18 +129,6 @@ def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
     made.reconciler.begin_slot_if_due(made.now(), made.seen())
     entry = made.reconciler.driver.by_uid[uid]
     assert entry.spec.job.requires == {names.NODE: ("n1" if at == "n0" else "n0",)}
-
-
-def test_what_a_node_says_while_it_is_away_is_no_edit(caplog: pytest.LogCaptureFixture) -> None:
-    made = played("oasis", *KINDS)
-    uid = made.submit(asking("j", 2, 4))
-    made.run(1)
-    away = on("n0", 4, "node.kubernetes.io/not-ready:NoExecute", gpu="t4")
-    change(made, away, *KINDS[1:])
-    made.run(1)
-    assert places(made, uid) == {"n1": 2}
-    assert made.reconciler.driver.by_uid[uid].spec.job.requires == {names.NODE: ("n0", "n1")}
-    assert AGAIN not in caplog.text
 
 
 def test_the_name_of_no_node_is_required_where_none_admits() -> None:

@@ -52,24 +52,6 @@ def planned(which: str, *windows: dict[str, Any], **settings: Any) -> Planned:
     return made
 
 
-@pytest.mark.parametrize("name", ["recourse", "fifo", "srtf", "drf"])
-@pytest.mark.parametrize("restarts", [False, True])
-def test_no_pod_is_on_a_node_in_maintenance_and_it_comes_back(name: str, restarts: bool) -> None:
-    made = planned(name, window("firmware", 5, 8, nodes=["n1"]))
-    uids = [made.submit(job(f"j{k}", slots=200.0)) for k in range(2)]
-    busy = []
-    for slot in range(11):
-        made.step()
-        if restarts and slot in (3, 4, 6, 8):
-            made.restart()
-            made.settle()
-        busy.append(made.on("n1"))
-    # Pods end a slot before: they may need that time.
-    assert busy[4:8] == [0, 0, 0, 0], busy
-    assert all(busy[8:]), busy
-    assert all(made.phase(uid) in ("Running", "Waiting") for uid in uids)
-
-
 def test_what_becomes_of_a_window_stands_on_it() -> None:
     made = planned("fifo", window("firmware", 4, 2, nodes=["n1"]))
     made.run(2)

@@ -146,42 +146,6 @@ def test_a_job_with_which_the_policy_fails_is_told_and_the_others_do_not_notice(
     assert ends[0] == ends[1]
 
 
-def test_a_job_that_runs_when_the_policy_begins_to_fail_with_it() -> None:
-    wrong = sees("bad")
-    played = Played(picky("las", lambda view: view.now >= 2 and wrong(view), ZeroDivisionError))
-    uids = [played.submit(rigid(name, 2, 5)) for name in ("a", "bad", "c")]
-    played.run(2)
-    assert played.workers(uids[1]) == 2
-    played.submit(rigid("new", 1, 1))
-    played.run(1)
-    assert played.phase(uids[1]) == "Failed"
-    assert played.workers(uids[1]) == 0
-    assert [played.workers(uid) for uid in (uids[0], uids[2])] == [2, 2]
-    played.run(4)
-    assert [played.phase(uid) for uid in (uids[0], uids[2])] == ["Completed"] * 2
-
-
-def test_a_failed_job_is_tried_again_when_it_is_edited_and_only_then() -> None:
-    wrong = [True]
-    bad = sees("bad")
-    played = Played(picky("fifo", lambda view: wrong[0] and bad(view)))
-    uid = played.submit(rigid("bad", 2, 2))
-    played.run(2)
-    wrong[0] = False
-    played.run(2)
-    played.restart()
-    played.run(2)
-    assert played.phase(uid) == "Failed"
-    assert played.measured("oasis_job_errors_total", doing="planning") == 1
-    played.edit(uid, gracePeriodSeconds=1)
-    played.restart()
-    played.run(3)
-    assert played.phase(uid) == "Completed"
-    said = played.said(uid, "Valid")
-    assert said is not None
-    assert said[:2] == ("True", "Valid")
-
-
 @pytest.mark.parametrize("name", ["fifo", "drf", "dragon", "recourse"])
 def test_a_policy_that_fails_without_any_job_keeps_the_last_plan_and_is_asked_later(
     name: str, caplog: pytest.LogCaptureFixture
@@ -305,16 +269,6 @@ def test_a_checkpoint_that_cannot_be_read_back_is_replaced_by_what_the_objects_s
     monkeypatch.undo()
     played.run(4)
     assert played.phase(uid) == "Completed"
-
-
-@pytest.mark.parametrize("name", ["fifo", "recourse"])
-def test_several_of_the_jobs_of_one_slot_may_be_bad(name: str) -> None:
-    played = Played(picky(name, sees("j1", "j4")))
-    uids = [played.submit(rigid(f"j{k}", 1, 1)) for k in range(6)]
-    played.run(3)
-    assert [played.phase(uid) for uid in uids] == [
-        "Failed" if k in (1, 4) else "Completed" for k in range(6)
-    ]
 
 
 DOWN = {"is": False}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -47,10 +46,7 @@ from oasis.model.groups import TaskGroup
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.site import FINE, Machine, Site
-from tests.unit.kubernetes.played import Played, owner_of
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
 from tests.unit.kubernetes.test_frameworks import RESOURCES
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
@@ -177,103 +173,6 @@ def test_what_has_succeeded_is_not_waited_for() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
     wanted = matched(read(job(2)), job(2), Allocation(((0, 2),)), PLACES, pods)
     assert [w.name for w in wanted] == ["b"]
-
-
-# -- what is done --------------------------------------------------------------------------------
-
-
-def batch(name: str, found: dict[str, Any], slots: float) -> Played:
-    """A cluster with a Job u of this many worker-slots."""
-    made = Played(policy(name))
-    made.submit_batch(found, slots)
-    return made
-
-
-def where(made: Played) -> Counter[str]:
-    """Nodes of the pods of Jobs that run."""
-    return Counter(
-        pod["spec"]["nodeName"]
-        for pod in made.pods.values()
-        if owner_of(pod) in made.batch and pod["status"]["phase"] == "Running"
-    )
-
-
-def conditions(made: Played, **found: str) -> None:
-    made.batch["u"] = {**made.batch["u"], "status": {"conditions": [{"status": "True", **found}]}}
-
-
-def test_a_job_is_resumed_placed_and_complete_when_its_controller_says_so() -> None:
-    made = batch("fifo", job(6), 12.0)
-    made.run(1)
-    there = set(made.pods)
-    assert (made.batch["u"]["spec"]["suspend"], where(made)) == (False, {"n0": 3, "n1": 3})
-    made.run(5)
-    assert (set(made.pods), made.phase("u")) == (there, "Running"), "its work is an estimate"
-    made.succeed("u")
-    made.run(1)
-    assert made.phase("u") == "Completed"
-    late = Played(policy("fifo"))
-    late.batch = {"u": {**made.batch["u"]}}
-    late.batch["u"]["metadata"] = {**made.batch["u"]["metadata"], "annotations": {}}
-    late.run(1)
-    assert late.measured("oasis_utility_total") == 0, "what was complete before is none of ours"
-
-
-def test_a_gang_that_the_plan_has_elsewhere_is_suspended_and_begins_anew() -> None:
-    made = batch("fifo", job(3), 60.0)
-    made.run(1)
-    before = set(made.pods)
-    for each in made.nodes:
-        each["spec"] = {"unschedulable": each["metadata"]["name"] == "n0"}
-    made.run(2)
-    assert where(made) == {"n1": 3}
-    assert not before & set(made.pods)
-    for each in made.nodes:
-        each["spec"] = {"unschedulable": True}
-    made.run(1)
-    assert (made.batch["u"]["spec"]["suspend"], made.pods) == (True, {})
-    for each in made.nodes:
-        each["spec"] = {}
-    made.run(2)
-    assert sum(where(made).values()) == 3
-
-
-def test_a_job_with_both_bounds_is_resized_by_beginning_anew() -> None:
-    made = batch("drf", job(1, MINIMUM="1", MAXIMUM="8"), 400.0)
-    made.run(2)
-    before = set(made.pods)
-    assert (made.batch["u"]["spec"]["parallelism"], len(before)) == (8, 8)
-    rival = made.submit(rigid("rival", 4, 3))
-    made.run(3)
-    assert made.workers(rival) == 4
-    assert (made.batch["u"]["spec"]["parallelism"], sum(where(made).values())) == (4, 4)
-    made.run(5)
-    assert made.phase(rival) == "Completed"
-    assert sum(where(made).values()) == 8
-
-
-def test_a_gang_to_which_the_scheduler_gives_no_room_is_withdrawn_whole() -> None:
-    made = batch("fifo", job(2), 60.0)
-    made.binds = lambda pod, host: host != "n0"
-    made.run(5)
-    assert where(made) == {"n1": 2}
-    assert made.measured("oasis_gangs_withdrawn_total") <= 1
-
-
-def test_a_job_that_failed_is_let_go_and_what_is_edited_is_read_again() -> None:
-    made = batch("fifo", job(2), 60.0)
-    made.run(1)
-    notes = made.batch["u"]["metadata"]["annotations"]
-    for work, phase in (("no", "Invalid"), ('{"workerSeconds": 6000}', "Running")):
-        notes[names.WORK] = work
-        made.run(2)
-        assert made.phase("u") == phase
-    conditions(made, type="Failed", reason="Why")
-    for work in ("6000", "6001"):  # an edit brings no Job back that failed
-        notes[names.WORK] = f'{{"workerSeconds": {work}}}'
-        made.run(1)
-        assert made.said("u", "Complete") == ("False", "JobFailed", "its Job failed: Why")
-        assert made.phase("u") == "Failed"
 
 
 # -- from the objects to the policy ---------------------------------------------------------------

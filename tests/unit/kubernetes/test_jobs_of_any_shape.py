@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import oasis
 from baselines import registry
@@ -13,56 +15,25 @@ from baselines.counts import FixedCounts
 from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.online.prices import PriceBounds
-from tests.unit.kubernetes.played import SLOT, Played, job, pods
+from tests.unit.kubernetes.played import Played, job, merged, pods
 
 LOOKAHEAD = 40
-MINIBATCHES = {"epochs": 2, "chunks": 16, "minibatches": 3, "minibatchSeconds": SLOT / 8}
-WITH_PS = {"template": pods(cpu="1", bandwidth="10G")}
+ROWS = yaml.safe_load(Path(__file__).with_name("shapes.yaml").read_text(encoding="utf-8"))
+SHAPES: dict[str, dict[str, Any]] = ROWS["shapes"]
 
 
-def changed(**spec: Any) -> dict[str, Any]:
+def shape(name: str) -> dict[str, Any]:
     made = job("odd")
-    made["spec"] |= spec
+    made["spec"] = merged(ROWS["base"], SHAPES[name]["spec"])
     return made
 
 
 def with_ps(**workers: Any) -> dict[str, Any]:
-    made = job("odd", template=pods(cpu="1", gpu="1", bandwidth="5G"), **workers)
-    made["spec"]["parameterServers"] = WITH_PS
+    made = job("odd", **workers)
+    made["spec"] = merged(made["spec"], ROWS["with parameter servers"])
     return made
 
 
-# what each may come to; None: it completes or is turned away, as the policy has it
-SHAPES: dict[str, tuple[Callable[[], dict[str, Any]], str | None]] = {
-    "ordinary": (lambda: job("odd"), "Completed"),
-    "from two workers on": (lambda: job("odd", minimum=2, maximum=6), "Completed"),
-    "initial": (lambda: job("odd", initial=3), "Completed"),
-    "minimum and initial": (lambda: job("odd", minimum=2, initial=2, maximum=3), "Completed"),
-    "rigid": (lambda: job("odd", minimum=4, maximum=4), "Completed"),
-    "a gang of two nodes": (lambda: job("odd", minimum=6, maximum=6), "Completed"),
-    "one worker": (lambda: job("odd", slots=2.0, maximum=1), "Completed"),
-    "parameter servers": (with_ps, "Completed"),
-    "parameter servers, rigid": (lambda: with_ps(minimum=3, maximum=3), "Completed"),
-    "parameter servers that nothing asks for": (
-        lambda: changed(parameterServers={"template": pods(cpu="1")}),
-        "Completed",
-    ),
-    "more workers than the cluster": (lambda: job("odd", maximum=50), "Completed"),
-    "far more workers than the cluster": (lambda: job("odd", maximum=100_000), "Completed"),
-    "a minimum beyond the cluster": (lambda: job("odd", minimum=9, maximum=12), None),
-    "an initial number beyond the cluster": (lambda: job("odd", initial=20, maximum=50), None),
-    "no GPU": (lambda: job("odd", template=pods(cpu="2")), "Completed"),
-    "nothing asked for": (lambda: job("odd", maximum=3, template=pods()), "Completed"),
-    "a worker that fits on no node": (lambda: job("odd", template=pods(gpu="5")), None),
-    "minibatches": (lambda: changed(work=MINIBATCHES), "Completed"),
-    "restarted when it is resized": (lambda: changed(resizePolicy="restart"), "Completed"),
-    "tried again": (lambda: changed(onRejection="retry"), "Completed"),
-    "worth nothing": (lambda: changed(utility={"kind": "constant", "value": 0}), None),
-    "without utility": (lambda: changed(utility=None), "Invalid"),
-    "work without end": (lambda: job("odd", slots=1e9), None),
-    "work beyond all numbers": (lambda: job("odd", slots=1e306), "Invalid"),
-    "hardly any work": (lambda: job("odd", slots=1e-9), "Completed"),
-}
 ELSEWHERE = {"Completed", "Rejected", "GivenUp", "Pending", "Waiting", "Running"}
 DRAWING = [
     name
@@ -96,19 +67,19 @@ def policy(name: str) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_job_of_any_shape_is_served_or_told_why_not(shape: str, name: str) -> None:
-    make, wanted = SHAPES[shape]
+@pytest.mark.parametrize("which", SHAPES)
+def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> None:
+    wanted = SHAPES[which]["phase"]
     played = Played(policy(name))
     other = played.submit(job("other", minimum=2, initial=2, maximum=2, slots=4.0))
-    odd = played.submit(make())
+    odd = played.submit(shape(which))
     played.run(18)  # some policies give an ordinary job one worker, and keep it there
     phase = played.phase(odd)
     if wanted is None:
         assert phase in ELSEWHERE
     else:
         assert phase == wanted, played.status(odd)
-    if shape != "work without end":
+    if which != "work without end":
         assert played.phase(other) == "Completed"
         assert not played.pods
     if "parameterServers" not in played.jobs[odd]["spec"]:

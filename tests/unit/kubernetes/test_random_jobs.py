@@ -16,7 +16,7 @@ from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.unit.kubernetes.played import GPU, Played, job, job_of, node
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, policy, with_ps
+from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, policy, shape, with_ps
 
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 3, 1.5, 1e-300, 1e30, 1e31, 1e308, 10**30, 2**63),
@@ -57,7 +57,7 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def drawn(draw: random.Random) -> dict[str, Any]:
     """An OasisJob of which up to three things are wrong, or only odd."""
-    made = SHAPES[draw.choice([name for name in SHAPES if "far more" not in name])][0]()
+    made = shape(draw.choice([name for name in SHAPES if "far more" not in name]))
     spec = made["spec"]
     spec |= {k: copy.deepcopy(v) for k, v in PARTS.items() if draw.random() < 0.15}
     template = spec["workers"]["template"]

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import oasis
+from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import action_word
 from tests.unit.kubernetes.played import GPU, SLOT, Played, at, job, job_of, merged, node
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.test_existing_jobs import job as batch_job
+from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past, policy
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
 VARIANTS = [
@@ -45,10 +49,27 @@ class Scenario(Played):
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
-        super().__init__(policy(name), **given.get("settings", {}))
+        self.bad: list[str] = []  # names of jobs with which the policy fails
+        settings = given.get("settings", {})
+        last = settings.get("horizon")
+        made = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=last, bounds=past)
+        super().__init__(lambda: self.failing(made()), **settings)
         if "nodes" in given:
             self.change(given["nodes"])
             self.restart()
+
+    def failing(self, made: Any) -> Any:
+        """Let a policy decide, and then fail if it sees a bad job."""
+        decide = made.decide
+
+        def failing(view: Any) -> Any:
+            plan = decide(view)
+            if any(job.id in {f"ns/{name}" for name in self.bad} for job in view.jobs()):
+                raise KeyError("not like this")
+            return plan
+
+        made.decide = failing
+        return made
 
     def refuses(self, action: Any) -> str | None:
         rule = self.refused.get(self.name_of(action.job)) or self.refused.get("any") or {}
@@ -72,6 +93,19 @@ class Scenario(Played):
             template = {"workers": {"template": {"spec": given.pop("pods", {})}}}
             made["spec"] = merged(merged(made["spec"], template), given)
             self.uids[name] = self.submit(made)
+
+    def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
+        """Jobs of the cluster, suspended; `notes` are annotations by their names in `names`."""
+        for uid, given in jobs.items():
+            made = batch_job(given["workers"], uid=uid, **given.get("notes", {}))
+            self.uids[uid] = self.submit_batch(made, float(given["slots"]))
+
+    def patch(self, objects: dict[str, Any]) -> None:
+        """What owners, or other controllers, write on Jobs of the cluster."""
+        for uid, change in objects.items():
+            notes = change.pop("notes", {})
+            meta = {"annotations": {getattr(names, key): value for key, value in notes.items()}}
+            self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
 
     def edit_all(self, jobs: dict[str, Any]) -> None:
         for name, change in jobs.items():
@@ -135,7 +169,8 @@ class Scenario(Played):
             withdrawn = self.measured("oasis_gangs_withdrawn_total")
             kept = set(self.pods) == self.marked
             anew = "arrive once more" in self.log.text
-            counts = {"number": len(self.pods), "withdrawn at most": withdrawn}
+            on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
+            counts = {"number": len(self.pods), "withdrawn at most": withdrawn, "on n1": on_n1}
             found = {"kept": kept, "begun anew": anew, **counts}[key]
             return bool(found <= wanted if key.endswith("most") else found == wanted)
         uid = self.uids[name]
@@ -155,6 +190,8 @@ class Scenario(Played):
             "workers": lambda: self.workers(uid),
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
             "percent": lambda: self.status(uid)["progress"]["percent"],
+            "suspended": lambda: self.batch[uid]["spec"]["suspend"],
+            "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "is at its end": lambda: self.status(uid)["progress"]["percent"] == 100,
             "percent at least": lambda: min(self.status(uid)["progress"]["percent"], wanted),
         }.get(key, lambda: self.status(uid).get(key))
@@ -169,6 +206,10 @@ WORDS = {
     "mark": Scenario.mark,
     "pods": Scenario.change_pods,
     "others": Scenario.take_room,
+    "batch": Scenario.submit_batch_jobs,
+    "patch": lambda made, objects: made.patch(deepcopy(objects)),
+    "succeed": lambda made, name: made.succeed(made.uids[name]),
+    "fails with": lambda made, jobs: setattr(made, "bad", jobs),
     "settle": lambda made, _: made.settle(),
     "lose": Scenario.lose_pods,
     "maybe": Scenario.maybe,
@@ -200,4 +241,19 @@ def test_scenario(
             WORDS[word](made, value)
     assert made.measured("oasis_policy_errors_total") == 0
     for doing in ("planning", "acting on", "following", "telling of", "reading"):
-        assert made.measured("oasis_job_errors_total", doing=doing) == 0
+        wanted = given.get("errors", 0) if doing == "planning" else 0
+        assert made.measured("oasis_job_errors_total", doing=doing) == wanted
+
+
+def test_no_job_begins_early_where_it_might_have_to_leave() -> None:
+    played = Played(policy("recourse"), minimum_run_time=SLOT)
+    played.step()
+    played.submit(job("late"))
+    seen, told = played.seen(), []
+    played.reconciler.start_between(played.now() + 1.0, lambda: seen, 5.0, lambda: told.append(1))
+    assert not told
+
+
+def test_a_policy_that_does_not_keep_it_is_refused() -> None:
+    with pytest.raises(oasis.InputError, match="minimum_run_time: expected none with policy drf"):
+        Played(policy("drf"), minimum_run_time=SLOT)
