@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED
+from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED, ReaderGoneError
 from experiments.cli.version import print_version
 
 PANELS = {  # groups of the help, in which each command has one line
@@ -141,6 +141,10 @@ def run_app(words: list[str], app: LazyGroup | None = None) -> int:
     try:
         # Not standalone, or typer would print its own errors and leave.
         code = (app or oasis_command())(words, prog_name="oasis", standalone_mode=False)
+    except SystemExit as error:  # what rich makes of it when the reader of the help has gone
+        if isinstance(error.__context__, BrokenPipeError):
+            raise ReaderGoneError from None
+        raise
     except TyperException as error:
         if not error.format_message():  # called without a command: the help is printed already
             return BAD_INPUT

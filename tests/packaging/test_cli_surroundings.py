@@ -65,8 +65,10 @@ def test_commands_that_solve_nothing_need_no_solver(command: str) -> None:
     assert out
 
 
-def test_reader_that_leaves_early_is_no_error(small: Path) -> None:
-    command = [sys.executable, "-m", "experiments.cli", "run", str(small), "--json"]
+@pytest.mark.parametrize("words", ["run FILE --json", "run --help"])
+def test_reader_that_leaves_early_is_no_error(small: Path, words: str) -> None:
+    given = words.replace("FILE", str(small)).split()
+    command = [sys.executable, "-m", "experiments.cli", *given]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

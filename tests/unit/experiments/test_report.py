@@ -262,9 +262,9 @@ def test_a_solve_is_made_again_with_the_same_limits_and_seed(
     data = {"kind": "solve", "method": "milp", "parameters": {**given, "seed": 1234567}}
     (line,) = commands_of("x", data | {"instance": {"file": "a.json"}})
     found = parsed(line)
-    assert found["seed"] == 1234567
+    assert found["solver_seed"] == 1234567
     assert found.items() >= expected.items()
-    assert set(found) == {"file", "method", "seed", *given}
+    assert set(found) == {"file", "method", "solver_seed", *given}
 
 
 def test_a_solve_is_made_again_with_the_same_parameters(instance: oasis.Instance) -> None:
