@@ -252,7 +252,7 @@ class GangController(BasePolicy):
         self._site, self._rule = site, self._make_rule()
         self._empty = EmptyCluster(site, self._make_rule)
         self._book = JobBook(self.request)
-        self._queue = GangQueue(lambda job: self._book.counts[job.index])
+        self._queue = GangQueue(self._asked)
         self._running = RunningJobs()
         self._down: Set[int] = set()
         self._room = Room(site, [])
@@ -267,6 +267,10 @@ class GangController(BasePolicy):
             if self._empty.holds(job, workers, ps):
                 return workers, ps
         return None
+
+    def _asked(self, job: PolicyJob) -> Counts:
+        # A method and no lambda: in a copy of the policy it belongs to the copy.
+        return self._book.counts[job.index]
 
     def _begin(self, view: View) -> None:
         """Enter the events and the free capacity."""

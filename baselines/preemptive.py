@@ -124,7 +124,19 @@ Key = tuple[Rank, int]
 
 
 class Ordered(OneLine):
-    """At every event, give the machines to the jobs in order until one does not fit."""
+    """At every event, give the machines to the jobs in order until one does not fit.
+
+    Parameters
+    ----------
+    seed : int or None
+        Seed of the random draw of each job's fixed numbers of workers and parameter servers; None:
+        nothing is drawn, each job has the most workers that it can.
+    line : {"strict", "fit"}
+        Whether a job that does not fit blocks those behind it.
+    placement : str or None
+        Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
+        instances, best fit elsewhere.
+    """
 
     # Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
     # The jobs get their turns one after the other. One that runs stays where it is, unless a job

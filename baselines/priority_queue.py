@@ -152,7 +152,7 @@ class PriorityQueue(GangController):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._queue = GangQueue(lambda job: self._book.counts[job.index], self.weighting)
+        self._queue = GangQueue(self._asked, self.weighting)
         self._worker_shares = MachineShares(site, "worker")
         self._ps_shares = MachineShares(site, "ps")
         self._ranks: dict[int, Rank] = {}

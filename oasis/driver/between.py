@@ -88,7 +88,6 @@ class EarlyStarts(Generic[Spec]):
         for uid, entry in (staying | new).items():
             if entry.complete and room.hold(entry.job, entry.allocation):
                 held[uid] = entry
-                room.occupy(entry.job, entry.allocation)
         self.held = held
 
     def end(self, uids: Set[str]) -> None:

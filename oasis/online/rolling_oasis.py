@@ -197,7 +197,6 @@ class RollingOASiS(rolling.LivePlanner):
             found = _largest(job.in_form(k), view, room)
             if found is not None:
                 self._overdue[job.index] = k
-                room.occupy(job.in_form(k), found)
                 return found._replace(form=k)
         return NOTHING
 

@@ -12,6 +12,7 @@ import oasis
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
+from oasis.driver.service import Submission
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
 
@@ -130,3 +131,23 @@ def test_after_a_takeover_only_jobs_that_were_to_arrive_once_more_do_so() -> Non
     assert (driver.by_uid.keys(), driver.arriving_again) == ({uid}, {other})
     assert driver.by_uid[uid].allocation == cluster.driver.by_uid[uid].allocation
     assert driver.state() == cluster.driver.state()
+
+
+def test_late_jobs_share_what_the_plan_leaves() -> None:
+    """What one of them takes is taken once."""
+    resources = ("gpu", "cpu", "memory_gb", "storage_gb", "bandwidth_gbps")
+    machine = oasis.Server("w", dict.fromkeys(resources, 9.0) | {"gpu": 4.0})
+    machines = oasis.Cluster(resources, (machine,), (), 60.0)
+    needs: dict[str, Any] = {"worker": {"gpu": 1.0}, "ps": {}, "gradient_mb": 0.0}
+    jobs = tuple(
+        oasis.Job(f"j{k}", 0, 9, 2, 1, 30.0, **needs, utility=oasis.Deadline(5.0, 30.0))
+        for k in range(2)
+    )
+    bounds = oasis.PriceBounds.from_jobs(jobs, machines, 20)
+    late = oasis.OASiS.rolling(20, bounds, keep_admitted=True)
+    driver: Driver[Any] = Driver(late, site_for(oasis.Instance(20, machines, jobs), None))
+    known = {f"u{k}": Submission(f"u{k}", job) for k, job in enumerate(jobs)}
+    for spec in known.values():
+        driver.remember(spec, 0, 0.0)
+    assert driver.boundary(40, Facts(known)).error is None
+    assert [entry.allocation.worker_count for entry in driver.entries.values()] == [2, 2]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import oasis
+from baselines.registry import CONTROLLERS
 from oasis import (
     Cluster,
     Constant,
@@ -415,6 +416,14 @@ def test_a_planner_of_ones_own_is_quoted_by_what_it_then_decides() -> None:
     scheduler = LiveScheduler(Promising(), CLUSTER)
     quote = scheduler.quote(job("a", 0, 1, 1.0, 7)).decision
     assert (quote.admitted, quote.reason, scheduler.jobs) == (False, "full", ())
+    assert quote == scheduler.submit(job("a", 0, 1, 1.0, 7))
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_a_controller_is_quoted_on_a_copy_of_itself(name: str) -> None:
+    """Whatever its queue goes by is that of the copy."""
+    scheduler = LiveScheduler(CONTROLLERS[name](), CLUSTER)
+    quote = scheduler.quote(job("a", 0, 1, 1.0, 7)).decision
     assert quote == scheduler.submit(job("a", 0, 1, 1.0, 7))
 
 

@@ -36,6 +36,7 @@ def test_every_policy_has_options_that_differ_from_its_defaults_in_the_tests() -
         assert set(options) == set(POLICIES[name].options), name
         for option, value in options.items():
             assert value != POLICIES[name].options[option].default
+            assert POLICIES[name].options[option].help, (name, option)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -114,6 +114,14 @@ def test_work_that_is_lowered_to_what_is_done_is_lowered_for_the_policy_too() ->
     assert uid not in played.reconciler.driver.by_uid
 
 
+def test_jobs_that_share_a_machine_begin_together() -> None:
+    played = InMid(policy("fifo"))
+    played.step()
+    new = [played.submit(rigid(f"new-{k}", 2, 4)) for k in range(4)]
+    played.at(0.5)
+    assert [played.workers(uid) for uid in new] == [2, 2, 2, 2]
+
+
 def test_what_does_not_fit_waits_for_the_boundary(played: InMid) -> None:
     first = played.submit(rigid("first", 6, 3))
     played.step()
