@@ -558,7 +558,7 @@ def make_policy(name: str, instance: oasis.Instance | None = None, **options: An
     Examples
     --------
     >>> make_policy("las", thresholds=[0.5, 2]).parameters
-    {'seed': 0, 'line': 'strict', 'placement': None, 'thresholds': [0.5, 2.0], 'order': 'arrival'}
+    {'seed': 0, 'thresholds': [0.5, 2.0], 'order': 'arrival', 'line': 'strict', 'placement': None}
     """
     return entry_of(name).make(instance, options)
 
