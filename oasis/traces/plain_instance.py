@@ -379,7 +379,9 @@ def _with_header(
     if records is None:
         header = csv_cells(source.header, delimiter)
         begin = source.lines[source.first + 1 :][:LINES_LOOKED_AT]
-        some = [dict(zip(header, csv_cells(line, delimiter), strict=False)) for line in begin]
+        # A line with fewer cells is a part of a record, whose cells have other places.
+        each = [cells for t in begin if len(cells := csv_cells(t, delimiter)) >= len(header)]
+        some = [dict(zip(header, cells, strict=False)) for cells in each]
     else:
         some = [row for row in records if isinstance(row, dict)]
         header = list(dict.fromkeys(name for row in some for name in row))
