@@ -66,7 +66,7 @@ def marked(
             "labels": {names.SCHEDULED: "true"},
             "annotations": said,
         },
-        "spec": {**kind.switch(suspend=True), **spec},
+        "spec": {"suspend": True, **spec},
     }
 
 
