@@ -95,7 +95,8 @@ def _flag_of(
     is_literal = get_origin(without_none(option.kind)) is Literal
     kind = str if is_literal else option.kind
     metadata = source.__dataclass_fields__[option.name].metadata
-    values = get_args(without_none(option.kind)) if is_literal else metadata.get("choices")
+    choices = getattr(metadata.get("kind"), "choices", ())
+    values = get_args(without_none(option.kind)) if is_literal else choices
     name, text, default = flag(option.name), option.help, option.default
     if option.denial:
         name, _, text = option.denial.partition(": ")

@@ -137,7 +137,9 @@ def report(
 
     Without a proof by the limits, the share of the optimum is an interval, and the exit code is 3.
 
-    Example: oasis kubernetes report --since 24h -o day.json && oasis report day.json -o day.html
+    `oasis report day.json -o day.html` makes a page of it.
+
+    Example: oasis kubernetes report --since 24h -o day.json
     """
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
     limits = options.limits_of(time_limit, work_limit, gap, no_improvement)
