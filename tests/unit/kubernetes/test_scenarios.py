@@ -182,6 +182,8 @@ class Scenario(Played):
                 return self.said(uid, key) is None
             status, reason, message = self.said(uid, key) or ("", "", "")
             said = f"{status} {reason}: {message}"
+            if not others and not begin.endswith(" "):
+                return said == begin
             return said.startswith(begin) and all(part in said for part in others)
         if key == "phase":
             return self.phase(uid) in ([wanted] if isinstance(wanted, str) else wanted)
