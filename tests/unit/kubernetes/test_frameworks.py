@@ -360,13 +360,14 @@ def test_over_any_plans_indices_are_those_of_the_rule(seed: int) -> None:
     before, held = plan(), plan()
     for _ in range(12):
         before, held = held, random_plan(draw)
-        old, uids = played.indices(), played.uids()
+        old, uids, there = played.indices(), played.uids(), set(played.pods)
         for _ in range(draw.choice((0, 0, 1, 2))):  # some plans change before they are carried out
             played.turn(held)
             held, changed = random_plan(draw), True
             break
         else:
             changed = False
+        opened = len(played.opened_beside)
         played.settle(held)
         now = played.indices()
         assert Counter(now.values()) == by_node(held, "worker")
@@ -386,6 +387,8 @@ def test_over_any_plans_indices_are_those_of_the_rule(seed: int) -> None:
         )
         if not goes_on:
             assert not kept
+            beside = [pods for _, pods in played.opened_beside[opened:]]
+            assert not any(there & pods for pods in beside), "one gang at a time"
             assert sorted(now) == list(range(len(now)))
             continue
         wanted = by_node(held, "worker")
