@@ -472,7 +472,7 @@ class Streamed(InMid):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(4), pytest.param(range(4, 200), marks=pytest.mark.nightly)]
+    "seeds", [range(6), pytest.param(range(6, 200), marks=pytest.mark.nightly)]
 )
 @pytest.mark.parametrize("name", ["recourse none", "recourse arrival", "oasis", "fifo", "srtf"])
 def test_with_jobs_of_other_kinds_only_early_ends_change_decisions(name: str, seeds: range) -> None:
