@@ -211,7 +211,7 @@ def test_a_file_that_is_no_journal_is_an_error(
     path = tmp_path / "journal"
     journalled(path).close()
     path.write_bytes(content)
-    with pytest.raises(OasisError, match=f"journal: {expected}"):
+    with pytest.raises(OasisError, match=f"journal: {expected}$"):
         LiveScheduler.reopen(path)
 
 

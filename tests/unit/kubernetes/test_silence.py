@@ -97,7 +97,10 @@ def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (ill(404, "404 page not found", "/oasisjobs"), "`oasis kubernetes install | kubectl apply"),
+        (
+            ill(404, "404 page not found", "/oasisjobs"),
+            "`oasis kubernetes install | kubectl apply -f -`",
+        ),
         (ill(*forbidden("leases"), "/leases"), "leases is forbidden"),
         (ill(*forbidden("nodes"), "/nodes", "watch=true"), "nodes is forbidden"),
         (
@@ -193,6 +196,16 @@ def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
     clocks[time.CLOCK_BOOTTIME] += 3600.0
     assert (lease.is_held, lease.left()) == (False, 0.0)
     assert steady() - before == 3600.0
+
+
+def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    lease = lease_of(FakeConnection(), "one")
+    lease._ask()
+    monkeypatch.setattr(lease, "_try", lambda: None)
+    for clock.now, left in ((101.0, 5.0), (104.0, 5.0), (109.0, 1.0)):
+        lease._ask()
+        assert lease._until - clock.now == pytest.approx(left)
 
 
 def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
