@@ -19,7 +19,7 @@ from oasis.traces import (
     read_openb,
     read_plain,
 )
-from oasis.traces.job_table import kept_line, loosened
+from oasis.traces.job_table import FIELDS, PlainTrace, kept_line, loosened
 from oasis.traces.mapping import MachineOptions, busiest, jobs_of, last_slot, ps_counts
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.table import pd
@@ -88,6 +88,13 @@ def test_metadata_of_ones_own_are_no_account(metadata: dict[str, Any]) -> None:
     drawn = oasis.generate("testbed", jobs=2, seed=1)
     own = oasis.Instance(drawn.horizon, drawn.cluster, drawn.jobs, metadata)
     assert kept_line(own) is None
+
+
+def test_a_job_that_is_alone_is_told_and_blank_rows_are_none() -> None:
+    frame = pd.DataFrame([{**FIELDS, "id": "a"}])
+    assert (
+        PlainTrace(frame, {"blank row": {"count": 9, "first_row": 2}}).kept == "kept the only job"
+    )
 
 
 # --- all jobs ------------------------------------------------------------------------------------
