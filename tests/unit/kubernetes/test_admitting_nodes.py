@@ -57,10 +57,6 @@ def places(made: Played, uid: str) -> dict[str, int]:
     return found
 
 
-def affinity(*terms: Any) -> dict[str, Any]:
-    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": list(terms)}}}}
-
-
 KINDS = (on("n0", 4, gpu="t4"), on("n1", 4, gpu="h100"), on("n2", 4, "team:NoSchedule", gpu="a100"))
 
 

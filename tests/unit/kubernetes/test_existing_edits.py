@@ -237,6 +237,3 @@ def test_a_child_job_with_our_label_leaves_its_pods_to_its_jobset() -> None:
     reconciler = at_work(seen)
     assert reconciler.statuses.keys() == {"u"}
     assert ("suspend", "ns/job/job-child") not in words(reconciler, seen)
-
-
-# -- what is forgotten ---------------------------------------------------------------------------

@@ -159,13 +159,9 @@ def template(draw: random.Random) -> dict[str, Any]:
     return found
 
 
-def named(node: str) -> dict[str, Any]:
-    return {"key": "metadata.name", "operator": "In", "values": [node]}
-
-
 def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
     zone = {"key": "zone", "operator": "In", "values": ["z"]}
-    terms = [{"matchExpressions": [zone]}, {}, {"matchFields": [named("n9")]}]
+    terms = [{"matchExpressions": [zone]}, {}, by_name("In", "n9")]
     preferred = [{"weight": 1, "preference": {"matchExpressions": [zone]}}]
     affinity = {
         "podAntiAffinity": {REQUIRED: [{"topologyKey": names.HOSTNAME}]},
@@ -178,9 +174,9 @@ def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
     found = on_node(affinity, "n1")
     assert affinity == before
     assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
-        {"matchExpressions": [zone], "matchFields": [named("n1")]},
+        {"matchExpressions": [zone], **by_name("In", "n1")},
         {},  # which holds nowhere, and may not be changed
-        {"matchFields": [named("n9"), named("n1")]},
+        {"matchFields": [asks("metadata.name", "In", node) for node in ("n9", "n1")]},
     ]
     before["nodeAffinity"].pop(REQUIRED)
     found["nodeAffinity"].pop(REQUIRED)

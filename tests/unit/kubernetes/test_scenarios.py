@@ -18,6 +18,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import action_word
 from tests.unit.kubernetes.played import GPU, SLOT, Played, at, job, job_of, merged, node
+from tests.unit.kubernetes.test_capacity_windows import window
 from tests.unit.kubernetes.test_existing_jobs import job as batch_job
 from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past, policy
 
@@ -113,6 +114,9 @@ class Scenario(Played):
 
     def change(self, nodes: dict[str, Any]) -> None:
         self.nodes = [node_of(name, *marks) for name, marks in nodes.items()]
+
+    def declare(self, windows: list[dict[str, Any]]) -> None:
+        self.windows = [window(w["name"], *w["slots"], nodes=w["nodes"]) for w in windows]
 
     def closes(self, closed: list[str]) -> None:
         """No pod of these jobs, or on these nodes, runs from now on."""
@@ -220,16 +224,9 @@ WORDS = {
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
     "classes": lambda made, found: setattr(made, "classes", found),
-    "windows": lambda made, found: setattr(made, "windows", [window(each) for each in found]),
+    "windows": Scenario.declare,
     "delete": lambda made, name: made.delete(made.uids[name]),
 }
-
-
-def window(given: dict[str, Any]) -> dict[str, Any]:
-    """A capacity window between two slots."""
-    begin, end = (at(slot) for slot in given["slots"])
-    spec = {"begin": begin, "end": end, "nodes": given["nodes"]}
-    return {"metadata": {"name": given["name"]}, "spec": spec}
 
 
 @pytest.mark.parametrize(("given", "name", "restarts"), VARIANTS)
