@@ -111,12 +111,7 @@ class Driver(World, Generic[Spec]):
         view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity())
         for entry in self.entries.values():
-            for tasks, demand in (
-                (entry.allocation.workers, entry.job.worker),
-                (entry.allocation.ps, entry.job.ps),
-            ):
-                for machine, count in tasks:
-                    room.take(machine, demand, count)
+            room.occupy(entry.job, entry.allocation)
         return room.free
 
     @property
