@@ -155,9 +155,7 @@ def choose_host(container: Container, on: On, has_room: HasRoom, usage: Usage) -
     return None
 
 
-def rebalance(
-    on: On, now: float, move: Callable[[Container, int], None], has_room: HasRoom
-) -> None:
+def rebalance(on: On, move: Callable[[Container, int], None], has_room: HasRoom) -> None:
     """Algorithm 3: even out the workers by moving containers that have converged."""
     # The converged duration is counted from when a container was found to have converged, as the
     # text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
@@ -344,7 +342,6 @@ class SpeCon(GangController):
         """Algorithm 3, for the containers that have converged (section V-C)."""
         rebalance(
             self._workers(),
-            now,
             lambda container, worker: self._move(container, worker, now, REBALANCED),
             self._has_room,
         )
