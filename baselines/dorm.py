@@ -65,7 +65,8 @@ class Dorm(BasePolicy):
     places : int
         Pairs of a job and a machine in one MILP; a single job may have more.
     placement : str or None
-        Of jobs that are started without the MILP, as for `Placing`.
+        Rule by which jobs that are started without the MILP are placed, such as ``best-fit``; None:
+        round-robin on instances, best fit elsewhere.
 
     Examples
     --------

@@ -239,11 +239,12 @@ def allocation_of(workers: TaskCounts, servers: TaskCounts) -> Allocation:
 
 
 class GangController(BasePolicy):
-    """Base of gang controllers: waiting jobs, running jobs and free capacity."""
+    """Base of gang controllers: waiting jobs, running jobs and free capacity.
 
-    # Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
-    # names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
-    # lost a machine waits again at its old place in the queue.
+    Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
+    names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
+    lost a machine waits again at its old place in the queue.
+    """
 
     def __init__(self, rule: Callable[[], Placement]) -> None:
         self._make_rule = rule
