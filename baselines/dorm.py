@@ -237,9 +237,9 @@ class Candidate:
 
     job: PolicyJob
     held: Allocation
-    portions: tuple[FloatArray, FloatArray]
-    per_worker: float
-    fair: float
+    portions: tuple[FloatArray, FloatArray]  # share of each resource by a worker, and by a server
+    per_worker: float  # dominant share of one worker
+    fair: float  # dominant share that is fair
 
     @classmethod
     def of(

@@ -92,7 +92,8 @@ class GangQueue:
     ) -> int:
         """Go through the queue in order of `key` and take out every job that `launch` launches."""
         launched = 0
-        # Only the first of each size can be next, and sizes are few where jobs are many.
+        # Only the first of each size can be next, as keys must grow with the rank within a size;
+        # and sizes are few where jobs are many.
         heads = [
             (key(self._jobs[same[0]]), same[0])
             for size, same in self._sizes.items()
