@@ -22,8 +22,8 @@ LIMITS = {
 }  # scale -> the smallest and the largest value that there can be
 RATIOS = ("ratio", "ratio_lower", "ratio_upper")
 FRACTIONS = ("proven", "wasted_share", "gpu_utilisation")
-# Kinds: by Student's t, of ratios that of their logarithms; the same, cut off where no value can
-# be; the smallest and largest value, where a ratio's would be wider; none, of few values or of inf.
+# By Student's t, for ratios from their logarithms; the same, cut off where no value can be; the
+# smallest and the largest value, where the first, of ratios, would span more than `WIDEST`; none.
 STUDENT, CUT, RANGE, NONE = "student", "cut", "range", "none"
 
 
