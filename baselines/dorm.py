@@ -176,8 +176,8 @@ class Dorm(BasePolicy):
         most_loss: float,
     ) -> dict[int, Allocation] | None:
         """Allocations of the MILP for the jobs that it decides on; None without an answer."""
-        chosen = self._choose(before, fairness)
-        others = [index for index in self._jobs if index not in set(chosen)]
+        chosen = dict.fromkeys(self._choose(before, fairness))
+        others = [index for index in self._jobs if index not in chosen]
         self._restricted += bool(others)
         room = Room(self._site, view.capacity(), view.down())
         for index in others:
