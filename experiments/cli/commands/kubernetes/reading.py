@@ -47,7 +47,6 @@ STATUS_COLUMNS = (
 )
 
 
-@cluster.spread
 def status(
     *,
     jobs: cluster.JobNamespace = None,
@@ -114,7 +113,6 @@ def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-@cluster.spread
 def explain(
     name: Annotated[
         str,
@@ -183,7 +181,6 @@ def explained(job: cluster.Found) -> list[dict[str, Any]]:
     ]
 
 
-@cluster.spread
 def plan(
     *,
     jobs: cluster.JobNamespace = None,
@@ -231,7 +228,6 @@ def _draw(document: Mapping[str, Any]) -> Figure:
     return plot_cluster_plan(document["jobs"])
 
 
-@cluster.spread
 def quote(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ

@@ -57,7 +57,6 @@ class Reach:
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
 
-@cluster.spread
 def import_cluster(
     *,
     output: options.Output,
@@ -93,7 +92,6 @@ def import_cluster(
     note(describe(instance, output))
 
 
-@cluster.spread
 def report(
     *,
     since: Annotated[
