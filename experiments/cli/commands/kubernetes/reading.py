@@ -153,6 +153,8 @@ def named_job(name: str, namespace: str | None) -> str:
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
     if namespace is not None and where != namespace:
         raise oasis.InputError("--namespace", f"expected {where}, as NAME says, or none", namespace)
+    if rest[0] == KIND.lower() and len(rest) > 1:  # which `status` leaves out
+        del rest[0]
     return "/".join((where, *rest))
 
 
