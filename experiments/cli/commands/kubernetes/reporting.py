@@ -107,8 +107,9 @@ def report(
         str,
         typer.Option(
             autocompletion=options.POLICY_LIST,
-            help="Which to simulate on the same jobs, with commas between; none: only the bound.",
-            show_default=", ".join(RIVALS),
+            help="Which to simulate on the same jobs, with commas between; none: only the bound. "
+            f"[default: {', '.join(RIVALS)}]",
+            show_default=False,
         ),
     ] = ",".join(RIVALS),
     time_limit: options.TimeLimit = None,
