@@ -130,8 +130,8 @@ def explain(
 
     Example: oasis kubernetes explain research/training
     """
-    wanted = named_job(name, namespace)
-    found = _found(wanted, place.connect())
+    wanted, objects = named_job(name, namespace), place.connect()
+    found = _found(wanted, objects)
     said, about = explained(found), summary(found)
     if as_json:
         console.print_json(about | {"explanation": said})
@@ -139,9 +139,7 @@ def explain(
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        life = cluster.sign_of_life(
-            place.connect(), about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}"
-        )
+        life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
     console.print_facts(f"{wanted} is {about['phase']}", facts)
 
