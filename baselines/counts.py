@@ -24,16 +24,17 @@ LEAST, MOST = 1, 30  # of workers and of parameter servers: section V-A of the O
 
 
 class FixedCounts:
-    """Fixed counts of workers and parameter servers for each job, settled at its arrival."""
+    """Fixed counts of workers and parameter servers for each job, settled at its arrival.
 
-    # The OASiS paper fixes: counts drawn from 1-30 (section V-A). Chosen: uniform; n workers become
-    # min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
-    # and (7) hold; counts that the empty cluster cannot hold shrink, workers first, until it can,
-    # because a request that can never be met would block the queue. The draws follow the order of
-    # arrival: the same seed gives a job the same counts under every policy. Nothing is drawn for
-    # jobs that say with how many workers they are to run, for jobs that can have no parameter
-    # server, and without a seed: the last two run with the most workers that the empty cluster can
-    # hold, and the fewest parameter servers for them.
+    The OASiS paper fixes: counts drawn from 1-30 (section V-A). Chosen: uniform; n workers become
+    min(n, N_i) and the parameter servers are clipped to [ceil(n b_i / B_i), n], so that (3), (6)
+    and (7) hold; counts that the empty cluster cannot hold shrink, workers first, until it can,
+    because a request that can never be met would block the queue. The draws follow the order of
+    arrival: the same seed gives a job the same counts under every policy. Nothing is drawn for
+    jobs that say with how many workers they are to run, for jobs that can have no parameter server,
+    and without a seed: the last two run with the most workers that the empty cluster can hold, and
+    the fewest parameter servers for them.
+    """
 
     def __init__(self, seed: int | None) -> None:
         self._seed = seed if seed is None else integer(seed, "seed")

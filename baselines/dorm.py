@@ -65,7 +65,8 @@ class Dorm(BasePolicy):
     places : int
         Pairs of a job and a machine in one MILP; a single job may have more.
     placement : str or None
-        Of jobs that are started without the MILP, as for `Placing`.
+        Rule by which jobs that are started without the MILP are placed, such as ``best-fit``; None:
+        round-robin on instances, best fit elsewhere.
 
     Examples
     --------
@@ -175,8 +176,8 @@ class Dorm(BasePolicy):
         most_loss: float,
     ) -> dict[int, Allocation] | None:
         """Allocations of the MILP for the jobs that it decides on; None without an answer."""
-        chosen = self._choose(before, fairness)
-        others = [index for index in self._jobs if index not in set(chosen)]
+        chosen = dict.fromkeys(self._choose(before, fairness))
+        others = [index for index in self._jobs if index not in chosen]
         self._restricted += bool(others)
         room = Room(self._site, view.capacity(), view.down())
         for index in others:
@@ -236,9 +237,9 @@ class Candidate:
 
     job: PolicyJob
     held: Allocation
-    portions: tuple[FloatArray, FloatArray]
-    per_worker: float
-    fair: float
+    portions: tuple[FloatArray, FloatArray]  # share of each resource by a worker, and by a server
+    per_worker: float  # dominant share of one worker
+    fair: float  # dominant share that is fair
 
     @classmethod
     def of(

@@ -65,7 +65,7 @@ class FreeSlots:
         self, totals: Mapping[int, int], length: float, first: float | None = None
     ) -> None:
         self._totals, self._length = dict(totals), length
-        self._first = length if first is None else first
+        self._first = length if first is None else first  # until the end of the present slot
         self._free: list[dict[int, int]] = []
 
     def span(self, slot: int) -> tuple[float, float]:
@@ -150,7 +150,7 @@ def minimum_shares(claims: Iterable[Claim], slots: FreeSlots) -> tuple[dict[int,
 def share_out(
     claims: Iterable[Claim], slots: FreeSlots, shapes: dict[int, Shape]
 ) -> dict[int, Size | None]:
-    """Choose the allocation of each job in the present slot."""
+    """Choose the size of each job in the present slot; `shapes` are taken from `slots` already."""
     known = {claim.index: claim for claim in claims}
     having = {index: shape[0] for index, shape in shapes.items()}
     best_effort = [index for index in known if index not in shapes]

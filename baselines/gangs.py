@@ -92,7 +92,8 @@ class GangQueue:
     ) -> int:
         """Go through the queue in order of `key` and take out every job that `launch` launches."""
         launched = 0
-        # Only the first of each size can be next, and sizes are few where jobs are many.
+        # Only the first of each size can be next, as keys must grow with the rank within a size;
+        # and sizes are few where jobs are many.
         heads = [
             (key(self._jobs[same[0]]), same[0])
             for size, same in self._sizes.items()
@@ -239,11 +240,12 @@ def allocation_of(workers: TaskCounts, servers: TaskCounts) -> Allocation:
 
 
 class GangController(BasePolicy):
-    """Base of gang controllers: waiting jobs, running jobs and free capacity."""
+    """Base of gang controllers: waiting jobs, running jobs and free capacity.
 
-    # Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
-    # names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
-    # lost a machine waits again at its old place in the queue.
+    Chosen: a job asks for `initial_workers`, and for the fewest that it works with if its owner
+    names no number; a request that the empty cluster cannot hold shrinks until it can; a job that
+    lost a machine waits again at its old place in the queue.
+    """
 
     def __init__(self, rule: Callable[[], Placement]) -> None:
         self._make_rule = rule

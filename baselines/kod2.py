@@ -205,7 +205,7 @@ class Kod2(GangController):
             pass
         # Last: what is free goes to running jobs only if no waiting job could use it.
         self.grow()
-        self._plan.wake_at = self._next_starving(view.now)
+        self._plan.wake_at = self._next_starving()
         return self._plan
 
     def request(self, job: PolicyJob) -> Counts | None:
@@ -280,7 +280,7 @@ class Kod2(GangController):
                 self._since[job.index] = view.now
                 heappush(self._limits, (view.now + self._limit, job.index))
 
-    def _next_starving(self, now: float) -> float | None:
+    def _next_starving(self) -> float | None:
         """Next time at which a job begins to starve."""
         while self._limits and self._limits[0][1] not in self._queue:
             heappop(self._limits)

@@ -126,6 +126,14 @@ Key = tuple[Rank, int]
 class Ordered(OneLine):
     """At every event, give the machines to the jobs in order until one does not fit.
 
+    Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
+    The jobs get their turns one after the other. One that runs stays where it is, unless a job
+    before it took its place; one that waits goes where there is free room and, only if it does not
+    fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its turn. If
+    the line is strict, the first that does not fit blocks those behind it, which are paused; with
+    ``fit`` it alone waits. A job's place in the order may change while it runs; where it changes
+    for waiting jobs, `rank_anew` must be called.
+
     Parameters
     ----------
     seed : int or None
@@ -137,14 +145,6 @@ class Ordered(OneLine):
         Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
         instances, best fit elsewhere.
     """
-
-    # Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
-    # The jobs get their turns one after the other. One that runs stays where it is, unless a job
-    # before it took its place; one that waits goes where there is free room and, only if it does
-    # not fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its
-    # turn. If the line is strict, the first that does not fit blocks those behind it, which are
-    # paused; with ``fit`` it alone waits. A job's place in the order may change while it runs;
-    # where it changes for waiting jobs, `rank_anew` must be called.
 
     def reset(self, site: Site) -> None:
         super().reset(site)

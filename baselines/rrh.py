@@ -46,7 +46,7 @@ class DelayCosts:
         self._rows = np.arange(len(left))
         # Used for every pair of jobs below, and the same for all of them.
         self._now_worth = self._at(self._ends)
-        self.present = self._now_worth / (1 + discount * left)
+        self.present = self._now_worth / (1 + discount * left)  # PV, if it runs now to its end
 
     def cost(self, k: int) -> float:
         """Loss of the other jobs if they wait for job `k`, times the share that it takes."""

@@ -155,9 +155,7 @@ def choose_host(container: Container, on: On, has_room: HasRoom, usage: Usage) -
     return None
 
 
-def rebalance(
-    on: On, now: float, move: Callable[[Container, int], None], has_room: HasRoom
-) -> None:
+def rebalance(on: On, move: Callable[[Container, int], None], has_room: HasRoom) -> None:
     """Algorithm 3: even out the workers by moving containers that have converged."""
     # The converged duration is counted from when a container was found to have converged, as the
     # text says (section V-C), not from when it was marked as migrated (line 1), as not all are; one
@@ -222,14 +220,14 @@ class SpeCon(GangController):
     Read, beside what is said at the algorithms: all containers are looked at before any is moved,
     at the multiples of the interval; after that, a request needs ``|PC| + |WC| > 1`` (line 15),
     whose sets alone in Algorithm 1 are printed without their worker: on its worker, as the
-    algorithm runs on each; requests are answered in order of arrival; Algorithm 3 runs whenever the
-    manager looks, as it is printed; R(w, t), which the paper does not define, is what the tasks on
-    a worker would keep busy of its cores, and what they reserve, as shares of what it has. Jobs
-    that span machines never move. Where a job is not observed (`View.observed`), it counts as
-    progressing. `experiments.figures.specon.readings` has other readings: of line 15, and of when
-    Algorithm 3 runs, which in the paper's own run (Fig. 9) moves Job-1 at 620 s, though jobs come
-    until 600 s and need three looks, 60 s and more, to converge; and only so is the gain of its
-    Fig. 5 reproduced.
+    algorithm runs on each; requests are answered in order of arrival; R(w, t), which the paper does
+    not define, is what the tasks on a worker would keep busy of its cores, and what they reserve,
+    as shares of what it has. Algorithm 3 runs whenever the manager looks, as it is printed, and not
+    only once all containers have converged: in the paper's own run (Fig. 9) it moves Job-1 at
+    620 s, when jobs that came until 600 s cannot have converged, which takes three looks, 60 s and
+    more; and only so is the gain of Fig. 5 reproduced. Jobs that span machines never move. Where a
+    job is not observed (`View.observed`), it counts as progressing.
+    `experiments.figures.specon.readings` reads line 15 and Algorithm 3 in other ways.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
     may be placed before it.
@@ -344,7 +342,6 @@ class SpeCon(GangController):
         """Algorithm 3, for the containers that have converged (section V-C)."""
         rebalance(
             self._workers(),
-            now,
             lambda container, worker: self._move(container, worker, now, REBALANCED),
             self._has_room,
         )

@@ -65,7 +65,7 @@ def as_command(command: Command) -> Command:
         if names_path(parameter) and mark_of(parameter) is None:
             raise TypeError(f"{parameter.name}: expected READ or what is written there")
 
-    # typer takes a parameter that has the name of one of these for it: no command has such ones.
+    # typer looks up the kind of a flag here by its name: no command has one called `arguments`.
     def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:
         with logging_to_stderr() if verbose else nullcontext(), reserved(parameters, arguments):
             for name, (kind, fields) in records.items():

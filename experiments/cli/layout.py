@@ -20,7 +20,7 @@ LEAST_COLUMNS = 2
 def lay_out(
     columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], width: int
 ) -> tuple[Table, int, str]:
-    """A table, the cells of its lines, and a sentence on the columns that are left out.
+    """A table, its width, and a sentence on the columns that are left out.
 
     Each column is (heading, whether it is a number). Text is wrapped between words, a heading also
     behind ``_``. A number is not wrapped: half of one is a wrong number. Where that does not fit,

@@ -281,7 +281,7 @@ def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None
     """Refuse options, by their parameters, that were given though they have no effect here."""
     for name in names:
         if is_given(context, name):
-            raise InputError(f"--{name.replace('_', '-')}", why)
+            raise InputError(flag(name), why)
 
 
 def check_style(name: str | None) -> str | None:

@@ -63,9 +63,9 @@ TOTALS = ("total_utility", "objective")
 class Checked:
     """A document that agrees with its instance."""
 
-    kind: str
+    kind: str  # the command that wrote it, or `SCHEDULES`
     schedules: int
-    totals: Mapping[str, float]
+    totals: Mapping[str, float]  # recomputed (1), by the names that the document has for them
 
 
 def check_document(instance: Instance, data: Any) -> Checked:

@@ -74,9 +74,9 @@ class OfferedLoad:
 class StandaloneRun:
     """Possible completion and utility of one job on an empty cluster."""
 
-    workers: int
+    workers: int  # 0 if it can never run
     ps: int
-    completion: int | None
+    completion: int | None  # None if the horizon is too short
     utility: float
     form: int = 0
 

@@ -22,6 +22,8 @@ LIMITS = {
 }  # scale -> the smallest and the largest value that there can be
 RATIOS = ("ratio", "ratio_lower", "ratio_upper")
 FRACTIONS = ("proven", "wasted_share", "gpu_utilisation")
+# By Student's t, for ratios from their logarithms; the same, cut off where no value can be; the
+# smallest and the largest value, where the first, of ratios, would span more than `WIDEST`; none.
 STUDENT, CUT, RANGE, NONE = "student", "cut", "range", "none"
 
 
@@ -29,10 +31,10 @@ STUDENT, CUT, RANGE, NONE = "student", "cut", "range", "none"
 class Interval:
     """A mean over seeds, and how far it may be off."""
 
-    mean: float
+    mean: float  # of ratios geometric
     low: float
     high: float
-    n: int
+    n: int  # values
     kind: str
 
     def to_dict(self) -> dict[str, Any]:

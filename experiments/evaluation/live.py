@@ -103,7 +103,9 @@ def cluster_policy(
     horizon: int | None = None,
     bounds: Bounds | None = None,
 ) -> Callable[[], Policy]:
-    """Return a function that builds a policy for a cluster."""
+    """Return what builds a policy for a cluster; after `horizon` slots nothing counts."""
+    # With a horizon it decides as in a simulation of an instance, draws of counts included. Without
+    # one, draws need a seed in `options`: else a job without initial workers gets its maximum.
     if name == OASIS:
         if bounds is None:
             raise oasis.InputError(

@@ -18,7 +18,7 @@ COUNT_COLUMNS = ("count", "machines")
 
 
 def machine_list(text: str) -> tuple[int, ...]:
-    """GPUs of each machine."""
+    """GPUs of each machine, from ``2x8,1x4`` or a CSV file with a row for each, or so many."""
     parts = [COUNTED.fullmatch(part.strip()) for part in text.split(",")]
     if all(parts):
         return _listed([(int(part[1]), int(part[2])) for part in parts if part])

@@ -227,14 +227,14 @@ class DirectFigure:
 
     name: str
     title: str
-    cases: Callable[..., list[Case]]
+    cases: Callable[..., list[Case]]  # from the number of seeds, and the trace if it takes one
     measure: Callable[[Case], Row]
-    table: Callable[[Sequence[Row]], list[Row]]
-    shown: Mapping[str, str]
+    table: Callable[[Sequence[Row]], list[Row]]  # measured beside published numbers
+    shown: Mapping[str, str]  # this, the panels and their size as for `PublishedFigure`
     panels: tuple[Draw, ...]
     size: tuple[float, float] = (8.0, 4.6)
     seeds: int = 20
-    takes_trace: bool = False
+    takes_trace: bool = False  # whether its jobs can be those of a trace
 
     def settings(
         self, *, seeds: int | None = None, preset: str | None = None, **others: Any

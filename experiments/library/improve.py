@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -32,7 +32,6 @@ from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.simulator.result import result_from_dict
-from oasis.solvers import SolveProgress
 from oasis.solvers.budget import Stop
 from offline import OfflineResult, Phase, Status, solve
 from offline.state import trivial_bound
@@ -92,12 +91,7 @@ class Improvement:
     status: Status | None
 
 
-def improve(
-    library: Library,
-    effort: Effort,
-    *,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> Iterator[Improvement]:
+def improve(library: Library, effort: Effort) -> Iterator[Improvement]:
     """Solve every instance once more, and keep what is better.
 
     Each change is on the disk when it is yielded. A pass that was ended, by whatever signal, goes
@@ -110,8 +104,6 @@ def improve(
         What is known; its directory may be empty or missing.
     effort : Effort
         Limits of the pass.
-    on_progress : callable, optional
-        Called with the progress of each solve.
 
     Raises
     ------
@@ -131,7 +123,7 @@ def improve(
         for problem in problems:
             if problem.name in journal.done:
                 continue
-            change = improve_one(library, problem, effort, on_progress=on_progress)
+            change = improve_one(library, problem, effort)
             yield change
             if change.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -151,13 +143,7 @@ def sole_writer(library: Library) -> Iterator[None]:
         lock.release()
 
 
-def improve_one(
-    library: Library,
-    problem: Problem,
-    effort: Effort,
-    *,
-    on_progress: Callable[[SolveProgress], None] | None = None,
-) -> Improvement:
+def improve_one(library: Library, problem: Problem, effort: Effort) -> Improvement:
     """Solve one instance, from the best schedules that are known, and keep what is better."""
     before = library.find(problem.name)
     if before is not None and before.proof == OPTIMAL:
@@ -172,14 +158,7 @@ def improve_one(
         instance = library.instance(before)
         library.verify(before, instance)
         start = library.schedules(before)
-    result = solve(
-        instance,
-        effort.method,
-        stop=effort.stop,
-        seed=effort.seed,
-        warm_start=start,
-        on_progress=on_progress,
-    )
+    result = solve(instance, effort.method, stop=effort.stop, seed=effort.seed, warm_start=start)
     return Improvement(before, keep(library, problem, instance, result), result.status)
 
 

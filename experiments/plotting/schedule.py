@@ -322,13 +322,13 @@ LETTER = 0.075  # inches of a letter of a bar's label
 Held = Mapping[str, tuple[int, int]]  # workers and parameter servers of a job on each node
 
 
-def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Figure:
+def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw how many workers each job has in the next slots, and on which nodes.
 
     A label such as 3+1 is three workers and one parameter server.
     """
-    if ax is None:
-        ax = new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs))).subplots()
+    figure = new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
+    ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
     first, end = (min(slots), max(slots) + 1) if slots else (0, 1)
     letters = (WIDTH - 2.0) / LETTER / (end - first)  # that fit into a slot
@@ -346,9 +346,7 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]], ax: Axes | None = None)
     ax.set_yticks(range(len(jobs)), [shorten(job["job"]) for job in jobs])
     ax.set_xlabel("time (slots)")
     ax.set_title("Plan: workers + parameter servers of each job, and their nodes")
-    found = ax.figure
-    assert isinstance(found, Figure)
-    return found
+    return figure
 
 
 def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]:

@@ -111,12 +111,7 @@ class Driver(World, Generic[Spec]):
         view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity())
         for entry in self.entries.values():
-            for tasks, demand in (
-                (entry.allocation.workers, entry.job.worker),
-                (entry.allocation.ps, entry.job.ps),
-            ):
-                for machine, count in tasks:
-                    room.take(machine, demand, count)
+            room.occupy(entry.job, entry.allocation)
         return room.free
 
     @property
@@ -369,7 +364,7 @@ class Driver(World, Generic[Spec]):
         view.returned += sorted((were | self._smaller | self._larger) - gone)
         for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
-            if entry.allocation.machines & set(view.lost):
+            if not entry.allocation.machines.isdisjoint(view.lost):
                 entry.allocation, entry.kept_until = NOTHING, 0.0
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)

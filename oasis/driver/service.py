@@ -82,7 +82,6 @@ class Service:
 
     A policy is asked at every event: a call, a completion, its own timer, or every slot with a live
     job if it is `slotted`.
-
     """
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:

@@ -216,9 +216,9 @@ class FileKind:
     """A kind of file that is recognised by its content."""
 
     name: str
-    looks: str
-    takes: str
-    is_table: bool = False
+    looks: str  # in words, with an article
+    takes: str  # the commands that take such a FILE
+    is_table: bool = False  # a trace whose first line names columns
 
 
 def kind_of(text: str) -> FileKind | None:

@@ -13,7 +13,8 @@ from oasis.model.utility import Constant, Piecewise, Utility
 def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) -> Utility:
     """The utility of a job that arrived `elapsed` slots ago, by the delay from now.
 
-    The values at whole slots are the same; a schedule never completes between them.
+    The values at whole slots are the same up to `slots`, and 0 from the delay `end` on; a schedule
+    never completes between them.
     """
     if isinstance(utility, Constant) and end is None:
         return utility
@@ -30,7 +31,8 @@ def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) ->
 def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
     """A job that arrives at `now` with the `remaining` worker-slots of `job`.
 
-    It reserves what `job` reserves, and is worth at a slot what `job` is worth then.
+    It reserves what `job` reserves, and is worth at a slot what `job` is worth then: nothing from
+    slot `end` on.
     """
     elapsed = now - job.arrival
     until = None if end is None else max(0, end - now)

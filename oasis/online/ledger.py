@@ -11,7 +11,7 @@ import numpy.typing as npt
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import BoolArray, Cluster
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS, TaskGroup
+from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -122,24 +122,17 @@ class Ledger:
         self._add(job, schedule, bounds, -1)
 
     def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
-        for group, slots, servers, amounts in self._charges(job, schedule, sign):
-            # Alg. 1, l. 9 and 11: g += w_i y, v += s_i z; l. 10 and 12, the prices, follow inside.
-            price = group.of(bounds) if bounds else None
-            group.of(self).commit(slots, servers, amounts, price)
-        # Only from the first slot of the schedule to the one after the last can a flag change.
-        first = max(schedule.start - self.origin, 1)
-        end = min(schedule.completion - self.origin + 2, self.horizon)
-        self._compare(first, end)
-
-    def _charges(
-        self, job: Job, schedule: Schedule, sign: int
-    ) -> Iterator[tuple[TaskGroup, IntArray, IntArray, FloatArray]]:
-        """By group: rows, servers and amounts of a schedule."""
         names, job = self.cluster.resources, job.in_form(schedule.form)
         for group in GROUPS:
             rows = group.placed(schedule)
             amounts = (sign * rows[:, COUNT, None]) * as_array(group.of(job), names)
-            yield group, rows[:, SLOT] - self.origin, rows[:, SERVER], amounts
+            # Alg. 1, l. 9 and 11: g += w_i y, v += s_i z; l. 10 and 12, the prices, follow inside.
+            price = group.of(bounds) if bounds else None
+            group.of(self).commit(rows[:, SLOT] - self.origin, rows[:, SERVER], amounts, price)
+        # Only from the first slot of the schedule to the one after the last can a flag change.
+        first = max(schedule.start - self.origin, 1)
+        end = min(schedule.completion - self.origin + 2, self.horizon)
+        self._compare(first, end)
 
     def _compare(self, first: int, end: int) -> None:
         """Note which rows from `first` on, which is no less than 1, differ from those before."""

@@ -100,7 +100,7 @@ class _ClassName:
 class BasePolicy:
     """The attributes that every `Policy` needs, with defaults; `decide` is left to the subclass.
 
-    An attribute that is not set means no.
+    The name is that of the class; everything else is no unless a subclass says otherwise.
 
     Examples
     --------
@@ -121,8 +121,9 @@ class BasePolicy:
     name: str = cast(str, _ClassName())  # what results call it; the name of the class
     slotted: bool = False  # whether it is called at each slot, also if nothing happened
     told_remaining: bool = False  # whether it uses how much work jobs have
+    # With one of these two, a replay runs it only where it is named.
     needs: str = ""  # what it goes by that traces lack, in words, such as deadlines
-    is_slow: bool = False  # with many jobs; with either, a replay runs it only where it is named
+    is_slow: bool = False  # whether many jobs take it long
     knows_forms: bool = False  # whether it chooses the form in which a job of several runs
     keeps_run_times: bool = False  # whether it changes no job before `View.kept_until`
 

@@ -59,7 +59,7 @@ class Workload(Summarised):
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def summary(self) -> tuple[str, Facts]:
-        """Jobs, machines and resources."""
+        """Jobs, machines and resources, and a model of speed that is not linear."""
         names = ", ".join(self.site.resources)
         counts = [("jobs", len(self.jobs)), ("machines", len(self.site.machines))]
         said = [(name, str(count)) for name, count in counts]

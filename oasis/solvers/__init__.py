@@ -60,10 +60,10 @@ class Solution:
     """Outcome of a solve."""
 
     status: Status
-    objective: float | None
-    bound: float
-    gap: float
-    values: Mapping[str, float]
+    objective: float | None  # of the best solution found
+    bound: float  # no solution is better, larger or smaller; infinite if nothing is proven
+    gap: float  # `relative_gap` of the two
+    values: Mapping[str, float]  # of the variables; empty without a solution
 
 
 def relative_gap(objective: float | None, bound: float) -> float:

@@ -51,6 +51,7 @@ class Stopping:
         # Measured from the last real improvement, so that many tiny ones add up to one.
         if width < self._width * (1 - LEAST_PROGRESS):
             self._width, self._since = width, now
+        # Only a solution that is at hand and verified can be what the caller gets.
         if self.gap > 0 and relative_gap(verified, bound) <= self.gap:
             self.met = self.met or Status.GAP_LIMIT
 

@@ -66,9 +66,9 @@ class RunningSolve:
         read: Callable[[], Solution],
         worst: float,
         budget: Budget,
-        check_work: float,
+        check_work: float,  # between two of HiGHS's checks whether it should stop
         *,
-        is_whole_problem: bool = False,
+        is_whole_problem: bool = False,  # what it proves counts for the criteria of the budget
         exchange: Exchange | None = None,
         names: Sequence[str] = (),
     ) -> None:

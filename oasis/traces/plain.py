@@ -143,7 +143,7 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
     """Options of a format, with those `given`; empty ones are not given."""
     wanted = {name: value for name, value in given.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
-    for name in set(wanted) - known:
+    for name in (each for each in wanted if each not in known):
         having = [t.name for t in FORMATS.values() if name in t.options.__dataclass_fields__]
         expected = f"is an option of {' and '.join(having) or 'no format'}"
         raise InstanceError(name, f"{expected}, the file is read as {trace.name}")

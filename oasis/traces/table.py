@@ -399,9 +399,10 @@ def rows_of(
     """
     header, names = list(header), list(dict.fromkeys(wanted))
     for name in names:
-        if header.count(name) != 1:
+        if (count := header.count(name)) != 1:
             shown = ",".join(header)[:200]
             expected = f"expected this column once in the header of {source.name}: {shown}"
+            expected += f"; got {count or 'none'}"
             for sign in ";\t|" if len(header) == 1 else "":
                 if name in csv_cells(shown, sign):
                     expected += f"; expected commas between columns, got {sign!r}"

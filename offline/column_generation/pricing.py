@@ -54,12 +54,7 @@ class MergedServers(ServerGroup):
         )
 
     def fits(
-        self,
-        demand: FloatArray,
-        slots: IntArray,
-        most: int,
-        admitted: BoolArray | None = None,
-        users: tuple[str, ...] = (),
+        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
     ) -> FloatArray:
         """Units of `demand` (R,) that fit on all servers of each class, the same in all slots."""
         units = self._units(demand, most, admitted)

@@ -10,11 +10,8 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.files import READ, is_stdout
-from experiments.cli.options import (
-    Limits,
-    Output,
-)
-from experiments.cli.results import read_instance
+from experiments.cli.options import Limits, Output
+from experiments.cli.results import read_instance, write_document
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 
@@ -75,10 +72,7 @@ def command(
             if inner != error.field:
                 error.field, error.sources = inner, (str(file),)
         raise
-    if is_stdout(output):
-        console.print_json(learned.to_dict())
-    else:
-        learned.write(output)
+    write_document(learned.to_dict(), output)
     jobs, slots = len(learned.jobs), learned.slots_per_day
     where_to = "standard output" if is_stdout(output) else output
     console.note(f"wrote {where_to}: prices of {slots} slots of the day from {jobs} jobs")

@@ -99,8 +99,8 @@ def command(
         str,
         typer.Option(
             autocompletion=options.among(PLAIN, commas=True),
-            help=f"Separated by commas, of: {', '.join(PLAIN)}.",
-            show_default=", ".join(CHOSEN),
+            help=f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]",
+            show_default=False,
         ),
     ] = ALL,
     line: options.PolicyLine = None,

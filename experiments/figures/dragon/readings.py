@@ -65,7 +65,7 @@ class Ladder:
 
 
 class FullestStart:
-    """The release's placement: on one machine, else from that which takes most of one kind on."""
+    """The release's placement: on one machine, else begun on the one that takes most of a kind."""
 
     name = "fullest-start"
 

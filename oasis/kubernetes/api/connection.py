@@ -151,17 +151,9 @@ _BAD_FILE = (
 
 
 class Connection:
-    """Requests of plain dictionaries.
+    """Requests of plain dictionaries."""
 
-    `on_attempt` is called with method, status and seconds of each attempt; status 0: no answer.
-    """
-
-    def __init__(
-        self,
-        configuration: Any,
-        params: RetryParams | None = None,
-        on_attempt: Callable[[str, int, float], None] | None = None,
-    ) -> None:
+    def __init__(self, configuration: Any, params: RetryParams | None = None) -> None:
         self.params = params or RetryParams()
         self._configuration = configuration
         self._configuration.retries = False
@@ -178,7 +170,8 @@ class Connection:
         self._random = random.Random(self.params.seed)
         self._lock = threading.Lock()
         self._known: tuple[float, Mapping[str, str]] = -math.inf, {}
-        self.on_attempt = on_attempt
+        # Called with method, status and seconds of each attempt; status 0: no answer.
+        self.on_attempt: Callable[[str, int, float], None] | None = None
         self.stopping = threading.Event()
 
     @classmethod
@@ -187,7 +180,6 @@ class Connection:
         kubeconfig: str | None = None,
         context: str | None = None,
         params: RetryParams | None = None,
-        on_attempt: Callable[[str, int, float], None] | None = None,
     ) -> Connection:
         """Connect as kubectl does; within a pod, as its service account."""
         configuration = client.Configuration()
@@ -206,7 +198,7 @@ class Connection:
             place = kubeconfig or config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION or "no file"
             expected = f"expected a cluster in {place}: set KUBECONFIG or pass --kubeconfig"
             raise InputError("kubeconfig", f"{expected} ({error})") from None
-        return cls(configuration, params, on_attempt)
+        return cls(configuration, params)
 
     @property
     def host(self) -> str:

@@ -29,6 +29,8 @@ NOW = 1.8e9
         (("research/bert", None), "research/bert"),
         (("research/bert", "research"), "research/bert"),
         (("research/jobset/bert", None), "research/jobset/bert"),
+        (("research/oasisjob/bert", None), "research/bert"),
+        (("research/oasisjob", None), "research/oasisjob"),
     ],
 )
 def test_a_job_may_be_named_as_status_prints_it(given: Any, meant: str) -> None:

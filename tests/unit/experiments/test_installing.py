@@ -6,15 +6,18 @@ import pytest
 import yaml
 
 import oasis
-from experiments.cli.commands.kubernetes import installing, reading
+from experiments.cli.app import run_app
+from experiments.cli.commands.kubernetes import cluster, installing
+
+OF = cluster.ControllerOptions()
 
 
 def test_what_one_controller_has_of_its_own_is_printed_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    installing.install()
+    installing.install(of=OF)
     whole = list(yaml.safe_load_all(capsys.readouterr().out))
-    installing.install(own=True, spaces="team-a", monitored=True)
+    installing.install(of=OF, own=True, spaces="team-a", monitored=True)
     made = list(yaml.safe_load_all(capsys.readouterr().out))
     kinds = {each["kind"] for each in made}
     assert kinds >= {"Namespace", "Deployment", "RoleBinding", "ServiceMonitor"}
@@ -34,27 +37,25 @@ def test_what_one_controller_has_of_its_own_is_printed_alone(
 )
 def test_an_argument_that_is_none_or_is_taken_is_refused(argument: str, message: str) -> None:
     with pytest.raises(oasis.InputError) as caught:
-        installing.install(arguments=["--policy=fifo", argument])
+        installing.install(of=OF, arguments=["--policy=fifo", argument])
     assert str(caught.value).startswith(f"--argument: {message}")
 
 
 def test_arguments_of_the_pages_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--policy=oasis", "--bounds=/etc/oasis/bounds.json", "--set", "oasis.scale=2"]
-    installing.install(arguments=given)  # the file is in the controller's container alone
+    installing.install(of=OF, arguments=given)  # the file is in the controller's container alone
     assert "- --bounds=/etc/oasis/bounds.json\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("image", ["", "a b"])
 def test_an_image_has_a_name_without_blanks(image: str) -> None:
     with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
-        installing.install(image=image)
+        installing.install(of=OF, image=image)
 
 
 @pytest.mark.parametrize("name", ["", "On", "n" * 64, "a.b", "a-"])
-@pytest.mark.parametrize("field", ["name", "namespace"])
-def test_names_that_kubernetes_refuses_are_refused(name: str, field: str) -> None:
-    flag = {"name": "--controller-name", "namespace": "--system-namespace"}[field]
+@pytest.mark.parametrize("flag", ["--controller-name", "--system-namespace"])
+@pytest.mark.parametrize("command", ["install", "status"])
+def test_names_that_kubernetes_refuses_are_refused(name: str, flag: str, command: str) -> None:
     with pytest.raises(oasis.InputError, match=f"^{flag}: expected a name such as team-a"):
-        installing.install(**{field: name})
-    with pytest.raises(oasis.InputError, match=f"^{flag}: expected a name such as team-a"):
-        reading.status(**{field: name})
+        run_app(["kubernetes", command, f"{flag}={name}"])

@@ -9,6 +9,7 @@ import oasis
 from oasis.model.job import Job
 from oasis.model.rounding import floor, floor_counts, payoff_noise
 from oasis.model.schedule import Schedule
+from oasis.online.dp import smallest_cost
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.search import Search
@@ -74,9 +75,16 @@ def test_the_earliest_completion_is_what_the_whole_search_finds(seed: int) -> No
         split = search.earliest(instance.horizon - 1)
         assert split is not None
         assert split.completion == whole.completion
-        # At prices next to nothing, costs that differ by what rounds in the utility are equal.
+        # At prices next to nothing, costs that differ by what rounds in the utility are equal: of
+        # the whole table of costs, too.
+        rows, lengths = search._rows_that_count
+        slots = np.clip(whole.completion + 1 - lengths.cumsum() + lengths, 0, lengths)
+        noise = payoff_noise(search.most_worth)
+        cheapest = smallest_cost(rows[slots > 0], slots[slots > 0], search.work, noise)
+        assert cheapest is not None
+        assert split.counts.tolist() == cheapest.counts.tolist()
         cost = float(search.utility[whole.completion]) - whole.payoff
-        assert -split.payoff == pytest.approx(cost, rel=1e-9, abs=payoff_noise(search.most_worth))
+        assert -split.payoff == pytest.approx(cost, rel=1e-9, abs=noise)
         if whole.completion > 0:
             assert search.earliest(job.arrival + whole.completion - 1) is None
         found += 1

@@ -93,6 +93,7 @@ def test_a_wrong_header_names_the_column(tmp_path, header):
         table(tmp_path, f"{header}\n1,2\n")
     missing = [name for name in ("a", "b") if header.split(",").count(name) != 1]
     assert caught.value.field == f"column {missing[0]}"
+    assert f"; got {2 if header == 'a,b,b' else 'none'}" in caught.value.detail
 
 
 def test_malformed_rows_are_told_in_sentences():

@@ -111,6 +111,8 @@ def test_a_virtual_cluster_can_be_chosen(tmp_path):
         InstanceError, match=r"^virtual_cluster: expected one of blue, red, got 'gre"
     ):
         imported(tmp_path, ROWS, virtual_cluster="green")
+    with pytest.raises(InstanceError, match=r"^user: expected a file with a column of it, got 'b"):
+        imported(tmp_path, ROWS, user="blue")  # the table names no users
 
 
 def test_the_window_can_begin_at_a_time(tmp_path):

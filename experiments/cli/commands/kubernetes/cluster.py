@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -136,35 +135,6 @@ class NodeOptions:
         if not 0 < found < 1:
             raise oasis.InputError("--ps-share", "expected a number between 0 and 1", self.ps_share)
         return found
-
-
-def spread(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command: each parameter that is one of the classes above becomes their options."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    groups: dict[str, Any] = {}
-    groups |= {one.name: one.annotation for one in own if is_dataclass(one.annotation)}
-
-    def wrapper(**arguments: Any) -> Any:
-        made = {
-            name: group(
-                **{f.name: arguments.pop(f.name) for f in fields(group) if f.name in arguments}
-            )
-            for name, group in groups.items()
-        }
-        return command(**arguments, **made)
-
-    parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for one in own
-        for each in (
-            inspect.signature(groups[one.name], eval_str=True).parameters.values()
-            if one.name in groups
-            else (one,)
-        )
-    ]
-    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapper.__doc__ = command.__doc__
-    return wrapper
 
 
 def resources_of(gpu: str) -> ResourceMap:

@@ -16,7 +16,6 @@ from oasis.kubernetes.objects import manifests
 TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespaced")
 
 
-@cluster.spread
 def install(
     *,
     of: cluster.ControllerOptions,

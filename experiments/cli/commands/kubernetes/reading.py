@@ -47,7 +47,6 @@ STATUS_COLUMNS = (
 )
 
 
-@cluster.spread
 def status(
     *,
     jobs: cluster.JobNamespace = None,
@@ -114,7 +113,6 @@ def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-@cluster.spread
 def explain(
     name: Annotated[
         str,
@@ -132,8 +130,8 @@ def explain(
 
     Example: oasis kubernetes explain research/training
     """
-    wanted = named_job(name, namespace)
-    found = _found(wanted, place.connect())
+    wanted, objects = named_job(name, namespace), place.connect()
+    found = _found(wanted, objects)
     said, about = explained(found), summary(found)
     if as_json:
         console.print_json(about | {"explanation": said})
@@ -141,9 +139,7 @@ def explain(
     facts = [(entry["reason"], entry["message"]) for entry in said]
     facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
     if not said:
-        life = cluster.sign_of_life(
-            place.connect(), about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}"
-        )
+        life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
     console.print_facts(f"{wanted} is {about['phase']}", facts)
 
@@ -155,6 +151,8 @@ def named_job(name: str, namespace: str | None) -> str:
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
     if namespace is not None and where != namespace:
         raise oasis.InputError("--namespace", f"expected {where}, as NAME says, or none", namespace)
+    if rest[0] == KIND.lower() and len(rest) > 1:  # which `status` leaves out
+        del rest[0]
     return "/".join((where, *rest))
 
 
@@ -183,7 +181,6 @@ def explained(job: cluster.Found) -> list[dict[str, Any]]:
     ]
 
 
-@cluster.spread
 def plan(
     *,
     jobs: cluster.JobNamespace = None,
@@ -231,7 +228,6 @@ def _draw(document: Mapping[str, Any]) -> Figure:
     return plot_cluster_plan(document["jobs"])
 
 
-@cluster.spread
 def quote(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ

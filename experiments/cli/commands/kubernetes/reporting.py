@@ -57,7 +57,6 @@ class Reach:
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
 
 
-@cluster.spread
 def import_cluster(
     *,
     output: options.Output,
@@ -93,7 +92,6 @@ def import_cluster(
     note(describe(instance, output))
 
 
-@cluster.spread
 def report(
     *,
     since: Annotated[
@@ -109,14 +107,12 @@ def report(
         str,
         typer.Option(
             autocompletion=options.POLICY_LIST,
-            help="Which to simulate on the same jobs, with commas between; none: only the bound.",
-            show_default=", ".join(RIVALS),
+            help="Which to simulate on the same jobs, with commas between; none: only the bound. "
+            f"[default: {', '.join(RIVALS)}]",
+            show_default=False,
         ),
     ] = ",".join(RIVALS),
-    time_limit: options.TimeLimit = None,
-    work_limit: options.WorkLimit = None,
-    gap: options.Gap = None,
-    no_improvement: options.NoImprovement = None,
+    limits: options.Limits,
     solver_seed: options.SolverSeed = 0,
     machines: cluster.NodeOptions,
     gpu: cluster.Gpu = cluster.GPU,
@@ -142,7 +138,7 @@ def report(
     Example: oasis kubernetes report --since 24h -o day.json
     """
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
-    limits = options.limits_of(time_limit, work_limit, gap, no_improvement)
+    given = limits.given()
     objects = place.connect()
     clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.name))
     within = cluster.namespaces_of(spaces)
@@ -168,7 +164,7 @@ def report(
     instance = _instance(objects, reach, seen, arrived, first, last - first + 1)
     ids = {spec.id: slot for slot, _, spec in arrived}
     figures = actual_figures([job for job in summaries if job["job"] in ids], ids)
-    comparison, notes = measured(instance, chosen, figures, limits, solver_seed)
+    comparison, notes = measured(instance, chosen, figures, given, solver_seed)
     document = comparison.to_dict() | {"cluster": said}
     document["instance"] = instance_reference(instance, None)
 

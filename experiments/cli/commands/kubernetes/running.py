@@ -47,7 +47,6 @@ def reporter() -> None:
     console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
-@cluster.spread
 def run(
     *,
     policy: Annotated[
