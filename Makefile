@@ -14,6 +14,8 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 ENGINE ?= $(shell for name in podman docker buildah; do command -v "$$name" && break; done)
 
 BIN := $(VENV)/bin
+# A test that hangs is ended with its stack and fails, so that the others are still told of.
+HANGING := --timeout 900 --timeout-method thread
 # Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
 INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
@@ -30,10 +32,10 @@ example: $(VENV)/all.stamp ## install, then the competitive ratio on the shipped
 	$(BIN)/oasis ratio $(EXAMPLE)
 
 test: $(VENV)/test.stamp ## install, then run the tests on all cores
-	$(BIN)/python -m pytest -n auto --durations=10 --durations-min=5
+	$(BIN)/python -m pytest -n auto $(HANGING) --durations=10 --durations-min=5
 
 test-portable: $(VENV)/test.stamp ## the tests of OASiS, without the widest vector instructions of the processor
-	$(BIN)/python -m tests.portable -n auto tests/paper tests/unit/online \
+	$(BIN)/python -m tests.portable -n auto $(HANGING) tests/paper tests/unit/online \
 	  tests/properties/test_online_contract.py tests/recorded tests/oracle/test_equal_is_equal.py
 
 nightly: $(VENV)/test.stamp ## the tests, with long searches
@@ -43,7 +45,7 @@ kubernetes-build: | $(BIN)/python ## build the control plane that the next one n
 	@$(BIN)/python -m tests.kubernetes.controlplane.build
 
 kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real control plane; NIGHTLY=1 adds the long ones
-	$(BIN)/python -m pytest tests/kubernetes --kubernetes $(if $(NIGHTLY),--nightly)
+	$(BIN)/python -m pytest tests/kubernetes --kubernetes $(if $(NIGHTLY),--nightly,$(HANGING))
 
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
