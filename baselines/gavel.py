@@ -3,121 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from baselines.counts import FixedCountPolicy
 from baselines.preemptive import PreemptiveCapacity
+from baselines.time_shares import Kinds, Program, Way
 from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.model.extras import require
-from oasis.model.groups import GROUPS
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling import NEVER_FITS, NOTHING, Plan, PolicyJob, Site, View
 from oasis.scheduling.book import Counts
-from oasis.scheduling.job import LimitedDemand, admits
 
 LEAST = 1e-9  # of a share: below, it is rounding
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way to run a job: a form of it, and how many tasks it then has."""
-
-    job: int
-    form: int
-    seen: PolicyJob  # the job in that form
-    workers: int
-    ps: int
-    rate: float  # its throughput while it runs
-
-
-class Kinds:
-    """The machines of a site, those together that no requirement and no task tells apart."""
-
-    def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
-        self._site = site
-        demands = (group.of(job) for job in jobs for group in GROUPS)
-        limits = {demand.machines for demand in demands if isinstance(demand, LimitedDemand)}
-        found: dict[tuple[object, ...], list[int]] = {}
-        for k, machine in enumerate(site.machines):
-            # Machines that no job tells apart are one type: the program stays small on large
-            # clusters.
-            admitted = frozenset(limit for limit in limits if k in limit)
-            found.setdefault((admitted, machine.hosts), []).append(k)
-        self.machines = list(found.values())
-
-    def admitting(self, job: PolicyJob, group: str) -> list[int]:
-        """The kinds that may run tasks of `group` of a job of one form."""
-        demand = job.worker if group == "worker" else job.ps
-        first = [(kind, machines[0]) for kind, machines in enumerate(self.machines)]
-        hosts = set(self._site.machines_for(group))
-        return [kind for kind, k in first if k in hosts and admits(demand, k)]
-
-    def totals(self, capacity: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Capacity of each kind by resource, from the capacities of machines."""
-        return [
-            [sum(column) for column in zip(*(capacity[k] for k in machines), strict=True)]
-            for machines in self.machines
-        ]
-
-
-def time_shares(ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int]]) -> list[float]:
-    """Solve the linear program for X, the share of time of each job in each way to run."""
-    # Maximise the sum of rate times share over all ways, where the shares of a job are at most 1,
-    # and the tasks of all ways, each counted for its share of the time, take no more of any
-    # resource of a kind than all machines of that kind have.
-    from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
-
-    jobs = {job: row for row, job in enumerate(dict.fromkeys(way.job for way in ways))}
-    places = {
-        (kind, resource): len(jobs) + row
-        for row, (kind, resource) in enumerate(
-            (k, r) for k, amounts in enumerate(totals) for r, amount in enumerate(amounts) if amount
-        )
-    }
-    program, owners = ColumnLp([1.0] * (len(jobs) + len(places))), []
-    for number, way in enumerate(ways):
-        hosts = [
-            kinds.admitting(way.seen, group) if count else [None]
-            for group, count in zip(GROUPS, (way.workers, way.ps), strict=True)
-        ]
-        for on_worker in hosts[0]:
-            for on_ps in hosts[1]:
-                # A column for each pair of kinds: workers and parameter servers may be on different
-                # ones.
-                load = _load(way, (on_worker, on_ps), totals)
-                if load is not None:
-                    rows = np.array([jobs[way.job], *(places[place] for place in load)])
-                    # in shares of what there is: grid units are far too large for a solver
-                    program.add_columns([LpColumn(way.rate, rows, np.array([1.0, *load.values()]))])
-                    owners.append(number)
-    found = [0.0] * len(ways)
-    if owners:
-        solution = program.solve()
-        assert solution is not None, "a budget without a limit is never spent"
-        for number, share in zip(owners, solution.values.tolist(), strict=True):
-            # The solver may miss 0 and 1 by its tolerance.
-            found[number] = min(1.0, found[number] + max(0.0, share))
-    return found
-
-
-def _load(
-    way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
-) -> dict[tuple[int, int], float] | None:
-    """Use of the resources of their kinds by the tasks; None if a kind lacks one of them."""
-    load: dict[tuple[int, int], float] = {}
-    for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
-        if kind is None:
-            continue
-        for resource, amount in group.of(way.seen):
-            total, place = totals[kind][resource], (kind, resource)
-            if not total:
-                return None
-            load[place] = load.get(place, 0.0) + rounding.key(count * amount / total)
-    return load
+THROUGHPUT, MAX_MIN, FINISH_TIME, MAKESPAN = OBJECTIVES = (
+    "throughput",
+    "max-min-fairness",
+    "finish-time-fairness",
+    "makespan",
+)
+EVENTS, STRICT = "events", "strict"
+HALVINGS = 30  # of the range of the finish-time fairness
 
 
 class Gavel(FixedCountPolicy):
@@ -126,13 +32,23 @@ class Gavel(FixedCountPolicy):
     Narayanan et al. (OSDI 2020, "Heterogeneity-aware cluster scheduling policies for deep learning
     workloads") fix: X_mj is the share of time that job m spends on machines of type j, and T_mj its
     throughput there; X is at least 0, the X_mj of a job add up to at most 1 and, times the workers
-    of each job, over all jobs to at most the machines of each type (section 3.1); of their policies
-    this is the one that maximises the sum of the throughputs, sum_m sum_j T_mj X_mj (``max sum
-    throughput`` of the public code, without limits on completion and without two jobs on one GPU).
-    X is worked out anew when jobs come or go. Time goes in rounds of `round_minutes`; in each the
-    pairs of a job and a type get their turns in order of X_mj over the time that the job has
-    received on that type since X was worked out, and each job runs at most once (section 5). Who
-    has X_mj = 0 gets no turn.
+    of each job, over all jobs to at most the machines of each type (section 3.1). X is worked out
+    anew when jobs come or go. Time goes in rounds of `round_minutes`; in each the pairs of a job
+    and a type get their turns in order of X_mj over the time that the job has received on that type
+    since X was worked out, and each job runs at most once (section 5). Who has X_mj = 0 gets no
+    turn. No two jobs share a GPU.
+
+    Four of their objectives (section 4), none with weights of jobs or limits on completion. With
+    the throughput sum_j T_mj X_mj of a job,
+
+    * ``throughput`` maximises the sum of the throughputs;
+    * ``max-min-fairness`` maximises the least throughput over that of an equal share of all
+      machines, times the workers of the job (least attained service that knows types);
+    * ``makespan`` minimises the time until the last of the jobs that are there ends;
+    * ``finish-time-fairness`` minimises the largest rho of a job, its completion time over that
+      which it would have with its part of all machines for itself.
+
+    Where one of the last three leaves a choice, the largest sum of the throughputs is taken.
 
     Chosen: the types of a job are its forms, and the machines of a kind those that admit the same
     (`time_shares`, for any resources and with parameter servers). A job that may switch goes from
@@ -151,6 +67,12 @@ class Gavel(FixedCountPolicy):
         nothing is drawn, each job has the most workers that it can.
     round_minutes : float
         Length of a round, in minutes.
+    objective : {"throughput", "max-min-fairness", "finish-time-fairness", "makespan"}
+        What the linear program is to optimise.
+    rounds : {"events", "strict"}
+        Whether an event begins a new round, or all wait for the end of the round.
+    reset_minutes : float
+        Time that passes in strict rounds before X is worked out again, in minutes.
     placement : str or None
         Rule by which tasks are placed on machines, such as ``best-fit``; None: round-robin on
         instances, best fit elsewhere.
@@ -173,25 +95,44 @@ class Gavel(FixedCountPolicy):
     knows_forms = True
 
     def __init__(
-        self, seed: int | None = 0, round_minutes: float = 6.0, *, placement: str | None = None
+        self,
+        seed: int | None = 0,
+        round_minutes: float = 6.0,
+        *,
+        objective: str = THROUGHPUT,
+        rounds: str = EVENTS,
+        reset_minutes: float = 32.0,
+        placement: str | None = None,
     ) -> None:
         if not 0 < round_minutes < math.inf:
             raise InputError("round_minutes", "expected a finite number > 0", round_minutes)
+        if objective not in OBJECTIVES:
+            raise InputError("objective", f"expected {', '.join(OBJECTIVES)}", objective)
+        if rounds not in (EVENTS, STRICT):
+            raise InputError("rounds", f"expected {EVENTS} or {STRICT}", rounds)
+        if not 0 <= reset_minutes < math.inf:
+            raise InputError("reset_minutes", "expected a finite number >= 0", reset_minutes)
         super().__init__(seed, placement=placement)
-        self.round_minutes = round_minutes
+        self.round_minutes, self.reset_minutes = round_minutes, reset_minutes
+        self.objective, self.rounds = objective, rounds
+        self._none = LEAST if rounds == EVENTS else -1.0  # a share that gets no turn
 
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
         require("Gavel", "pulp", "highspy")
         super().reset(site)
-        self._length = self.round_minutes * 60.0 / site.unit_seconds
+        minute = 60.0 / site.unit_seconds
+        self._length, self._least_apart = self.round_minutes * minute, self.reset_minutes * minute
         self._jobs: dict[int, PolicyJob] = {}
         self._tasks: dict[int, dict[int, Counts]] = {}  # of each job in each form that ever fits
         self._begun: dict[int, int] = {}  # the form that a job began in
+        self._last: dict[int, int] = {}  # the form that a job last ran in
+        self._alone: dict[int, tuple[float, float, float]] = {}  # see `_finish_times`
         self._shares: dict[tuple[int, int], float] = {}  # X by job and form
         self._received: dict[tuple[int, int], float] = {}
+        self._owed: dict[tuple[int, int], float] = {}  # of earlier shares, not received
         self._running: dict[int, int] = {}  # those that run, and their form
-        self._now = self._round_end = 0.0
+        self._now = self._round_end = self._shared_at = 0.0
         self._is_stale = False
 
     def decide(self, view: View) -> Plan:
@@ -201,15 +142,28 @@ class Gavel(FixedCountPolicy):
             self._received[key] = self._received.get(key, 0.0) + view.now - self._now
         self._now = view.now
         came = self._update(view, plan)
-        happened = came or view.finished or view.lost or view.returned
+        happened = bool(came or view.finished or view.lost or view.returned)
+        if self.rounds == STRICT and self._running:
+            # While nobody waited, nobody looked at the ends of rounds.
+            passed = (view.now - self._round_end) / self._length - TOLERANCE
+            self._round_end += max(0, math.ceil(passed)) * self._length
         over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
-        # A job that has begun keeps its form, which changes the program; that can wait for the end
-        # of the round.
-        if happened or (over and self._is_stale):
+        if self.rounds == STRICT:
+            self._is_stale |= happened
+            over |= not self._running
+            apart = view.now - self._shared_at >= self._least_apart
+            due = over and self._is_stale and (apart or not self._shares or not self._running)
+            happened = False
+        else:
+            # A job that has begun keeps its form, which changes the program; that can wait for the
+            # end of the round.
+            due = happened or (over and self._is_stale)
+        if due:
             self._share_out(view)
         if happened or over:
             self._play_round(view, plan)
-        waiting = any(self._waits(*key) for key, x in self._shares.items() if x > LEAST)
+        shares = [(*key, x) for key, x in self._shares.items() if key[0] in self._jobs]
+        waiting = any(self._waits(job, form) for job, form, x in shares if x > self._none)
         # If every job with a share runs, later rounds change nothing, nor if none of them could
         # begin on all there is, as when a machine is lost for good.
         changing = self._running and (waiting or self._is_stale)
@@ -226,7 +180,7 @@ class Gavel(FixedCountPolicy):
         for job in (*view.finished, *view.evicted):
             self._running.pop(job.index, None)
         for job in view.finished:
-            for known in (self._jobs, self._tasks, self._begun):
+            for known in (self._jobs, self._tasks, self._begun, self._last, self._alone):
                 known.pop(job.index, None)
         came = False
         for job in view.arrived:
@@ -252,18 +206,75 @@ class Gavel(FixedCountPolicy):
 
     def _share_out(self, view: View) -> None:
         """Solve the linear program; time received counts from now."""
+        for key, share in self._shares.items():
+            missing = share * (view.now - self._shared_at) - self._received.get(key, 0.0)
+            self._owed[key] = self._owed.get(key, 0.0) + missing
         ways = self._ways()
         kinds = Kinds(self._site, [way.seen for way in ways])
-        shares = time_shares(ways, kinds, kinds.totals(view.capacity()))
+        program = Program(ways, kinds, kinds.totals(view.capacity()))
+        shares = program.shares(self._needs(view, ways, program))
         self._shares = {(way.job, way.form): share for way, share in zip(ways, shares, strict=True)}
+        self._owed = {key: owed for key, owed in self._owed.items() if key in self._shares}
         self._received.clear()
-        self._is_stale = False
+        self._is_stale, self._shared_at = False, view.now
+
+    def _needs(self, view: View, ways: Sequence[Way], program: Program) -> dict[int, float] | None:
+        """What the throughputs are measured against, by job; None: their sum counts."""
+        if self.objective == THROUGHPUT:
+            return None
+        if self.objective == MAKESPAN:
+            return {job: self._work_left(view, job) for job in self._jobs}
+        alone: dict[int, float] = {}  # throughput of each job, were all machines its own
+        for way in ways:
+            alone[way.job] = alone.get(way.job, 0.0) + way.rate * program.gangs(way)
+        if self.objective == MAX_MIN:
+            return alone
+        fits = dict.fromkeys(alone, 0.0)
+        for way in ways:
+            fits[way.job] += program.gangs(way) / len(alone)
+        part = {job: r / len(alone) / max(1.0, fits[job]) for job, r in alone.items()}
+        return self._finish_times(view, part, program)
+
+    def _work_left(self, view: View, index: int) -> float:
+        """Work that is left of a job, in units of its first form."""
+        first, now = (self._jobs[index].in_forms[k] for k in (0, self._last.get(index, 0)))
+        return view.remaining(now) * (first.work / now.work if now.work else 1.0)
+
+    def _finish_times(
+        self, view: View, part: Mapping[int, float], program: Program
+    ) -> dict[int, float]:
+        """The throughputs that give all jobs the least largest rho."""
+        left = {job: self._work_left(view, job) for job in part}
+        ends: dict[int, float] = {}
+        for job, rate in part.items():
+            # Time alone so far: the work that was done since, at what was its part then.
+            spent, before, then = self._alone.get(job, (0.0, left[job], 0.0))
+            spent += (before - left[job]) / then if then else 0.0
+            self._alone[job] = spent, left[job], rate
+            if rate:
+                ends[job] = spent + left[job] / rate
+        waited = {job: view.now - self._jobs[job].arrival for job in ends}
+
+        def needs(rho: float) -> dict[int, float]:
+            return {job: left[job] / (rho * ends[job] - waited[job]) for job in ends if ends[job]}
+
+        low = max((waited[job] / ends[job] for job in ends if ends[job]), default=0.0)
+        high = low + 1.0
+        while program.level(needs(high)) < 1.0:
+            high = low + 2.0 * (high - low)
+        for _ in range(HALVINGS):
+            middle = low + (high - low) / 2.0
+            if low < middle < high and program.level(needs(middle)) >= 1.0:
+                high = middle
+            else:
+                low = middle
+        return needs(high)
 
     def _play_round(self, view: View, plan: Plan) -> None:
         """Begin a round: machines go to the pairs of a job and a form in order of priority."""
         self._round_end = view.now + self._length
         ways = {(way.job, way.form): way for way in self._ways()}
-        due = [key for key in ways if self._shares.get(key, 0.0) > LEAST]
+        due = [key for key in ways if self._shares.get(key, -1.0) > self._none]
         running = [ways[key].seen for key in self._running.items()]
         capacity = PreemptiveCapacity(self._site, self._placement, view, running)
         before, self._running = self._running, {}
@@ -276,7 +287,7 @@ class Gavel(FixedCountPolicy):
                 self._running[way.job] = way.form
             elif found := capacity.start(way.seen, way.workers, way.ps):
                 plan.changes[way.job] = found._replace(form=way.form)
-                self._running[way.job] = way.form
+                self._running[way.job] = self._last[way.job] = way.form
                 if way.job in before:  # it is not where it was, or in another form
                     capacity.leave(ways[way.job, before[way.job]].seen)
                 if way.job not in self._begun and not self._jobs[way.job].may_switch:
@@ -285,8 +296,11 @@ class Gavel(FixedCountPolicy):
         for index in before.keys() - self._running.keys():
             plan.changes[index] = NOTHING
 
-    def _rank(self, key: tuple[int, int]) -> tuple[float, float, int, int]:
-        # Who has had no time yet comes first: its priority is infinite.
+    def _rank(self, key: tuple[int, int]) -> tuple[float, ...]:
         share, received = rounding.key(self._shares[key]), self._received.get(key, 0.0)
+        if self.rounds == STRICT:
+            priority = rounding.key(share / (received + self._length / 2.0))
+            return -priority, -round(self._owed.get(key, 0.0) / self._length, 6), -share, *key
+        # Who has had no time yet comes first: its priority is infinite.
         priority = rounding.key(share / received) if received else math.inf
         return -priority, -share, *key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 
-from baselines.gavel import Gavel, Kinds, Way, time_shares
+from baselines.gavel import Gavel
+from baselines.time_shares import Kinds, Program, Way
 from oasis.model.forms import Requirement
 from oasis.model.groups import TaskGroup
 from oasis.scheduling import Machine, PolicyJob, Site
@@ -38,8 +40,11 @@ def on(where: Site, *values: str, workers: int = 4, work: float = 1.0, gpus: int
     return PolicyJob("j", 0.0, work, demand, ((1, 1),), workers, workers)
 
 
-def reference(ways: list[Way], where: Site) -> float:
-    """The optimum, with one variable for each way and pair of values of the label."""
+def reference(ways: list[Way], where: Site, needs: dict[int, float] | None = None) -> float:
+    """The optimum, with one variable for each way and pair of values of the label.
+
+    That of the sum, or of the least throughput over what each job needs.
+    """
     values = sorted({machine.labels["gpu"] for machine in where.machines})
     capacity = {
         (value, r): sum(m.amounts[r] for m in where.machines if m.labels["gpu"] == value)
@@ -63,7 +68,16 @@ def reference(ways: list[Way], where: Site) -> float:
     rows = [[float(way.job == job) for way, _ in columns] for job in jobs]
     rows += [[load[place] for _, load in columns] for place in capacity]
     limits = [1.0] * len(jobs) + list(capacity.values())
-    found = linprog([-way.rate for way, _ in columns], rows, limits)
+    goal = [-way.rate for way, _ in columns]
+    if needs is not None:
+        rows = [[*row, 0.0] for row in rows]
+        able = {way.job for way, load in columns if all(capacity[p] for p in load if load[p])}
+        for job in able:
+            rates = [-way.rate * (way.job == job) for way, _ in columns]
+            rows.append([*rates, needs[job]])
+            limits.append(0.0)
+        goal = [0.0] * len(columns) + [-1.0]
+    found = linprog(goal, rows, limits)
     assert found.status == 0
     return float(-found.fun)
 
@@ -89,7 +103,7 @@ def test_the_program_is_solved_to_the_optimum_of_the_reference(
     ways, where = program
     kinds = Kinds(where, [way.seen for way in ways])
     totals = kinds.totals([machine.capacity for machine in where.machines])
-    shares = time_shares(ways, kinds, totals)
+    shares = Program(ways, kinds, totals).shares()
     earned = sum(share * way.rate for share, way in zip(shares, ways, strict=True))
     assert earned == pytest.approx(reference(ways, where), abs=1e-6)
     for job in {way.job for way in ways}:
@@ -98,13 +112,33 @@ def test_the_program_is_solved_to_the_optimum_of_the_reference(
         assert sum(own) <= 1 + 1e-6
 
 
+@given(program=programs(), needs=st.lists(st.floats(0.1, 10.0), min_size=5, max_size=5))
+def test_the_least_throughput_over_its_need_is_that_of_the_reference(
+    program: tuple[list[Way], Site], needs: list[float]
+) -> None:
+    ways, where = program
+    kinds = Kinds(where, [way.seen for way in ways])
+    of_all = Program(ways, kinds, kinds.totals([machine.capacity for machine in where.machines]))
+    by_job = dict(enumerate(needs))
+    level = of_all.level(by_job)
+    if level == math.inf:  # no job can run anywhere
+        assert of_all.shares(by_job) == [0.0] * len(ways)
+        return
+    assert level == pytest.approx(reference(ways, where, by_job), rel=1e-6)
+    rates: dict[int, float] = {}
+    for way, share in zip(ways, of_all.shares(by_job), strict=True):
+        rates[way.job] = rates.get(way.job, 0.0) + share * way.rate
+    able = [job for job, rate in rates.items() if rate > 0.0]
+    assert min(rates[job] / by_job[job] for job in able) == pytest.approx(level, rel=1e-5)
+
+
 def test_a_kind_of_which_all_machines_are_down_gets_nothing() -> None:
     where = site(1, 1)
     ways = [Way(0, 0, on(where, "a"), 4, 0, 4.0), Way(0, 1, on(where, "b"), 4, 0, 8.0)]
     kinds = Kinds(where, [way.seen for way in ways])
-    assert time_shares(ways, kinds, [[4, 8], [0, 0]]) == [1.0, 0.0]
-    assert time_shares(ways, kinds, [[0, 0], [0, 0]]) == [0.0, 0.0]
-    assert time_shares([], Kinds(where, []), [[8, 16]]) == []
+    assert Program(ways, kinds, [[4, 8], [0, 0]]).shares() == [1.0, 0.0]
+    assert Program(ways, kinds, [[0, 0], [0, 0]]).shares() == [0.0, 0.0]
+    assert Program([], Kinds(where, []), [[8, 16]]).shares() == []
 
 
 def test_a_label_that_no_job_asks_for_makes_no_kind() -> None:
@@ -118,7 +152,7 @@ def test_a_label_that_no_job_asks_for_makes_no_kind() -> None:
     kinds = Kinds(where, [wide, one])
     assert kinds.machines == [[0, 2], [1]]
     ways = [Way(0, 0, one, 8, 0, 8.0)]
-    assert time_shares(ways, kinds, kinds.totals([[4], [4], [4]])) == [1.0]
+    assert Program(ways, kinds, kinds.totals([[4], [4], [4]])).shares() == [1.0]
 
 
 def forms(where: Site, name: str, speeds: dict[str, float], work: float = 60.0) -> PolicyJob:
@@ -256,3 +290,111 @@ def test_rounds_end_when_what_is_left_of_the_machines_can_run_no_job() -> None:
     assert lost.jobs[0].end is None
     back = replay(workload, Gavel(), outages=[Outage(1, 20.0, 40.0)])
     assert back.jobs[0].end is not None
+
+
+def of_objective(objective: str, *sizes: tuple[float, int], gpus: int = 4) -> list[float | None]:
+    """Ends of jobs of these (minutes, GPUs), which all come at 0, in minutes."""
+    jobs = [PlainJob(f"j{k}", 0.0, 60.0 * long, width) for k, (long, width) in enumerate(sizes)]
+    workload = rigid_workload(jobs, servers=1, gpus_per_server=gpus)
+    ends = [job.end for job in replay(workload, Gavel(objective=objective)).jobs]
+    return [end if end is None else end / 60.0 for end in ends]
+
+
+def test_under_max_min_fairness_a_wide_job_has_less_time_than_a_narrow_one() -> None:
+    """Two GPUs: one job takes both, and two take one each; GPU-time is equal: X = 1/2, 1, 1 / 2.
+
+    With X in the ratio 1 to 2 and 2 x + 2 (2 x) = 2 it is x = 1/3, so that each narrow one runs
+    for two rounds of three.
+    """
+    where = Site(("gpu",), (Machine("n", (2.0,)),), 60.0)
+    wide = PolicyJob("wide", 0.0, 2 * 600.0, ((0, 1),), (), 2, 2)
+    narrow = [PolicyJob(name, 0.0, 600.0, ((0, 1),), (), 1, 1) for name in "xy"]
+    kinds = Kinds(where, [wide, *narrow])
+    ways = [Way(0, 0, wide, 2, 0, 2.0), *(Way(k, 0, narrow[0], 1, 0, 1.0) for k in (1, 2))]
+    program = Program(ways, kinds, kinds.totals([(2,)]))
+    alone = {way.job: way.rate * program.gangs(way) for way in ways}
+    assert program.shares(alone) == pytest.approx([1 / 3, 2 / 3, 2 / 3], abs=1e-6)
+
+
+def test_the_makespan_is_that_of_the_longest_and_of_all_work_at_least() -> None:
+    """Five jobs of an hour on four GPUs take 75 minutes, if each has its turn; by sums 120."""
+    jobs = [(60.0, 1)] * 5
+    assert max(of_objective("makespan", *jobs)) <= 75.0 + 6.0
+    assert max(of_objective("throughput", *jobs)) == 120.0
+    long = of_objective("makespan", (120.0, 1), *[(30.0, 1)] * 6)
+    assert long[0] == 120.0  # it never waits: all others share what it leaves
+
+
+def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike() -> None:
+    """Jobs of one GPU: rho is least where the sum of left / (rho D - waited) is what there is."""
+    jobs = [PlainJob(f"j{k}", 600.0 * k, 1800.0 * (k + 1), 1) for k in range(6)]
+    policy, seen = Gavel(objective="finish-time-fairness"), []
+    share_out = policy._share_out
+
+    def noting(view: Any) -> None:
+        share_out(view)
+        left = {job.index: view.remaining(job) for job in view.jobs()}
+        ends = {k: spent + left[k] / part for k, (spent, _, part) in policy._alone.items()}
+        waited = {job.index: view.now - job.arrival for job in view.jobs()}
+        seen.append((left, ends, waited, {job: x for (job, _), x in policy._shares.items()}))
+
+    policy._share_out = noting  # type: ignore[method-assign]
+    replay(rigid_workload(jobs, servers=1, gpus_per_server=2), policy)
+    crowded = [entry for entry in seen if len(entry[0]) > 2]
+    assert len(crowded) > 3
+    for left, ends, waited, shares in crowded:
+
+        def over(rho: float, of: Any = (left, ends, waited)) -> float:
+            return sum(min(1.0, of[0][k] / (rho * of[1][k] - of[2][k])) for k in of[0]) - 2.0
+
+        low = max(waited[k] / ends[k] for k in left)
+        rho = brentq(over, low * (1 + 1e-9) + 1e-9, low + 100.0)
+        for k in left:
+            assert shares[k] == pytest.approx(left[k] / (rho * ends[k] - waited[k]), rel=1e-4)
+
+
+def test_in_strict_rounds_nothing_begins_before_the_round_ends() -> None:
+    """Here b waits for 6, where a round ends; with X from before it waits until nothing runs."""
+    work = [("a", 0.0, 13.0), ("b", 1.0, 2.0), ("c", 14.0, 3.0), ("d", 14.5, 2.0)]
+    jobs = [PlainJob(name, 60.0 * at, 60.0 * long, 1) for name, at, long in work]
+    workload = rigid_workload(jobs, servers=1, gpus_per_server=4)
+    strict = Gavel(objective="max-min-fairness", rounds="strict", reset_minutes=0.0)
+    ends = [job.end / 60.0 for job in replay(workload, strict).jobs if job.end]
+    assert ends == pytest.approx([13.0, 8.0, 17.0, 19.0])
+    later = [job.end / 60.0 for job in replay(workload, Gavel(rounds="strict")).jobs if job.end]
+    assert later == pytest.approx([13.0, 15.0, 18.0, 17.0])
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("objective", ["max-min-fairness", "makespan", "finish-time-fairness"])
+@pytest.mark.parametrize("rounds", ["events", "strict"])
+def test_every_job_ends_under_every_objective(objective: str, rounds: str, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    jobs = [
+        PlainJob(f"j{k}", float(at), float(long), int(width))
+        for k, (at, long, width) in enumerate(
+            zip(
+                np.sort(draw.integers(0, 12_000, 15)),
+                draw.integers(1, 9_000, 15),
+                draw.choice([1, 1, 2, 8], 15),
+                strict=True,
+            )
+        )
+    ]
+    workload = rigid_workload(jobs, servers=2, gpus_per_server=4)
+    outcome = replay(workload, Gavel(objective=objective, rounds=rounds))
+    assert all(job.end is not None for job in outcome.jobs)
+    assert sum(job.restarts for job in outcome.jobs) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "fair"}, "objective: expected throughput, max-min-fairness, finish-time"),
+        ({"rounds": "loose"}, "rounds: expected events or strict, got 'loose'"),
+        ({"reset_minutes": -1.0}, "reset_minutes: expected a finite number >= 0, got -1.0"),
+    ],
+)
+def test_an_option_that_is_wrong_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Gavel(**options)

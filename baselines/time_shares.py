@@ -1,0 +1,172 @@
+"""Linear programs that share time on machines of several kinds out among jobs, as Gavel does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import cast
+
+import numpy as np
+
+from oasis.model import rounding
+from oasis.model.groups import GROUPS
+from oasis.scheduling import PolicyJob, Site
+from oasis.scheduling.job import LimitedDemand, admits
+
+MARGIN = 1e-9  # of a level: what a solver may miss it by
+DIGITS = 7  # of a share, beyond which there is only rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run a job: a form of it, and how many tasks it then has."""
+
+    job: int
+    form: int
+    seen: PolicyJob  # the job in that form
+    workers: int
+    ps: int
+    rate: float  # its throughput while it runs
+
+
+class Kinds:
+    """The machines of a site, those together that no requirement and no task tells apart."""
+
+    def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
+        self._site = site
+        demands = (group.of(job) for job in jobs for group in GROUPS)
+        limits = {demand.machines for demand in demands if isinstance(demand, LimitedDemand)}
+        found: dict[tuple[object, ...], list[int]] = {}
+        for k, machine in enumerate(site.machines):
+            # Machines that no job tells apart are one type: the program stays small on large
+            # clusters.
+            admitted = frozenset(limit for limit in limits if k in limit)
+            found.setdefault((admitted, machine.hosts), []).append(k)
+        self.machines = list(found.values())
+
+    def admitting(self, job: PolicyJob, group: str) -> list[int]:
+        """The kinds that may run tasks of `group` of a job of one form."""
+        demand = job.worker if group == "worker" else job.ps
+        first = [(kind, machines[0]) for kind, machines in enumerate(self.machines)]
+        hosts = set(self._site.machines_for(group))
+        return [kind for kind, k in first if k in hosts and admits(demand, k)]
+
+    def totals(self, capacity: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Capacity of each kind by resource, from the capacities of machines."""
+        return [
+            [sum(column) for column in zip(*(capacity[k] for k in machines), strict=True)]
+            for machines in self.machines
+        ]
+
+
+class Program:
+    """The linear program of shares of time X, of each job in each way to run.
+
+    The shares of a job are at most 1, and the tasks of all ways, each counted for its share of the
+    time, take no more of any resource of a kind than all machines of that kind have.
+    """
+
+    def __init__(self, ways: Sequence[Way], kinds: Kinds, totals: Sequence[Sequence[int]]) -> None:
+        self._ways, self._kinds, self._totals = ways, kinds, totals
+        # A column for each pair of kinds: workers and parameter servers may be on different ones.
+        self._columns = [
+            (number, load) for number, way in enumerate(ways) for load in self._loads(way)
+        ]
+        self._able = {ways[number].job for number, _ in self._columns}
+        places = (
+            (kind, r)
+            for kind, amounts in enumerate(totals)
+            for r, amount in enumerate(amounts)
+            if amount
+        )
+        shared: list[int | tuple[int, int]] = [*dict.fromkeys(way.job for way in ways), *places]
+        self._rows = {key: row for row, key in enumerate(shared)}
+
+    def shares(self, needs: Mapping[int, float] | None = None) -> list[float]:
+        """Return X for the largest sum of the throughputs.
+
+        With `needs` by job, the least throughput of a job over its need is as large as can be, and
+        the sum goes by what is then left.
+        """
+        found = [0.0] * len(self._ways)
+        if not self._columns:
+            return found
+        level = self.level(needs or {}) * (1.0 - MARGIN)
+        least = {job: need * level for job, need in (needs or {}).items()}
+        values = self._solve(least if math.isfinite(level) else {})
+        for (number, _), share in zip(self._columns, values, strict=True):
+            # The solver may miss 0 and 1 by its tolerance.
+            found[number] = min(1.0, found[number] + max(0.0, share))
+        # Equal shares are equal to more than the solver's tolerance: ties go by the order of jobs.
+        return [round(share, DIGITS) for share in found] if needs else found
+
+    def level(self, needs: Mapping[int, float]) -> float:
+        """Return the most that the least throughput of a job over its need can be.
+
+        Jobs for which no machine is there do not count; infinity if there are no others.
+        """
+        able = any(need > 0.0 for job, need in needs.items() if job in self._able)
+        return self._solve(needs, is_level=True)[-1] if able else math.inf
+
+    def gangs(self, way: Way) -> float:
+        """Return how many such gangs all machines have room for, parts of one included."""
+        room = [
+            sum(self._totals[kind][resource] for kind in self._kinds.admitting(way.seen, group))
+            / (count * amount)
+            for group, count in zip(GROUPS, (way.workers, way.ps), strict=True)
+            for resource, amount in group.of(way.seen)
+            if count * amount
+        ]
+        return min(room, default=0.0)
+
+    def _solve(self, needs: Mapping[int, float], *, is_level: bool = False) -> list[float]:
+        """The largest sum at throughputs of `needs`, or the largest common part of `needs`."""
+        from oasis.solvers.lp import ColumnLp, LpColumn  # noqa: PLC0415 (needs an extra)
+
+        least = {job: need for job, need in needs.items() if job in self._able and need > 0.0}
+        rows = {job: len(self._rows) + row for row, job in enumerate(least)}
+        # Throughputs stand over their needs, so that all rows are of one size.
+        limit = 0.0 if is_level else -1.0
+        program = ColumnLp([1.0] * len(self._rows) + [limit] * len(rows))
+        for number, load in self._columns:
+            way = self._ways[number]
+            entries = {self._rows[way.job]: 1.0} | {self._rows[p]: use for p, use in load.items()}
+            if way.job in rows:
+                entries[rows[way.job]] = -way.rate / least[way.job]
+            rate = 0.0 if is_level else way.rate
+            values = np.array(list(entries.values()))
+            program.add_columns([LpColumn(rate, np.array(list(entries)), values)])
+        if is_level:
+            program.add_columns([LpColumn(1.0, np.array(list(rows.values())), np.ones(len(rows)))])
+        solution = program.solve()
+        assert solution is not None, "a budget without a limit is never spent"
+        return cast(list[float], solution.values.tolist())
+
+    def _loads(self, way: Way) -> Iterator[dict[tuple[int, int], float]]:
+        """Use of resources for each pair of kinds that have what the tasks need."""
+        hosts = [
+            self._kinds.admitting(way.seen, group) if count else [None]
+            for group, count in zip(GROUPS, (way.workers, way.ps), strict=True)
+        ]
+        for on in product(*hosts):
+            load = _load(way, on, self._totals)
+            if load is not None:
+                yield load
+
+
+def _load(
+    way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
+) -> dict[tuple[int, int], float] | None:
+    """Use of the resources of their kinds by the tasks; None if a kind lacks one of them."""
+    load: dict[tuple[int, int], float] = {}
+    for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
+        if kind is None:
+            continue
+        for resource, amount in group.of(way.seen):
+            total, place = totals[kind][resource], (kind, resource)
+            if not total:
+                return None
+            load[place] = load.get(place, 0.0) + rounding.key(count * amount / total)
+    return load
