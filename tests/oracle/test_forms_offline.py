@@ -35,9 +35,10 @@ def in_forms() -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def optima() -> dict[int, float]:
-    """Optima of 150 instances by definition, by seed."""
-    return {seed: defined_optimum(of_kinds(seed)) for seed in in_forms()[:150]}
+def optima(pytestconfig: pytest.Config) -> dict[int, float]:
+    """Optima of 50 instances by definition, by seed; each night of 150."""
+    count = 150 if pytestconfig.getoption("--nightly") else 50
+    return {seed: defined_optimum(of_kinds(seed)) for seed in in_forms()[:count]}
 
 
 def from_nothing(instance: Instance) -> WarmStart:
@@ -64,7 +65,7 @@ def test_every_method_agrees_with_the_definition(
     optima: dict[int, float], method: str, params: dict[str, Any] | None
 ) -> None:
     """All but column generation prove it; that bounds it, and finds it nearly always."""
-    assert len(optima) == 150
+    assert len(optima) >= 50
     missed = 0
     for seed, exact in optima.items():
         instance = of_kinds(seed)
@@ -79,7 +80,7 @@ def test_every_method_agrees_with_the_definition(
         else:
             assert found.objective == pytest.approx(exact, rel=1e-6), seed
             assert found.status is Status.OPTIMAL, seed
-    assert missed <= 3
+    assert missed <= len(optima) // 50
 
 
 def test_forms_and_labels_matter_in_these_instances(optima: dict[int, float]) -> None:
@@ -96,7 +97,7 @@ def test_forms_and_labels_matter_in_these_instances(optima: dict[int, float]) ->
         dearer += (alone < exact * (1 - 1e-9)) + (alone < free * (1 - 1e-9))
         found = solve(instance, "milp", warm_start={}).schedules
         used |= {schedule.form for schedule in found.values()}
-    assert dearer > 50
+    assert dearer > len(optima) / 3
     assert used == {0, 1, 2}
 
 
@@ -180,7 +181,7 @@ def drawn(instance: Instance, rng: np.random.Generator) -> PartialSolution:
 
 def test_a_job_is_inserted_in_its_best_form(optima: dict[int, float]) -> None:
     rng = np.random.default_rng(1)
-    for seed in list(optima)[:60]:
+    for seed in list(optima)[:30]:
         instance = of_kinds(seed)
         solution = drawn(instance, rng)
         assert oasis.verify(instance, solution.by_id) == pytest.approx(solution.value)
@@ -202,7 +203,7 @@ def test_the_same_places_in_another_form_are_another_column() -> None:
 
 def test_a_mix_runs_a_job_in_one_form(optima: dict[int, float]) -> None:
     rng, changed = np.random.default_rng(2), 0
-    for seed in list(optima)[:60]:
+    for seed in list(optima)[:50]:
         instance = of_kinds(seed)
         first, second = drawn(instance, rng), drawn(instance, rng)
         both = first.schedules.keys() & second.schedules.keys()
@@ -215,7 +216,7 @@ def test_a_mix_runs_a_job_in_one_form(optima: dict[int, float]) -> None:
 
 def test_a_search_in_windows_chooses_forms(optima: dict[int, float]) -> None:
     reached, forms = 0, set[int]()
-    for seed, exact in list(optima.items())[:60]:
+    for seed, exact in list(optima.items())[:50]:
         instance, state = of_kinds(seed), SolveState(Budget())
         arrays = OfflineArrays.of(instance)
         best = BestSolution(PartialSolution(arrays), state, partial(oasis.verify, instance))
@@ -224,7 +225,7 @@ def test_a_search_in_windows_chooses_forms(optima: dict[int, float]) -> None:
         assert oasis.verify(instance, best.solution.by_id) <= exact * (1 + 1e-9)
         reached += best.value >= exact * (1 - 1e-9)
         forms |= {schedule.form for schedule in best.solution.schedules.values()}
-    assert reached > 50
+    assert reached > 40
     assert forms == {0, 1, 2}
 
 

