@@ -402,8 +402,8 @@ Style = Annotated[
         "--style",
         callback=check_style,
         metavar="STYLE",
-        help="Style of the picture: a file that ends in .mplstyle, or a style that matplotlib has, "
-        "such as grayscale.",
+        help="Style of the picture: paper (a column of a printed page), a file that ends in "
+        ".mplstyle, or a style that matplotlib has, such as grayscale.",
     ),
     READ,
 ]

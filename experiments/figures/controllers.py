@@ -27,7 +27,7 @@ from experiments.figures.figure import (
     groups,
     half_widths,
 )
-from experiments.plotting.canvas import MARKERS, SMALL, axes, fill, ink, legend_below
+from experiments.plotting.canvas import SMALL, axes, fill, ink, legend_below, marker
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
 from oasis.simulator import Outcome, Workload, elastic_from_dict, replay
@@ -266,7 +266,7 @@ def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> 
             places,
             xerr=half_widths(part, name),
             linestyle="none",
-            marker=MARKERS[k],
+            marker=marker(k),
             color=ink(),
             markerfacecolor=fill(k),
             capsize=2,

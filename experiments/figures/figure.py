@@ -205,15 +205,21 @@ def draw_page(
     rows: Sequence[Row],
     note: str,
     each: str | None = None,
+    columns: int | None = None,
 ) -> Figure:
-    """Panels of this size side by side, with a `note` on what was run; a line for `each` value."""
+    """Panels of this size side by side, with a `note` on what was run; a line for `each` value.
+
+    With `columns`, only so many stand side by side.
+    """
     width, height = size
     parts = [rows] if each is None else list(groups(rows, each).values())
-    page = new_figure(width * len(panels), height * len(parts))
-    places = page.subplots(len(parts), len(panels), squeeze=False, sharey="col")
-    for part, line in zip(parts, places, strict=True):
-        for panel, place in zip(panels, line, strict=True):
-            panel(part, place)
+    columns = columns or len(panels)
+    lines = len(parts) * len(panels) // columns
+    page = new_figure(width * columns, height * lines)
+    places = page.subplots(lines, columns, squeeze=False, sharey="col").ravel()
+    drawn = ((panel, part) for part in parts for panel in panels)
+    for (panel, part), place in zip(drawn, places, strict=True):
+        panel(part, place)
     page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
     return page
 
@@ -235,6 +241,7 @@ class DirectFigure:
     size: tuple[float, float] = (8.0, 4.6)
     seeds: int = 20
     takes_trace: bool = False  # whether its jobs can be those of a trace
+    columns: int | None = None  # panels side by side; None: all
 
     def settings(
         self, *, seeds: int | None = None, preset: str | None = None, **others: Any
@@ -273,7 +280,7 @@ class DirectFigure:
 
     def draw(self, rows: Sequence[Row], note: str) -> Figure:
         """The whole picture, with a `note` on what was run."""
-        return draw_page(self.panels, self.size, rows, note)
+        return draw_page(self.panels, self.size, rows, note, columns=self.columns)
 
 
 @dataclass(frozen=True, slots=True)

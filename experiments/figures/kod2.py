@@ -14,13 +14,12 @@ from matplotlib.axes import Axes
 from baselines import Kod2, KubernetesDefault
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
 from experiments.plotting.canvas import (
-    HATCHES,
-    LINES,
-    MARKERS,
     axes,
-    fill,
     ink,
     legend_below,
+    line,
+    marker,
+    paper,
     share_axes,
 )
 from oasis.scheduling import NOTHING, Plan, Policy, View
@@ -341,8 +340,8 @@ def draw4(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         ax.plot(
             workers,
             seconds,
-            linestyle=LINES[k],
-            marker=MARKERS[k],
+            linestyle=line(k),
+            marker=marker(k),
             color=ink(),
             label=str(model),
         )
@@ -355,26 +354,24 @@ def draw4(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
 
 
 def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """Bars of both for each model and batch size, on a logarithmic axis."""
+    """Points of both for each model and batch size, on a logarithmic axis."""
     ax = axes(ax)
     for k, policy in enumerate(POLICIES):
-        places = [place + 0.4 * k - 0.2 for place in range(len(rows))]
-        heights = [row[policy] for row in rows]
-        ax.bar(
-            places,
-            heights,
-            0.38,
-            yerr=half_widths(rows, policy),
+        ax.errorbar(
+            range(len(rows)),
+            [row[policy] for row in rows],
+            half_widths(rows, policy),
+            linestyle="none",
+            marker=marker(k),
+            color=ink(),
+            markerfacecolor=paper() if k else ink(),
             label=policy,
-            color=fill(k),
-            hatch=HATCHES[k],
-            edgecolor=ink(),
             capsize=2,
         )
     ax.set_xticks(range(len(rows)), [str(row["batch"]) for row in rows])
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         middle = k * len(part) + (len(part) - 1) / 2
-        place = ax.get_xaxis_transform()  # over the bars of this model
+        place = ax.get_xaxis_transform()  # over the points of this model
         ax.text(middle, 0.95, str(model), transform=place, ha="center", va="top")
     ax.set_yscale("log")
     ax.set_ylim(10.0, 1e5)
@@ -392,7 +389,7 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         for policy, shade in ((KOD2, ink()), (OPERATOR, "0.6")):
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
             label = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
-            ax.plot(list(MINUTES), shares, linestyle=LINES[k], color=shade, label=label)
+            ax.plot(list(MINUTES), shares, linestyle=line(k), color=shade, label=label)
     share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
     return ax
 

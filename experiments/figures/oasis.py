@@ -22,14 +22,14 @@ from experiments.figures.figure import (
 )
 from experiments.figures.settings import FigureSettings, policy_label
 from experiments.plotting.canvas import (
-    HATCHES,
-    LINES,
-    MARKERS,
     SMALL,
     axes,
     fill,
+    hatch,
     ink,
     legend_below,
+    line,
+    marker,
     paper,
 )
 from oasis.model.choices import choice
@@ -144,7 +144,7 @@ def draw_utilities(title: str, rows: Sequence[Row], ax: Axes | None = None) -> A
             yerr=half_widths(own, "utility"),
             capsize=2,
             color=fill(k),
-            hatch=HATCHES[k % len(HATCHES)],
+            hatch=hatch(k),
             edgecolor=ink(),
             linewidth=0.6,
             label=policy if len(counts) > 1 else None,
@@ -290,7 +290,7 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Ax
             fontsize=SMALL,
         )
     for k, kind in enumerate(kinds):
-        ax.bar(np.nan, np.nan, color=fill(k + 1), hatch=HATCHES[k], edgecolor=ink(), label=kind)
+        ax.bar(np.nan, np.nan, color=fill(k + 1), hatch=hatch(k), edgecolor=ink(), label=kind)
     ax.plot([], [], "-", color=ink(), linewidth=3, label="95 % interval of the median by seed")
     if any(row["published_low"] is not None for row in rows):
         ax.plot([], [], label="published median", **published_mark())
@@ -324,7 +324,7 @@ def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
         medianprops={"color": ink(), "linewidth": 2},
     )
     for patch in drawn["boxes"]:
-        patch.set(facecolor=fill(kind + 1), hatch=HATCHES[kind])
+        patch.set(facecolor=fill(kind + 1), hatch=hatch(kind))
     if row["seed_median_low"] is not None:
         ends = [row["seed_median_low"], row["seed_median_high"]]
         ax.plot(ends, [place + 0.42 * height] * 2, "-", color=ink(), linewidth=3)
@@ -454,10 +454,10 @@ def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         k = ranges.index((row["priority_low"], row["priority_high"]))
         place = sizes.index((row["worker_servers"], row["ps_servers"])) + 0.18 * (k - 1.5)
         if row["ratios"]:
-            _mark(ax, row, place, MARKERS[k])
+            _mark(ax, row, place, marker(k))
     for k, (low, high) in enumerate(ranges):
         label = f"$\\gamma_1$ in [{low:g}, {high:g}]"
-        ax.plot([], [], MARKERS[k], color=ink(), markerfacecolor=paper(), label=label)
+        ax.plot([], [], marker(k), color=ink(), markerfacecolor=paper(), label=label)
     ax.plot([], [], "-", color=ink(), linewidth=2, label="95 % interval of the geometric mean")
     ax.plot([], [], "x", color=ink(), markersize=5, label="median")
     ax.plot([], [], "_", color="0.35", markersize=7, label="smallest, largest")
@@ -570,8 +570,8 @@ def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> Axes:
             [100 * row["scale"] * beside for row in own],
             [row[figure] for row in own],
             yerr=half_widths(own, figure),
-            linestyle=LINES[k % len(LINES)],
-            marker=MARKERS[k % len(MARKERS)],
+            linestyle=line(k),
+            marker=marker(k),
             markerfacecolor=paper(),
             color=ink(),
             capsize=3,

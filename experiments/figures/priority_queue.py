@@ -13,7 +13,7 @@ from baselines import PriorityQueue
 from baselines.counts import on_node
 from baselines.gangs import Changes, drop_worker
 from experiments.figures.figure import Case, DirectFigure, Row
-from experiments.plotting.canvas import HATCHES, TINY, axes, fill, ink
+from experiments.plotting.canvas import TINY, axes, fill, hatch, ink
 from oasis.scheduling import PolicyJob
 from oasis.simulator import Workload, elastic_from_dict, replay
 from oasis.simulator.state import JobProgress
@@ -190,7 +190,7 @@ def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
                 0.1 * sum(workers),
                 left=row["begin"],
                 color=fill(part + 1),
-                hatch=HATCHES[0],
+                hatch=hatch(0),
                 edgecolor=ink(),
                 linewidth=0.6,
             )

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from experiments.evaluation.policies import FLOOR
 from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import LINES, MARKERS, SMALL, axes, legend_below, paper
+from experiments.plotting.canvas import SMALL, axes, legend_below, line, marker, paper
 from oasis.model.errors import InputError
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
@@ -106,8 +106,8 @@ def draw_floor(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             [row["floor"] + 0.004 * (k - 2) for row in part],
             [100 * row["share"] for row in part],
             yerr=[[100 * length for length in side] for side in half_widths(part, "share")],
-            linestyle=LINES[k % len(LINES)],
-            marker=MARKERS[k % len(MARKERS)],
+            linestyle=line(k),
+            marker=marker(k),
             markersize=4,
             capsize=2,
             linewidth=1.2,
@@ -200,7 +200,7 @@ def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             [place[0]],
             [place[1]],
             yerr=bars,
-            marker=MARKERS[k % len(MARKERS)],
+            marker=marker(k),
             color="C0" if own else "0.4",
             markerfacecolor="C0" if own else paper(),
             capsize=3,

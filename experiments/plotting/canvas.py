@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,30 @@ from matplotlib.transforms import ScaledTranslation
 from oasis.model.errors import InputError
 
 SUFFIX = ".mplstyle"
+PAPER = "paper"  # a style of our own: a column of a printed page
+COLUMN, TWO_COLUMNS = 3.5, 7.16  # inches
+LEAST_HEIGHT = 2.2
+LETTER = 0.6  # width of a letter over the size of its font
+PRINTED: dict[str, Any] = {
+    "font.size": 8.0,
+    "axes.titlesize": 8.0,
+    "axes.labelsize": 8.0,
+    "lines.linewidth": 1.0,
+    "lines.markersize": 3.5,
+    "hatch.linewidth": 0.5,
+    "savefig.dpi": 300,
+}
+_is_printed: ContextVar[bool] = ContextVar("_is_printed", default=False)
 
 
 def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
-    """Settings of a style that matplotlib has, by its name, or of a file of settings."""
+    """Settings of `PAPER`, of a style of matplotlib by its name, or of a file of settings."""
+    if name == PAPER:
+        return dict(PRINTED)
     if Path(name).suffix == SUFFIX:
         return _read_file(Path(name))
     if str(name) not in style.library:
-        known = f"a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
+        known = f"{PAPER}, a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
         raise InputError("style", f"expected {known}", os.fspath(name))
     found: Any = style.library[str(name)]  # matplotlib types every key of its own
     return dict(found)
@@ -43,8 +60,34 @@ def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
     force when they are drawn.
     """
     settings: Any = {} if name is None else read_style(name)
-    with rc_context(settings):
-        yield
+    token = _is_printed.set(name == PAPER)
+    try:
+        with rc_context(settings):
+            yield
+    finally:
+        _is_printed.reset(token)
+
+
+def fit_for_print(figure: Figure) -> None:
+    """In the style `PAPER`, leave out what a caption says, and turn names that have no room."""
+    if not _is_printed.get():
+        return
+    if len(figure.axes) == 1:  # titles of several panels tell them apart
+        figure.axes[0].set_title("")
+    if figure.get_supxlabel():
+        figure.supxlabel("")
+    for ax in figure.axes:
+        labels = ax.get_xticklabels()
+        names = [max(label.get_text().split("\n"), key=len) for label in labels]
+        letters = sum(len(name) for name in names if not name.isdecimal())
+        if letters * PRINTED["font.size"] * LETTER > ax.bbox.width / figure.dpi * 72.0 and all(
+            label.get_rotation() == 0.0 for label in labels
+        ):
+            ax.set_xticks(
+                ax.get_xticks(), [label.get_text().replace("-\n", "-") for label in labels]
+            )
+            for label in ax.get_xticklabels():
+                label.set(rotation=30.0, ha="right", rotation_mode="anchor")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -115,6 +158,26 @@ def _cycle(otherwise: Sequence[str], k: int) -> str:
     return str(colours[k % len(colours)])
 
 
+def hatch(k: int) -> str:
+    """The k-th hatching of areas; beside a fill that is used again stands another hatching."""
+    return HATCHES[_turned(k, len(HATCHES))]
+
+
+def line(k: int) -> Any:
+    """The k-th dashing of lines, as matplotlib takes it."""
+    return LINES[_turned(k, len(LINES))]
+
+
+def marker(k: int) -> str:
+    """The k-th marker of points."""
+    return MARKERS[_turned(k, len(MARKERS))]
+
+
+def _turned(k: int, count: int) -> int:
+    """An index that moves on by one each time all have been used."""
+    return (k + k // count) % count
+
+
 def colour_map() -> Colormap:
     """The colours of heat maps: those of the user's style, or `COLORMAP`."""
     name = rcParams["image.cmap"]
@@ -122,7 +185,13 @@ def colour_map() -> Colormap:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, outside pyplot and its global state."""
+    """An empty figure of this size in inches, outside pyplot and its global state.
+
+    In the style `PAPER` it is as wide as a column, or as two, and as high in proportion.
+    """
+    if _is_printed.get():
+        column = COLUMN if width <= 8.0 else TWO_COLUMNS
+        width, height = column, max(LEAST_HEIGHT, height * column / width)
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

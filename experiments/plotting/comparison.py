@@ -15,11 +15,11 @@ from experiments.evaluation.comparison import MARKED, OF_FINISHED
 from experiments.evaluation.intervals import scale_of
 from experiments.evaluation.tables import brief
 from experiments.plotting.canvas import (
-    HATCHES,
     SMALL,
     as_written,
     axes,
     fill,
+    hatch,
     ink,
     legend_below,
     new_figure,
@@ -196,7 +196,7 @@ def _draw_bars(
         known,
         height,
         color=fill(k),
-        hatch=HATCHES[k],
+        hatch=hatch(k),
         edgecolor=ink(),
         linewidth=0.6,
         label=name,

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from experiments.evaluation.checking import SCHEDULES
 from experiments.evaluation.job_comparison import compare_jobs
+from experiments.plotting.canvas import fit_for_print
 from experiments.plotting.pages import (
     comparison_page,
     quote_page,
@@ -66,6 +67,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     ...     save(new_figure(2.0, 2.0), f"{directory}/empty.svg")
     """
     suffix = _suffix(path)
+    fit_for_print(figure)
     if suffix == ".svg":
         write_bytes(path, svg_text(figure).encode("utf-8"))
         return

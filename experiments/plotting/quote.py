@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import HATCHES, SMALL, as_written, axes, fill, ink, legend_below
+from experiments.plotting.canvas import SMALL, as_written, axes, fill, hatch, ink, legend_below
 from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.rounding import IntArray
@@ -33,7 +33,7 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
             0.4,
             label=group.tasks,
             color=fill(k + 1),
-            hatch=HATCHES[k],
+            hatch=hatch(k),
             edgecolor=ink(),
             linewidth=0.6,
         )
@@ -56,7 +56,7 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     factor = None if rejection is None else rejection.utility_factor
     values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
     for k, value in enumerate(values.values()):
-        ax.barh(k, value, 0.6, color=fill(k + 1), hatch=HATCHES[k], edgecolor=ink(), linewidth=0.6)
+        ax.barh(k, value, 0.6, color=fill(k + 1), hatch=hatch(k), edgecolor=ink(), linewidth=0.6)
         text = f" {value:.4g}" if k == 0 else f" more than {value:.4g}"
         ax.annotate(text, (value, k), va="center", fontsize=SMALL)
     if rejection is None:

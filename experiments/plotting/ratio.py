@@ -12,11 +12,11 @@ from matplotlib.colors import Normalize
 from matplotlib.ticker import LogFormatter
 
 from experiments.plotting.canvas import (
-    HATCHES,
     SMALL,
     as_written,
     axes,
     fill,
+    hatch,
     heat_map,
     ink,
     legend_below,
@@ -186,7 +186,7 @@ def _bar(ax: Axes, place: int, value: float, k: int, label: str | None) -> None:
         value,
         0.75,
         color=fill(k),
-        hatch=HATCHES[k],
+        hatch=hatch(k),
         edgecolor=ink(),
         linewidth=0.6,
         label=label,

@@ -12,7 +12,6 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from experiments.plotting.canvas import (
-    LINES,
     MOST_COLUMNS,
     as_written,
     axes,
@@ -20,6 +19,7 @@ from experiments.plotting.canvas import (
     colour,
     heat_map,
     legend_below,
+    line,
     new_figure,
     slot_axis,
     step_of,
@@ -127,7 +127,7 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
             block_means(100.0 * load.wanted / load.capacity, step, 0),
             edges,
             baseline=None,
-            linestyle=LINES[k % len(LINES)],
+            linestyle=line(k),
             linewidth=1.6,
             color=colour(k),
             label=f"{as_written(load.resource)} of {load.group.tasks}",

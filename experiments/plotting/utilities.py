@@ -11,12 +11,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.ticker import MaxNLocator
 
 from experiments.plotting.canvas import (
-    LINES,
     MOST_COLUMNS,
     axes,
     colour,
     ink,
     legend_below,
+    line,
     shorten,
     step_of,
 )
@@ -107,8 +107,8 @@ def _draw_curves(ax: Axes, instance: Instance) -> float:
     """Draw a line for each job; return the delay up to which they are of interest."""
     curves = [curve(job.utility, instance.horizon - job.arrival) for job in instance.jobs]
     if len(curves) <= MOST_NAMED:
-        for job, points, style in zip(instance.jobs, curves, LINES, strict=False):
-            ax.plot(*points.T, linestyle=style, color=ink(), label=shorten(job.id))
+        for k, (job, points) in enumerate(zip(instance.jobs, curves, strict=True)):
+            ax.plot(*points.T, linestyle=line(k), color=ink(), label=shorten(job.id))
     else:
         thin = LineCollection(curves, colors="0.6", linewidths=0.6, label="utility of a job")
         ax.add_collection(thin)
@@ -126,9 +126,7 @@ def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
         low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
         label = f"{name}, {len(jobs):,} jobs"
         ax.fill_between(delays, low, high, color=colour(k), alpha=0.25, linewidth=0.0)
-        ax.plot(
-            delays, median, linestyle=LINES[k % len(LINES)], color=colour(k), label=label, lw=1.8
-        )
+        ax.plot(delays, median, linestyle=line(k), color=colour(k), label=label, lw=1.8)
         if high[0] > high[-1]:  # a class that does not mind waiting looks the same everywhere
             medians.append(np.column_stack([delays, median]))
     return max((_interesting([points]) for points in medians), default=1.0)

@@ -141,8 +141,8 @@ def loads_figure(found: WhatIf) -> Figure:
     figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
         style: dict[str, Any] = {
-            "linestyle": canvas.LINES[k % len(canvas.LINES)],
-            "marker": canvas.MARKERS[k % len(canvas.MARKERS)],
+            "linestyle": canvas.line(k),
+            "marker": canvas.marker(k),
             "color": canvas.colour(k),
         }
         label = canvas.as_written(called(name))

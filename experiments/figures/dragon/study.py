@@ -24,7 +24,7 @@ from experiments.figures.dragon.models import (
     speedup,
 )
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
-from experiments.plotting.canvas import LINES, MARKERS, axes, ink, legend_below
+from experiments.plotting.canvas import axes, ink, legend_below, line, marker
 from oasis.simulator import Workload, elastic_from_dict
 
 JOBS = 100
@@ -131,8 +131,8 @@ def draw(title: str, share: float, rows: Sequence[Row], ax: Axes | None = None) 
             [row["intensity"] for row in part],
             [row[name] for row in part],
             half_widths(part, name),
-            linestyle=LINES[k],
-            marker=MARKERS[k],
+            linestyle=line(k),
+            marker=marker(k),
             color=ink(),
             capsize=2,
             label=f"{name} time",

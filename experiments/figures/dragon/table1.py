@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,12 +40,13 @@ from experiments.figures.figure import (
     half_widths,
 )
 from experiments.plotting.canvas import (
-    HATCHES,
-    LINES,
+    SMALL,
     axes,
     fill,
+    hatch,
     ink,
     legend_below,
+    line,
     paper,
     share_axes,
 )
@@ -213,8 +215,15 @@ def draw6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     for k, policy in enumerate((LOCALITY, DEFAULT)):
         places = [row["job"] + 0.4 * k - 0.2 for row in rows]
         heights = [row[f"{policy}, {MINUTES}"] for row in rows]
-        hatch, grey = HATCHES[k], fill(k)
-        ax.bar(places, heights, 0.38, label=policy, color=grey, hatch=hatch, edgecolor=ink())
+        ax.bar(
+            places,
+            heights,
+            0.38,
+            label=policy,
+            color=fill(k),
+            hatch=hatch(k),
+            edgecolor=ink(),
+        )
     ax.axhspan(*FIG6_FACTORS, color="0.92", zorder=0, label="published range of the default")
     ax.axhline(1.0, color=ink(), linewidth=0.8)
     ax.set_yscale("log", base=2)
@@ -226,9 +235,10 @@ def draw6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     return ax
 
 
-def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """Stacked bars of the parts for each kind of arrivals; diamonds are the published totals."""
+def draw7(arrivals: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+    """Stacked bars of the parts for one kind of arrivals; diamonds are the published totals."""
     ax = axes(ax)
+    rows = [row for row in rows if row["arrivals"] == arrivals]
     base = [0.0] * len(rows)
     for k, name in enumerate(("running", "scaling", "waiting")):
         heights = [row[name] for row in rows]
@@ -239,7 +249,7 @@ def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             bottom=base,
             label=name,
             color=fill(k),
-            hatch=HATCHES[k],
+            hatch=hatch(k),
             edgecolor=ink(),
         )
         base = [low + high for low, high in zip(base, heights, strict=True)]
@@ -250,11 +260,12 @@ def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.plot(
         range(len(rows)), published, "D", color=ink(), markerfacecolor=paper(), label="published"
     )
-    labels = [f"{row['policy']}\n{row['arrivals']}" for row in rows]
-    ax.set_xticks(range(len(rows)), labels, fontsize=6, rotation=60)
-    ax.set_ylabel("mean elapsed time / the default's")
-    ax.set_title(TITLES[7])
-    ax.legend(ncols=2)
+    labels = [row["policy"] for row in rows]
+    ax.set_xticks(range(len(rows)), labels, rotation=30, ha="right", rotation_mode="anchor")
+    ax.set_ylim(0.0, 1.1)
+    ax.set_title(f"{TITLES[7].partition(':')[0]}: {arrivals}")
+    ax.set_ylabel("elapsed time / the default's")
+    ax.legend(ncols=2, fontsize=SMALL)
     return ax
 
 
@@ -264,7 +275,7 @@ def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     for k, ((policy,), part) in enumerate(groups(rows, "policy").items()):
         label = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
-        ax.plot(minutes, shares, linestyle=LINES[k], color=ink(), label=label)
+        ax.plot(minutes, shares, linestyle=line(k), color=ink(), label=label)
     share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
     return ax
 
@@ -293,8 +304,11 @@ SHOWN7 = {
     "below_locality": "below locality",
 }
 SHOWN8 = {"policy": "policy", "minute": "minute", "in_use": "in use", "mean": "mean"}
+PANELS7 = tuple(partial(draw7, kind) for kind in (MINUTES, BY_MODEL, SECONDS, DRAWN))
 FIGURES = (
     DirectFigure("dragon-6", TITLES[6], cases, run, table6, SHOWN6, (draw6,)),
-    DirectFigure("dragon-7", TITLES[7], cases, run, table7, SHOWN7, (draw7,), (14.0, 6.0)),
+    DirectFigure(
+        *("dragon-7", TITLES[7], cases, run, table7, SHOWN7, PANELS7, (4.8, 3.8)), columns=2
+    ),
     DirectFigure("dragon-8", TITLES[8], cases, run, table8, SHOWN8, (draw8,)),
 )

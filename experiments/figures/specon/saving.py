@@ -23,7 +23,7 @@ from experiments.figures.specon.models import (
     pace,
     progress,
 )
-from experiments.plotting.canvas import LINES, MARKERS, axes, ink, legend_below
+from experiments.plotting.canvas import axes, ink, legend_below, line, marker
 from oasis.scheduling import Allocation, Plan, Site, View
 from oasis.simulator import replay
 
@@ -58,8 +58,8 @@ def draw1(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         shares = [100 * row["share"] for row in part]
         made = [100 * row["progress"] for row in part]
-        ax.plot(shares, made, linestyle=LINES[k], color=ink(), label=str(model))
-        ax.plot(20.0, 100 * EARLY_PROGRESS[str(model)], MARKERS[k], color=ink())
+        ax.plot(shares, made, linestyle=line(k), color=ink(), label=str(model))
+        ax.plot(20.0, 100 * EARLY_PROGRESS[str(model)], marker(k), color=ink())
     ax.set_xlabel("training time (%)")
     ax.set_ylabel("progress (%)")
     ax.set_title(TITLE1)
@@ -160,7 +160,7 @@ def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             [row["overhead"] for row in part],
             half_widths(part, "overhead"),
             linestyle="none",
-            marker=MARKERS[k],
+            marker=marker(k),
             color=ink(),
             fillstyle="none",
             capsize=2,

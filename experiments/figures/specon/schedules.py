@@ -25,7 +25,7 @@ from experiments.figures.figure import (
 from experiments.figures.specon.draws import LOSS, Draw, as_published, pooled_mean
 from experiments.figures.specon.models import FLAT_TAIL, LOOK, SCHEDULES, TABLE3
 from experiments.figures.specon.readings import OtherReading
-from experiments.plotting.canvas import LINES, MARKERS, axes, fill, ink, legend_below
+from experiments.plotting.canvas import axes, fill, ink, legend_below, marker, paper
 from oasis.scheduling import Policy
 from oasis.simulator import replay
 
@@ -178,7 +178,8 @@ def schedule_draw(figure: str, rows: Sequence[Row], ax: Axes | None = None) -> A
         label = f"{row['policy']}: mean {row['mean']:.0f} s"
         label += f", published {row['mean_published']:.0f} s"
         times = [row[f"job{job}"] for job in jobs]
-        ax.plot(jobs, times, linestyle=LINES[k], marker=".", color=ink(), label=label)
+        face = paper() if k else ink()
+        ax.plot(jobs, times, marker(k), color=ink(), markerfacecolor=face, label=label)
     ax.set_ylim(bottom=0.0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("job, in order of arrival")
@@ -308,7 +309,7 @@ def reading_draw(figure: str, rows: Sequence[Row], ax: Axes | None = None) -> Ax
             [list(READING_CHOICES).index(row["choice"]) + 0.2 * (2 * k - 1) for row in some],
             xerr=[[100 * width for width in side] for side in half_widths(some, "overall")],
             linestyle="none",
-            marker=MARKERS[k],
+            marker=marker(k),
             color=ink(),
             markerfacecolor=fill(k),
             capsize=2,
@@ -419,7 +420,7 @@ def parameter_draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         [row["overall"] for row in rows],
         half_widths(rows, "overall"),
         linestyle="none",
-        marker=MARKERS[0],
+        marker=marker(0),
         color=ink(),
         capsize=2,
         label=SPECON,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import baselines
 import oasis
@@ -25,12 +28,16 @@ from experiments.plotting.canvas import (
     block_means,
     colour,
     drawing_style,
+    fill,
+    hatch,
+    line,
+    marker,
     new_figure,
     read_style,
     step_of,
 )
 from experiments.plotting.comparison import measures_of, plot_comparison
-from experiments.plotting.files import kind_of, picture_of
+from experiments.plotting.files import kind_of, picture_of, save
 from experiments.plotting.quote import plot_quote
 from experiments.plotting.ratio import MOST_JOBS, difference, plot_differences
 from experiments.plotting.schedule import (
@@ -230,6 +237,36 @@ def test_a_style_reaches_colours_and_leaves_no_trace(tmp_path: Any) -> None:
         assert colour(0) == PALETTE[0]
     assert dict(mpl.rcParams) == before
     assert read_style("grayscale")["image.cmap"] == "gray"
+
+
+def test_more_than_eight_of_a_kind_differ_in_something() -> None:
+    assert len({(colour(k), line(k), marker(k)) for k in range(64)}) == 64
+    assert len({(fill(k), hatch(k)) for k in range(64)}) == 64
+
+
+def test_a_picture_for_print_has_the_width_of_a_column_and_no_caption(tmp_path: Path) -> None:
+    rows = {f"a long name {k}": {"total_utility": 2.0} for k in range(9)}
+
+    def drawn(style: str | None) -> Figure:
+        with drawing_style(style):
+            figure = new_figure(7.0, 4.0)
+            ax = figure.add_subplot()
+            ax.set_title("what the caption says")
+            figure.supxlabel("5 seeds")
+            ax.bar(list(rows), [1.0] * len(rows))
+            save(figure, tmp_path / f"{style}.png")
+        return figure
+
+    plain, printed = drawn(None), drawn("paper")
+    assert plain.get_size_inches().tolist() == [7.0, 4.0]
+    assert printed.get_size_inches().tolist() == [3.5, 2.2]
+    assert (plain.axes[0].get_title(), printed.axes[0].get_title()) == ("what the caption says", "")
+    assert (plain.get_supxlabel(), printed.get_supxlabel()) == ("5 seeds", "")
+    labels = printed.axes[0].get_xticklabels()
+    assert [label.get_text() for label in labels] == list(rows)
+    assert {label.get_fontsize() for label in labels} == {8.0}
+    assert {label.get_rotation() for label in labels} == {30.0}
+    assert struct.unpack(">I", (tmp_path / "paper.png").read_bytes()[16:20]) == (1050,)
 
 
 def test_colours_are_told_apart_without_red_or_green_and_neighbours_in_grey() -> None:
