@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -36,6 +37,12 @@ source_suffix = {".md": "myst-nb", api_pages.SUFFIX: "myst-nb"}
 # The cells run the `oasis` command of this environment, in a scratch copy of the tree (scratch.py).
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.getenv("PYTHONPATH")]))
+# Each kernel warns that it talks over TCP, here over loopback: only its errors are shown.
+kernels = tempfile.TemporaryDirectory()
+profile = Path(kernels.name, "profile_default")
+profile.mkdir()
+(profile / "ipython_kernel_config.py").write_text("c.Application.log_level = 40\n")
+os.environ["IPYTHONDIR"] = kernels.name
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True  # what a notebook of the gallery writes never lands in the checkout
