@@ -6,8 +6,8 @@ from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import OpenbOptions, read_openb
 from oasis.traces.plain import read_instance, read_plain
 from oasis.traces.plain_instance import PlainOptions
+from oasis.traces.simulators import SwfOptions
 from oasis.traces.slurm import SlurmOptions
-from oasis.traces.swf import SwfOptions
 from oasis.traces.table import malformed_lines, malformed_sentences
 
 __all__ = [

@@ -14,9 +14,8 @@ from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, UNIT_SECONDS, option
-from oasis.traces.plain_instance import form_of, table_trace, whole_gpus
-from oasis.traces.plain_job import FACTS, goes_on
-from oasis.traces.runs import by_name
+from oasis.traces.plain_instance import known_trace, whole_gpus
+from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import (
     NOT_ENDED,
     Frame,
@@ -30,8 +29,8 @@ from oasis.traces.table import (
     read_source,
 )
 
-HELIOS = table_trace("helios")
-ACME = table_trace("acme")
+HELIOS = known_trace("helios")
+ACME = known_trace("acme")
 
 # --- Supercloud -----------------------------------------------------------------------------------
 
@@ -49,7 +48,7 @@ def numbered_gpus(text: str) -> tuple[float, bool]:
     return sum(float(entry[1]) for entry in found if entry), False
 
 
-SUPERCLOUD = table_trace("supercloud", gpus=numbered_gpus)
+SUPERCLOUD = known_trace("supercloud", gpus=numbered_gpus)
 
 # --- Philly: its own log, or the table distributed with the Sia artifact --------------------------
 
@@ -115,17 +114,21 @@ def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
     return runs or [{**of_job, "start_time": "", "end_time": "", "gpus": "0"}]
 
 
+def _by_name(runs: Frame, _: Rows) -> Frame:
+    return runs.assign(key=runs["id"])
+
+
 def _is_log(lines: list[str], document: Any) -> bool:
     """Whether a document is ``cluster_job_log``."""
     first = document[0] if isinstance(document, list) and document else None
     return isinstance(first, Mapping) and {"jobid", "attempts"} <= set(first)
 
 
-PHILLY = table_trace(
+PHILLY = known_trace(
     "philly",
     PhillyOptions,
     _is_log,
-    log=form_of("cluster_job_log", read=_read_log, joins=by_name),
+    log=known_trace("cluster_job_log", read=_read_log, joins=_by_name),
     gpus=whole_gpus,
     check=_check,
 )
@@ -167,7 +170,7 @@ def _read_pai(source: TraceSource, options: PaiOptions) -> Rows:
     if options.instances:
         parts = _parts(options.instances, INSTANCES, rows, set(tasks["job_name"]))
     names = rows.texts("job_name")
-    rows.reject([goes_on(state) for state in rows.texts("status")], NOT_ENDED)
+    rows.reject([state_of(state) == GOES_ON for state in rows.texts("status")], NOT_ENDED)
     runs = parts.groupby("job_name").agg({"begin": "min", "end": "max", "goes_on": "max"})
     runs = runs.join(tasks.groupby("job_name")["gpus"].sum(), how="outer").reindex(names)
     rows.reject(runs["gpus"].isna(), "no task of this job in the table of tasks")
@@ -206,4 +209,4 @@ def _is_pai(lines: list[str], document: Any) -> bool:
     return document is None and LINE.fullmatch(lines[0].strip()) is not None
 
 
-PAI = table_trace("pai", PaiOptions, _is_pai, read=_read_pai)
+PAI = known_trace("pai", PaiOptions, _is_pai, read=_read_pai)

@@ -13,6 +13,7 @@ from oasis.traces.table import COLUMN, csv_cells
 # What a table may say of a job -> names of such columns, the likeliest first.
 KNOWN: Mapping[str, Sequence[str]] = FACTS["known"]
 NEEDED = ("submitted", "duration", "gpus")
+DURATIONS = ("duration", "waiting")
 TIMED = ("submitted", "eligible", "started", "ended", "waiting", "duration", "deadline")
 DOCUMENTED = {"start": "started", "end": "ended"}  # of the simple format, beside the fields' names
 DELIMITERS = ",;\t|"

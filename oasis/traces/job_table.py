@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import floor, isnan
 from typing import Any, TypeVar
 
 import numpy as np
 
-from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
-from oasis.model.job import Job
 from oasis.model.summary import Facts, Summarised
-from oasis.traces.mapping import MachineOptions, fit_machines, jobs_of
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import NO_JOBS, Frame, Mask, Rows, TraceSource, pd, read_source
+from oasis.traces.table import NO_JOBS, Frame, Mask
 from oasis.traces.times import TraceTimes
-from oasis.version import __version__
 
 Options = TypeVar("Options", bound=TraceOptions)
 SHARES = "jobs with a part of a GPU, which count with the next whole number"
@@ -36,11 +30,6 @@ FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values wher
     **{"started": np.nan, "ended": np.nan, "state": "", "utility": None, "model": ""},
     **{"is_share": False},
 }
-
-
-def jobs_frame(rows: Rows, **columns: Any) -> Frame:
-    """The frame of these rows; a column is an array, a list or one value."""
-    return pd.DataFrame({**FIELDS, **columns}, index=rows.lines)
 
 
 @dataclass(repr=False)
@@ -217,30 +206,6 @@ def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
         raise InstanceError(option, f"expected {choices}", wanted)
 
 
-def build(
-    trace: PlainTrace,
-    jobs: tuple[Job, ...],
-    cluster: Cluster,
-    options: TraceOptions,
-    found: Mapping[str, Any],
-) -> Instance:
-    """The instance of `jobs` on `cluster`; `found` is what reading the files reports."""
-    metadata = {
-        "generator": f"oasis.traces.{trace.format}",
-        "version": __version__,
-        "seed": options.seed,
-        "options": asdict(options),
-        "left_out": trace.left_out,
-        "cannot_finish": sum(
-            job.arrival + job.shortest_duration(options.slot_seconds) > options.horizon
-            for job in jobs
-        ),
-        **found,
-        **{"window_start": trace.window_start, "kept": trace.kept},
-    }
-    return Instance(options.horizon, cluster, jobs, metadata)
-
-
 def kept_line(instance: Instance) -> str | None:
     """The line about the jobs of the trace that `instance` was imported from."""
     kept = instance.metadata.get("kept")
@@ -304,70 +269,3 @@ def _most(jobs: Frame, options: TraceOptions) -> Mask:
     elif options.keep == "spread" and count:
         places = places * len(jobs) // count
     return np.isin(np.arange(len(jobs)), places)
-
-
-# --- kinds of traces ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class JobTrace:
-    """A kind of trace: how it is read and recognised, what is said of it, and its options.
-
-    `looks` describes it in words, with an article; `header` are columns that its first line has
-    between commas, and `finds` tells it by its first lines or its JSON document otherwise.
-    """
-
-    name: str
-    read: Callable[[TraceSource, Any], PlainTrace]
-    about: Mapping[str, str]
-    options: type[TraceOptions] = MachineOptions
-    looks: str = ""
-    header: tuple[str, ...] = ()
-    finds: Callable[[list[str], Any], bool] | None = None
-    is_table: bool = True  # with a header, so that --map names its columns; or so read by it
-
-    def table(self, source: TraceSource, options: TraceOptions) -> PlainTrace:
-        """Read the jobs of `source`, before any option selects some of them."""
-        kind = source.kind()
-        if not (getattr(options, "map", "") and kind is not None and kind.is_table):
-            refuse_other(kind, (self.name, TABLE), self.looks, source.path)
-        trace = self.read(source, options)
-        trace.format = self.name
-        if trace.clock is not None:
-            trace.notes = [*trace.notes, *trace.clock.notes()]
-        return trace
-
-    def imported(
-        self,
-        path: str | os.PathLike[str],
-        options: MachineOptions,
-        fixed: Collection[str] | None = None,
-    ) -> tuple[Instance, PlainTrace, MachineOptions]:
-        """The instance of the jobs that the options choose, those jobs, and the options.
-
-        With `fixed`, all jobs are kept: every option that leaves out jobs, the number of machines
-        and the horizon are chosen so that they fit, but for the options with these names.
-        """
-        source = read_source(path)
-        trace = self.table(source, options)
-        rows = len(trace.frame)
-        trace.choose(options)
-        trace.frame = options.sized(trace.frame)
-        notes = [*trace.notes, *trace.models_note]
-        if trace.shares:
-            notes.append(f"{SHARES}: {trace.shares}")
-        if trace.frame["utility"].notna().any():
-            notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
-        options = trace.window(options, fixed)
-        jobs = jobs_of(trace.frame, options)
-        if fixed is not None:
-            options = fit_machines(options, trace.frame, jobs, fixed)
-        found = {
-            **self.about,
-            "files": {"jobs": source.name},
-            "rows": {"jobs": rows},
-            "malformed": {"jobs": trace.malformed} if trace.malformed else {},
-            "notes": {"jobs": notes} if notes else {},
-        }
-        made = build(trace, jobs, options.cluster(), options, found)
-        return made, trace, options

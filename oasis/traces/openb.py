@@ -17,10 +17,10 @@ from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray
-from oasis.traces.job_table import TABLE, build, check_choice
+from oasis.traces.job_table import TABLE, check_choice
 from oasis.traces.mapping import RESOURCES, busiest, chosen, jobs_of, last_slot, ps_counts
 from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_instance import table_trace
+from oasis.traces.plain_instance import known_trace
 from oasis.traces.table import (
     NEVER_SCHEDULED,
     Frame,
@@ -252,7 +252,6 @@ def read_openb(
         told = "pods that ask for a model of GPU"
         notes["pods"] = [f"{told}: {len(asking)}, of which no node has it for {lost}"]
     found = {
-        **PODS.about,
         "files": {"pods": source.name, "nodes": node_source.name},
         "rows": rows,
         "malformed": {
@@ -263,7 +262,7 @@ def read_openb(
         "notes": notes,
         "never_scheduled": never,
     }
-    return build(trace, jobs, cluster, options, found)
+    return PODS.built(trace, jobs, cluster, options, found)
 
 
 def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
@@ -292,4 +291,4 @@ def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
     }
 
 
-PODS = table_trace("openb", OpenbOptions, check=_amounts)
+PODS = known_trace("openb", OpenbOptions, check=_amounts)

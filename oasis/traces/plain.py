@@ -14,14 +14,13 @@ from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces.clusters import ACME, HELIOS, PAI, PHILLY, SUPERCLOUD
-from oasis.traces.job_table import TABLE, JobTrace, PlainTrace
+from oasis.traces.job_table import TABLE, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
-from oasis.traces.plain_instance import PLAIN, is_table_of_records
-from oasis.traces.simulators import BATSIM, GAVEL, TIRESIAS
+from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records
+from oasis.traces.simulators import BATSIM, GAVEL, SWF, TIRESIAS
 from oasis.traces.slurm import SLURM
-from oasis.traces.swf import SWF
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
 # --- the registry ---------------------------------------------------------------------------------

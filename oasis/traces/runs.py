@@ -37,11 +37,6 @@ def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
     return found.set_index("line").drop(columns=["work"])
 
 
-def by_name(runs: Frame, rows: Rows) -> Frame:
-    """These runs with the key of the jobs that they are of: their names."""
-    return runs.assign(key=runs["id"])
-
-
 def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
     """The jobs of these runs in the order of the file; `rows` are told of the others.
 

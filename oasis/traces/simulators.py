@@ -1,4 +1,4 @@
-"""Traces of simulators: Tiresias's table, Gavel's lines, Batsim's workloads (docs/traces)."""
+"""Traces that simulators take: SWF logs, Tiresias's, Gavel's and Batsim's (docs/traces)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import option
-from oasis.traces.plain_instance import table_trace, whole_gpus
+from oasis.traces.plain_instance import known_trace, whole_gpus
 from oasis.traces.plain_job import FACTS
 from oasis.traces.table import (
     LARGEST,
     NUMBER,
+    PART,
     MalformedError,
     Rows,
     TraceSource,
@@ -27,7 +28,75 @@ from oasis.traces.table import (
     rows_of,
 )
 
-TIRESIAS = table_trace("tiresias")
+TIRESIAS = known_trace("tiresias")
+
+# --- Standard Workload Format ---------------------------------------------------------------------
+
+FIELDS, HELD = FACTS["swf"]["fields"], FACTS["swf"]["columns"]["gpus"]
+COMMENT, UNKNOWN = ";", "-1"
+HAS_COMPLETED, CANCELLED = 1, 5  # statuses
+PARTS = range(2, 5)  # of which the last one may have ended or failed
+
+
+@dataclass(frozen=True, slots=True)
+class SwfOptions(MachineOptions):
+    """Assumptions about a log of a parallel computer, whose processors are read as GPUs.
+
+    Examples
+    --------
+    >>> from oasis.traces import SwfOptions
+    >>> SwfOptions(processors_per_gpu=16).processors_per_gpu
+    16
+    """
+
+    processors_per_gpu: int = option(
+        1, "processors that are read as one GPU", minimum=1, reading=True
+    )
+    user: str = option("", "take the jobs of this user's number alone", reading=True)
+    queue: str = option("", "take the jobs of this queue's number alone", reading=True)
+
+
+def _read_swf(source: TraceSource, options: SwfOptions) -> Rows:
+    """The lines of the log that are jobs."""
+    faults = (f"expected {len(FIELDS)} numbers",) * 2
+    rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
+    frame = rows.cells
+    status = rows.number("status", -1, whole=True)
+    rows.reject(status > CANCELLED, "bad status")
+    # The job has a line of its own, with the time of all its parts.
+    rows.reject(np.isin(status, PARTS), PART)
+    rows.reject(frame["submission"] == UNKNOWN, "no submission")
+    rows.number("wait", -1.0)
+    rows.reject((frame["run time"] == UNKNOWN) & (status == HAS_COMPLETED), "no run time")
+    frame["run time"] = frame["run time"].replace(UNKNOWN, "0")
+    took = rows.number("run time")
+    # Processors that were allocated count; what was requested stands in where a log lacks them. A
+    # job that was cancelled while it waited need not name processors.
+    held = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
+    frame[HELD] = held.mask(took == 0, "1")
+    gpus = rows.number(HELD, 1, whole=True)
+    frame[HELD] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
+    # The number of the group stands in where a log has none of the user.
+    owner = frame["user"].mask(frame["user"] == UNKNOWN, frame["group"])
+    frame["owner"] = owner.replace(UNKNOWN, "")
+    frame["wait"] = frame["wait"].mask(frame["wait"].str.startswith("-"), "")
+    frame["status"] = [f"{code:.0f}" for code in status.tolist()]
+    return rows
+
+
+def _is_swf(lines: list[str], document: Any) -> bool:
+    """Whether these lines are a log's; half is enough: what is wrong with the others is named."""
+    if document is not None:
+        return False
+    rows = [line.split() for line in lines if not line.lstrip().startswith(COMMENT)]
+    if not rows:
+        told = r";\s*(Version|Computer|MaxJobs|UnixStartTime)"
+        return any(re.match(told, line) for line in lines)
+    good = sum(len(row) == len(FIELDS) and all(map(NUMBER.fullmatch, row)) for row in rows)
+    return 2 * good >= len(rows)
+
+
+SWF = known_trace("swf", SwfOptions, _is_swf, read=_read_swf)
 
 # --- Gavel ----------------------------------------------------------------------------------------
 
@@ -93,7 +162,7 @@ def _is_gavel(lines: list[str], document: Any) -> bool:
     )
 
 
-GAVEL = table_trace("gavel", GavelOptions, _is_gavel, read=_read_gavel, gpus=whole_gpus)
+GAVEL = known_trace("gavel", GavelOptions, _is_gavel, read=_read_gavel, gpus=whole_gpus)
 
 # --- Batsim ---------------------------------------------------------------------------------------
 
@@ -103,12 +172,7 @@ DEEPEST = 20  # sequences of sequences
 NO_LIMIT = "-1"
 
 
-@dataclass(frozen=True, slots=True)
-class BatsimOptions(MachineOptions):
-    """Assumptions about a workload of Batsim, whose resources are read as GPUs."""
-
-
-def _read_batsim(source: TraceSource, options: BatsimOptions) -> Rows:
+def _read_batsim(source: TraceSource, _: MachineOptions) -> Rows:
     """The jobs, with the durations of their profiles."""
     document = source.document()
     profiles = document.get("profiles") if isinstance(document, dict) else None
@@ -154,4 +218,4 @@ def _is_batsim(lines: list[str], document: Any) -> bool:
     return is_object and isinstance(document.get("profiles"), Mapping)
 
 
-BATSIM = table_trace("batsim", BatsimOptions, _is_batsim, read=_read_batsim, gpus=whole_gpus)
+BATSIM = known_trace("batsim", MachineOptions, _is_batsim, read=_read_batsim, gpus=whole_gpus)

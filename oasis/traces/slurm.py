@@ -14,8 +14,8 @@ from oasis.model.errors import InstanceError
 from oasis.traces.gres import Resources, resources_of
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import RUNS, option
-from oasis.traces.plain_instance import table_trace
-from oasis.traces.plain_job import FACTS, GO_ON, STATES
+from oasis.traces.plain_instance import known_trace
+from oasis.traces.plain_job import FACTS, GOES_ON, STATES
 from oasis.traces.runs import combined
 from oasis.traces.table import (
     COLUMN,
@@ -41,7 +41,7 @@ PER_NODE = ("ReqGRES", "TresPerNode")
 NODES = ("AllocNodes", "NNodes")
 PARSABLE = "print it with sacct --parsable2"
 CUT = "+"  # ends a cell that is too narrow for its value
-CUT_STATES = (*STATES, *GO_ON, "REQUEUED", "RESIZING")  # a narrow column shows their beginning
+CUT_STATES = (*STATES, "REQUEUED", "RESIZING")  # a narrow column shows their beginning
 ID = r"\d+(?:_\d+|_\[[^\]]*\]|\+\d+)?(?:\.\w+)?"
 ROW = re.compile(rf"{ID}\W.*")  # how a row of values begins
 # Of a file without a header: a job, then some cell with a date of Slurm's.
@@ -247,9 +247,10 @@ def _uncut(text: str) -> str:
     if not state.endswith(CUT):
         return text
     whole = [name for name in CUT_STATES if name.startswith(state[:-1])]
-    if len({name in GO_ON for name in whole}) > 1:
+    goes = {STATES.get(name) == GOES_ON for name in whole}
+    if len(goes) > 1:
         raise _cut("State")
-    return whole[0] if whole and whole[0] in GO_ON else text
+    return whole[0] if True in goes else text
 
 
 def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
@@ -344,6 +345,6 @@ def _is_made_of_sacct(header: str) -> bool:
     return has_space or (has_gpus and re.search(r"(?i)[TG]RES", header) is None)
 
 
-SLURM = table_trace(
+SLURM = known_trace(
     "slurm", SlurmOptions, _is_sacct, read=_read, gpus=_gpus, joins=_joined, check=_check
 )

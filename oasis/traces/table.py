@@ -148,9 +148,9 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
 
 # --- faults ---------------------------------------------------------------------------------------
 
-REPEATED_ROW, STEP = "repeated row", "step of a job"
+REPEATED_ROW, STEP, PART = "repeated row", "step of a job", "part of a job"
 EARLIER_RUN = "run of a job that has not ended"
-NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
+NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, PART, EARLIER_RUN)  # are no jobs
 NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED = "has not ended", "never ran", "never scheduled"
 SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a fault
 WRONG_NUMBER = "wrong number of columns"
@@ -279,22 +279,23 @@ class Rows:
             found = MalformedError(fault) if isinstance(fault, str) else fault
             self.fault[places & self.is_good] = found
 
-    def each(self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True) -> list[Any]:
-        """What `read` makes of each key, which is read once; None where it is malformed.
+    def each(
+        self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
+    ) -> list[Any]:
+        """What `read` makes of each key, which is read once; `empty` for none and malformed ones.
 
         The good rows `where` it is malformed have that fault.
         """
         known: dict[Any, Any] = {}
+        faults: dict[Any, MalformedError] = {}
         for key in dict.fromkeys(keys):
             try:
-                known[key] = read(key)
+                known[key] = empty if key is None else read(key)
             except MalformedError as fault:
-                known[key] = fault
-        found = [known[key] for key in keys]
-        for k in np.flatnonzero(where & self.is_good).tolist():
-            if isinstance(found[k], MalformedError):
-                self.fault[k] = found[k]
-        return [None if isinstance(value, MalformedError) else value for value in found]
+                known[key], faults[key] = empty, fault
+        for k in np.flatnonzero(where & self.is_good).tolist() if faults else ():
+            self.fault[k] = faults.get(keys[k])
+        return [known[key] for key in keys]
 
     def number(self, column: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
         """Numbers >= `minimum` in a column; NaN where there is none."""
@@ -310,10 +311,10 @@ class Rows:
         Only a row that can be used takes its name: a good row after a bad one of its name counts.
         """
         names = self.cells[key]
-        self.fault[(names == "").to_numpy(bool)] = MalformedError(f"no {key}")
+        self.reject(names == "", f"no {key}")
         taken = names[self.is_good].drop_duplicates()
         first = names.map(dict(zip(taken, taken.index, strict=True)))
-        self.fault[first.to_numpy(float) < self.lines] = MalformedError(f"repeated {key}")
+        self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
     def keep(self, where: Any) -> None:
         """Leave out the other rows, of which nothing is to be counted."""

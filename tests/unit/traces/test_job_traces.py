@@ -12,12 +12,11 @@ import pytest
 
 from oasis import Instance, InstanceError
 from oasis.simulator.elastic import elastic_from_window
-from oasis.traces.job_table import FIELDS, JobTrace, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance
-from oasis.traces.plain_instance import PLAIN, PlainOptions
+from oasis.traces.plain_instance import PLAIN, JobTrace, PlainOptions
+from oasis.traces.simulators import SWF, SwfOptions
 from oasis.traces.slurm import SLURM, SlurmOptions
-from oasis.traces.swf import SWF, SwfOptions
 from oasis.traces.table import TraceSource, pd, read_source
 from oasis.traces.times import OTHERS, WANTED
 
@@ -197,19 +196,6 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
     path.write_bytes(b"\n\n")
     assert read_source(path).lines == ()
     assert read_source(path).header == ""
-
-
-def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
-    def read(source: TraceSource, _: MachineOptions) -> PlainTrace:
-        jobs = {"id": source.lines, "submitted": 0.0, "duration": 3600.0, "gpus": 2}
-        return PlainTrace(pd.DataFrame({**FIELDS, **jobs}), {})
-
-    trace = JobTrace("names", read, {"trace": "names"})
-    path = tmp_path / "names.txt"
-    path.write_text("x\ny\n", encoding="utf-8")
-    instance, _, _ = trace.imported(path, MachineOptions())
-    assert [job.id for job in instance.jobs] == ["x", "y"]
-    assert instance.metadata["generator"] == "oasis.traces.names"
 
 
 # --- machines and elastic workloads -------------------------------------------------------------

@@ -42,14 +42,10 @@ TRACES = {  # format -> text of a file, its jobs by hand; times after the first 
     ),
     "swf": (
         "1 5 10 60 4 -1 -1 4 99 -1 1 3 7 -1 1 -1 -1 -1\n"
-        "2 6 -1 60 4 -1 -1 4 99 -1 0 -1 7 -1 1 -1 -1 -1\n"
-        # Two parts of one job: it paused from 90 to 100, and failed in the end.
-        "3 7 3 80 4 -1 -1 4 99 -1 2 3 7 -1 1 -1 -1 -1\n"
-        "3 -1 10 20 4 -1 -1 4 99 -1 4 3 7 -1 1 -1 -1 -1\n",
+        "2 6 -1 60 4 -1 -1 4 99 -1 0 -1 7 -1 1 -1 -1 -1\n",
         [
             PlainJob("1", 0, 60, 4, "3", 10, 70, COMPLETED),
             PlainJob("2", 1, 60, 4, "7", None, None, FAILED),
-            PlainJob("3", 2, 100, 4, "3", 5, 115, FAILED),
         ],
     ),
     "slurm": (
