@@ -47,20 +47,17 @@ def read_plain(
     format: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> PlainTrace:
-    """Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
+    r"""Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
 
-    A table is a CSV or Parquet file with the columns ``id,submitted,duration,gpus``, in any order:
-    a name that is not repeated, a time, seconds, a whole number. Columns with other names are
-    guessed, or named by the option ``map``. The other formats are on the page of traces.
-    In each of them, a row that cannot be used, or a job that ran for no time, is left out and
-    counted; so is a job without GPUs.
+    A row that cannot be used, or a job that ran for no time, is left out and counted; so is a job
+    without GPUs. The page of traces has the columns that each format needs.
 
     Parameters
     ----------
     path : path or TraceSource
         The file, compressed or not; ``-``: standard input; or what was read of it.
     virtual_cluster : str
-        Only the jobs of this virtual cluster (Philly's format only); empty: all.
+        Only the jobs of this virtual cluster; empty: all.
     max_gpus : int, optional
         Leave out jobs with more GPUs.
     first, jobs : int, optional
@@ -73,8 +70,7 @@ def read_plain(
     Raises
     ------
     InstanceError
-        Naming the column or the option, or if no job is left; or saying what the file looks like,
-        if it is no trace.
+        Naming the column or the option; or if no job is left, or the file is no trace.
     OSError
         If the file cannot be read.
 
@@ -83,13 +79,9 @@ def read_plain(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from oasis.traces import read_plain
-    >>> rows = '''id,submitted,duration,gpus
-    ... a,100,60,4
-    ... b,130,30,8
-    ... '''
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "jobs.csv")
-    ...     _ = path.write_text(rows)
+    ...     _ = path.write_text("id,submitted,duration,gpus\na,100,60,4\nb,130,30,8")
     ...     trace = read_plain(path, max_gpus=4)
     >>> [(job.id, job.submitted) for job in trace.jobs], trace.kept
     ([('a', 0.0)], 'kept 1 of 2 jobs: 1 by GPUs (1..4)')
@@ -160,8 +152,7 @@ def read_instance(
     Parameters
     ----------
     path : path
-        The file, compressed or not; ``-``: standard input. The page of traces says what each format
-        needs.
+        The file, compressed or not; ``-``: standard input.
     options : MachineOptions, optional
         The assumptions; all of them are recorded in the metadata. Those of a format, such as
         `SlurmOptions`, say that the file has it.
@@ -178,8 +169,6 @@ def read_instance(
     ------
     InstanceError
         If a column is missing, more than half of the rows cannot be used or no job is left.
-    ValueError
-        If an option is out of its range.
 
     Examples
     --------
@@ -188,7 +177,6 @@ def read_instance(
     >>> from oasis.traces import SlurmOptions, read_instance
     >>> rows = '''JobID|User|Submit|ElapsedRaw|State|AllocTRES
     ... 17|ann|2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
-    ... 17.batch||2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
     ... '''
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "jobs.txt")
