@@ -13,13 +13,22 @@ from typing import Any
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
-from oasis.traces.clusters import ACME, HELIOS, PAI, PHILLY, SUPERCLOUD
 from oasis.traces.job_table import TABLE, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records
-from oasis.traces.simulators import BATSIM, GAVEL, SWF, TIRESIAS
+from oasis.traces.readers import (
+    ACME,
+    BATSIM,
+    GAVEL,
+    HELIOS,
+    PAI,
+    PHILLY,
+    SUPERCLOUD,
+    SWF,
+    TIRESIAS,
+)
 from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
@@ -195,13 +204,10 @@ def read_instance(
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
-    header = set() if document is not None else set(csv_cells(lines[0]))
-    if set(NODE_COLUMNS) <= header:
+    if document is None and set(NODE_COLUMNS) <= set(csv_cells(lines[0])):
         takes = "`oasis import openb PODS FILE -o instance.json` takes it"
         return FileKind(NODES, NODES_LOOK, takes)
-    by_header = (one for one in FORMATS.values() if one.header and set(one.header) <= header)
-    by_lines = (one for one in FORMATS.values() if one.finds and one.finds(lines, document))
-    trace = next(by_header, None) or next(by_lines, None)
+    trace = next((one for one in FORMATS.values() if one.is_of(lines, document)), None)
     if trace is None:
         return None
     files = "openb FILE NODES" if trace is PODS else f"{trace.name} FILE"

@@ -127,15 +127,15 @@ def whole_gpus(text: str) -> tuple[float, bool]:
 class JobTrace:
     """A kind of trace: how it is recognised and read, and its options; formats.toml has the rest.
 
-    `finds` tells it by its first lines or its JSON document, where not by its header. `read` makes
-    its rows, if it is no table with a header, and `gpus` reads a column of GPUs. `joins` gives a
-    `key` to rows of which several are of one job. `check` looks at the rows and adds columns, some
-    of `more`. `log` is how a list in JSON is read.
+    `finds` tells it by its first line, where not by its facts. `read` makes its rows, if it is no
+    table with a header, and `gpus` reads a column of GPUs. `joins` gives a `key` to rows of which
+    several are of one job. `check` looks at the rows and adds columns, some of `more`. `log` is how
+    a list in JSON is read.
     """
 
     name: str
     options: type[TraceOptions] = PlainOptions
-    finds: Callable[[list[str], Any], bool] | None = None
+    finds: Callable[[str], bool] = lambda _: False
     read: Callable[[TraceSource, Any], Rows] | None = None
     gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
     joins: Callable[[Frame, Rows], Frame] | None = None
@@ -145,6 +145,8 @@ class JobTrace:
     licence: str = ""
     looks: str = ""
     header: Sequence[str] = ()
+    keys: Sequence[str] = ()
+    line: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     more: Sequence[str] = ()
@@ -154,6 +156,18 @@ class JobTrace:
     is_table: bool = True
     is_dated: bool = False
     in_seconds: bool = False
+
+    def is_of(self, lines: list[str], document: Any) -> bool:
+        """Whether these first lines, or this JSON document, are of this kind."""
+        if document is not None:
+            jobs = document.get("jobs", document) if isinstance(document, dict) else document
+            first = jobs[0] if isinstance(jobs, list) and jobs else {}
+            there = [key for each in (document, first) if isinstance(each, dict) for key in each]
+            return bool(self.keys) and set(self.keys) <= set(there)
+        if self.header and set(self.header) <= set(csv_cells(lines[0])):
+            return True
+        begin = next((line for line in lines if line.lstrip()[:1] != ";"), lines[0]).strip()
+        return self.finds(lines[0]) or bool(self.line and re.fullmatch(self.line, begin))
 
     def table(self, source: TraceSource, options: TraceOptions) -> PlainTrace:
         """Read the jobs of `source`, before any option selects some of them."""

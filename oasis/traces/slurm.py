@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from oasis.traces.table import (
     MalformedError,
     Rows,
     TraceSource,
-    csv_cells,
     entry_rows,
     pd,
     rows_of,
@@ -40,6 +40,7 @@ RESOURCES = ("AllocTRES", "AllocGRES", "ReqTRES", "ReqGRES", "TresPerNode")  # p
 PER_NODE = ("ReqGRES", "TresPerNode")
 NODES = ("AllocNodes", "NNodes")
 PARSABLE = "print it with sacct --parsable2"
+BESIDE = f"cells do not stand below the names of their columns; {PARSABLE}"
 CUT = "+"  # ends a cell that is too narrow for its value
 CUT_STATES = (*STATES, "REQUEUED", "RESIZING")  # a narrow column shows their beginning
 ID = r"\d+(?:_\d+|_\[[^\]]*\]|\+\d+)?(?:\.\w+)?"
@@ -84,49 +85,43 @@ class SlurmOptions(MachineOptions):
 
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
     """The rows of lines, by `columns` of a file without a header or by what its header shows."""
-    header, below = source.header, source.first + 1
+    header, below, spans = source.header, source.first + 1, ()
     rule = "".join(source.lines[below : below + 1])
     if columns:
         known = {name.lower(): name for name in KNOWN}  # sacct takes them in any letters
-        names = [known.get(name.strip().lower(), name.strip()) for name in columns.split(",")]
-        delimiter, below = delimiter or "|", 0
+        header = ",".join(known.get(name.strip().lower(), name) for name in columns.split(","))
+        names, delimiter, below = header.split(","), delimiter or "|", 0
     elif RULE.fullmatch(rule) and not delimiter:
-        spans = [found.span() for found in re.finditer(r"-+", rule)]
-        fault = f"cells do not stand below the names of their columns; {PARSABLE}"
-        names = _fixed(header, spans)
-        return _of_lines(source, names, below + 1, fault, split=lambda text: _fixed(text, spans))
+        spans = tuple(found.span() for found in re.finditer(r"-+", rule))
+        names, below = _fixed(header, spans), below + 1
     elif not KNOWN & set(re.findall(r"\w+", header)) and ROW.fullmatch(header.strip()):
         expected = "expected the names of the columns, got a row of values"
         how = "print it without --noheader, or name the columns with --columns"
         raise InstanceError("row 1", f"{expected} ({header.strip():.40}); {how}")
     else:
         delimiter = delimiter or _delimiter(header.replace('"', ""))
+        names = [name.strip(' "') for name in header.split(delimiter)]
+        names = names if names[-1] else names[:-1]  # --parsable ends each line with the delimiter
     # Quotes are written by other programs than sacct.
     has_quotes = len(delimiter) == 1 and (delimiter == "," or '"' in header) and not columns
-
-    if not columns:
-        names = csv_cells(header, delimiter) if has_quotes else header.split(delimiter)
-        names = [name.strip() for name in names]
-        names = names if names[-1] else names[:-1]  # --parsable ends each line with the delimiter
-    fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
-    return _of_lines(source, names, below, fault, delimiter=delimiter, quotes=has_quotes)
-
-
-def _of_lines(
-    source: TraceSource, names: Sequence[str], below: int, fault: str, **how: Any
-) -> Rows:
-    """The rows of these columns, of which some are needed."""
     there = f"in {source.name}, which has: {', '.join(names)[:200] or 'none'}"
-    for name in sorted(KNOWN):
-        if names.count(name) > 1:
-            raise InstanceError(f"{COLUMN}{name}", f"expected this column once {there}")
     has_run = {"Start", "End"} <= set(names)
     for wanted in (NAMES, ("Submit",), () if has_run else (*DURATIONS, "Start and End"), RESOURCES):
         if wanted and not set(wanted) & set(names):
             expected = " or ".join(("expected this column", *wanted[1:]))
             raise InstanceError(f"{COLUMN}{wanted[0]}", f"{expected} {there}")
-    known = [name for name in names if name in KNOWN]
-    return rows_of(source, names, below, known, faults=(WRONG_NUMBER, fault), **how)
+    fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
+    split: Any = partial(_fixed, spans=spans) if spans else None
+    return rows_of(
+        source,
+        [name.strip() for name in names],
+        below,
+        [name for name in names if name in KNOWN],
+        delimiter,
+        quotes=has_quotes,
+        split=split,
+        faults=(WRONG_NUMBER, BESIDE if spans else fault),
+    )
 
 
 def _delimiter(header: str) -> str:
@@ -322,27 +317,15 @@ def _joined(runs: Frame, rows: Rows) -> Frame:
     return runs
 
 
-def _is_sacct(lines: list[str], document: Any) -> bool:
-    """Whether these lines, or this document, are sacct's."""
-    if isinstance(document, Mapping):
-        jobs = document.get("jobs")
-        first = jobs[0] if isinstance(jobs, list) and jobs else None
-        is_job = isinstance(first, Mapping) and "job_id" in first
-        return "jobs" in document and ("meta" in document or is_job)
-    if document is not None:
-        return False
-    header = re.findall(r"\w+", lines[0])
-    has_more = any(name in header for name in ("Submit", "State", *DURATIONS))
-    is_own = set(NAMES) & set(header) and has_more and not _is_made_of_sacct(lines[0])
-    return bool(is_own) or LINE.match(lines[0]) is not None
-
-
-def _is_made_of_sacct(header: str) -> bool:
-    """Whether a program has made this header of sacct's names: its own have no spaces, no GPUs."""
+def _is_sacct(header: str) -> bool:
+    """Whether this line is sacct's, and no header that a program has made of sacct's names."""
+    names = re.findall(r"\w+", header)
+    has_more = any(name in names for name in ("Submit", "State", *DURATIONS))
     cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", header)]
-    has_space = len(cells) > 1 and any(" " in cell for cell in cells)
-    has_gpus = re.search(r"(?i)gpu", header) is not None
-    return has_space or (has_gpus and re.search(r"(?i)[TG]RES", header) is None)
+    has_space = len(cells) > 1 and any(" " in cell for cell in cells)  # its own have none
+    has_gpus = re.search(r"(?i)gpu", header) and not re.search(r"(?i)[TG]RES", header)
+    is_own = set(NAMES) & set(names) and has_more and not (has_space or has_gpus)
+    return bool(is_own) or LINE.match(header) is not None
 
 
 SLURM = known_trace(

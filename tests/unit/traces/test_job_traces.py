@@ -15,7 +15,7 @@ from oasis.simulator.elastic import elastic_from_window
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance
 from oasis.traces.plain_instance import PLAIN, JobTrace, PlainOptions
-from oasis.traces.simulators import SWF, SwfOptions
+from oasis.traces.readers import SWF, SwfOptions
 from oasis.traces.slurm import SLURM, SlurmOptions
 from oasis.traces.table import TraceSource, pd, read_source
 from oasis.traces.times import OTHERS, WANTED

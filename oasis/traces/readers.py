@@ -1,4 +1,4 @@
-"""Public traces of clusters: Microsoft, SenseTime, Shanghai AI Laboratory, MIT, Alibaba PAI."""
+"""Public traces of clusters, and those that simulators take (docs/traces)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from oasis.traces.options import RUNS, UNIT_SECONDS, option
 from oasis.traces.plain_instance import known_trace, whole_gpus
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import (
+    LARGEST,
     NOT_ENDED,
+    NUMBER,
+    PART,
     Frame,
     MalformedError,
     Rows,
@@ -25,8 +28,10 @@ from oasis.traces.table import (
     cell,
     csv_rows,
     entry_rows,
+    numbers,
     pd,
     read_source,
+    rows_of,
 )
 
 HELIOS = known_trace("helios")
@@ -118,16 +123,9 @@ def _by_name(runs: Frame, _: Rows) -> Frame:
     return runs.assign(key=runs["id"])
 
 
-def _is_log(lines: list[str], document: Any) -> bool:
-    """Whether a document is ``cluster_job_log``."""
-    first = document[0] if isinstance(document, list) and document else None
-    return isinstance(first, Mapping) and {"jobid", "attempts"} <= set(first)
-
-
 PHILLY = known_trace(
     "philly",
     PhillyOptions,
-    _is_log,
     log=known_trace("cluster_job_log", read=_read_log, joins=_by_name),
     gpus=whole_gpus,
     check=_check,
@@ -139,7 +137,6 @@ JOBS, TASKS, INSTANCES = (FACTS["pai"][table] for table in ("header", "tasks", "
 TASK_TABLE = "pai_task_table.csv"
 PERCENT = 100.0  # plan_gpu of one GPU
 NO_TIME = ("", "0", "0.0")  # a time that there is not
-LINE = re.compile(r"\w+,\w+,\w+,(Terminated|Failed|Running|Waiting),[\d.]*,[\d.]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +201,168 @@ def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -
     return found
 
 
-def _is_pai(lines: list[str], document: Any) -> bool:
-    """Whether the first line is of a job."""
-    return document is None and LINE.fullmatch(lines[0].strip()) is not None
+PAI = known_trace("pai", PaiOptions, read=_read_pai)
+
+TIRESIAS = known_trace("tiresias")
+
+# --- Standard Workload Format ---------------------------------------------------------------------
+
+FIELDS, HELD = FACTS["swf"]["fields"], FACTS["swf"]["columns"]["gpus"]
+COMMENT, UNKNOWN = ";", "-1"
+HAS_COMPLETED, CANCELLED = 1, 5  # statuses
+PARTS = range(2, 5)  # of which the last one may have ended or failed
 
 
-PAI = known_trace("pai", PaiOptions, _is_pai, read=_read_pai)
+@dataclass(frozen=True, slots=True)
+class SwfOptions(MachineOptions):
+    """Assumptions about a log of a parallel computer, whose processors are read as GPUs.
+
+    Examples
+    --------
+    >>> from oasis.traces import SwfOptions
+    >>> SwfOptions(processors_per_gpu=16).processors_per_gpu
+    16
+    """
+
+    processors_per_gpu: int = option(
+        1, "processors that are read as one GPU", minimum=1, reading=True
+    )
+    user: str = option("", "take the jobs of this user's number alone", reading=True)
+    queue: str = option("", "take the jobs of this queue's number alone", reading=True)
+
+
+def _read_swf(source: TraceSource, options: SwfOptions) -> Rows:
+    """The lines of the log that are jobs."""
+    faults = (f"expected {len(FIELDS)} numbers",) * 2
+    rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
+    frame = rows.cells
+    status = rows.number("status", -1, whole=True)
+    rows.reject(status > CANCELLED, "bad status")
+    # The job has a line of its own, with the time of all its parts.
+    rows.reject(np.isin(status, PARTS), PART)
+    rows.reject(frame["submission"] == UNKNOWN, "no submission")
+    rows.number("wait", -1.0)
+    rows.reject((frame["run time"] == UNKNOWN) & (status == HAS_COMPLETED), "no run time")
+    frame["run time"] = frame["run time"].replace(UNKNOWN, "0")
+    took = rows.number("run time")
+    # Processors that were allocated count; what was requested stands in where a log lacks them. A
+    # job that was cancelled while it waited need not name processors.
+    held = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
+    frame[HELD] = held.mask(took == 0, "1")
+    gpus = rows.number(HELD, 1, whole=True)
+    frame[HELD] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
+    # The number of the group stands in where a log has none of the user.
+    owner = frame["user"].mask(frame["user"] == UNKNOWN, frame["group"])
+    frame["owner"] = owner.replace(UNKNOWN, "")
+    frame["wait"] = frame["wait"].mask(frame["wait"].str.startswith("-"), "")
+    frame["status"] = [f"{code:.0f}" for code in status.tolist()]
+    return rows
+
+
+SWF = known_trace("swf", SwfOptions, read=_read_swf)
+
+# --- Gavel ----------------------------------------------------------------------------------------
+
+LINES = {len(columns): columns for columns in FACTS["gavel"]["lines"]}
+KEY = re.compile(r"\('(.*)', (\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class GavelOptions(MachineOptions):
+    """Assumptions about a trace of Gavel, which records steps of training and no time."""
+
+    throughputs: str = option(
+        "", "Gavel's file of steps per second (JSON), for a trace without durations", reading=True
+    )
+    worker_type: str = option("v100", "type of worker in that file", reading=True)
+
+
+def _read_gavel(source: TraceSource, options: GavelOptions) -> Rows:
+    """The lines, with durations by the throughput of their kind where they have none."""
+    columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
+    rows = rows_of(source, columns, source.first, columns, "\t")
+    if "duration" not in columns:
+        rates = _rates(options)
+
+        def rate(kind: tuple[str, float]) -> float:
+            if kind not in rates:
+                shown = f"{kind[0]}, {kind[1]:.0f} workers"
+                raise MalformedError(f"no throughput on {options.worker_type}", shown)
+            return rates[kind]
+
+        counts = np.nan_to_num(numbers(rows.texts("scale_factor"))).tolist()
+        kinds = list(zip(rows.texts("job_type"), counts, strict=True))
+        steps = rows.number("total_steps") / np.array(rows.each(kinds, rate), dtype=float)
+        rows.cells["duration"] = [f"{seconds:.17g}" for seconds in steps.tolist()]
+    return rows
+
+
+def _rates(options: GavelOptions) -> Mapping[tuple[str, float], float]:
+    """Steps per second of each kind of job alone on its workers, by their number."""
+    if not options.throughputs:
+        expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
+        raise InstanceError("throughputs", expected)
+    document = read_source(options.throughputs).document()
+    kinds = document.get(options.worker_type) if isinstance(document, dict) else None
+    if not isinstance(kinds, dict):
+        known = ", ".join(document) if isinstance(document, dict) else "none"
+        raise InstanceError("worker_type", f"expected one of {known:.200}", options.worker_type)
+    found = {}
+    for name, rates in kinds.items():
+        key, rate = KEY.fullmatch(name), rates.get("null") if isinstance(rates, dict) else None
+        if key and isinstance(rate, (int, float)) and rate > 0:
+            found[key[1], float(key[2])] = float(rate)
+    return found
+
+
+GAVEL = known_trace("gavel", GavelOptions, read=_read_gavel, gpus=whole_gpus)
+
+# --- Batsim ---------------------------------------------------------------------------------------
+
+DELAYS = ("delay", "DelayProfile")
+SEQUENCES = ("composed", "SequentialCompositionProfile")
+DEEPEST = 20  # sequences of sequences
+NO_LIMIT = "-1"
+
+
+def _read_batsim(source: TraceSource, _: MachineOptions) -> Rows:
+    """The jobs, with the durations of their profiles."""
+    document = source.document()
+    profiles = document.get("profiles") if isinstance(document, dict) else None
+    if not isinstance(profiles, dict):
+        raise InstanceError("profiles", "expected the profiles of a workload of Batsim")
+
+    def read(job: Mapping[str, Any]) -> list[dict[str, str]]:
+        duration = _seconds(cell(job, "profile"), profiles, DEEPEST)
+        limit = cell(job, "walltime")
+        if limit not in ("", NO_LIMIT):  # Batsim ends a job there
+            duration = min(duration, _real(limit, "walltime"))
+        cells = {name: cell(job, name) for name in ("id", "subtime", "res", "user")}
+        return [{**cells, "duration": f"{duration:.17g}"}]
+
+    return entry_rows(source, document.get("jobs"), "jobs", read)
+
+
+def _real(text: str, name: str) -> float:
+    value = float(text) if NUMBER.fullmatch(text) else -1.0
+    if not 0 <= value <= LARGEST:
+        raise MalformedError(f"bad {name}", expected="a number >= 0")
+    return value
+
+
+def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
+    """Duration of a profile; only delays and sequences of them are the same on all machines."""
+    profile = profiles.get(name)
+    if not isinstance(profile, dict):
+        raise MalformedError(f"there is no profile {name!r:.40}")
+    kind = cell(profile, "type")
+    if kind in DELAYS:
+        return _real(cell(profile, "delay"), "delay")
+    sequence = profile.get("seq")
+    if kind in SEQUENCES and isinstance(sequence, list) and deepest:
+        times = int(_real(cell(profile, "repeat") or "1", "repeat"))
+        return times * sum(_seconds(str(part), profiles, deepest - 1) for part in sequence)
+    raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
+
+
+BATSIM = known_trace("batsim", MachineOptions, read=_read_batsim, gpus=whole_gpus)
