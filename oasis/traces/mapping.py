@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from itertools import repeat
 from math import ceil, floor
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
 from oasis.traces.options import TraceOptions, option
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import Frame
 from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
@@ -139,6 +140,20 @@ class MachineOptions(TraceOptions):
         ps = (Server("p", ps_capacity, self.ps_servers),)
         return Cluster(RESOURCES, workers, ps, self.slot_seconds)
 
+
+def _made(name: str, facts: Mapping[str, Any]) -> Any:
+    """A class of options by its entry in formats.toml; those of openb come with a list of nodes."""
+    base = MachineOptions if name != "OpenbOptions" else TraceOptions
+    entries = [
+        (key, type(fact["default"]).__name__, option(**{"reading": True, **fact}))
+        for key, fact in facts.items()
+        if key != "doc"
+    ]
+    space = {"__doc__": facts["doc"].strip(), "__module__": "oasis.traces"}
+    return make_dataclass(name, entries, bases=(base,), namespace=space, frozen=True, slots=True)
+
+
+OPTIONS: Mapping[str, Any] = {name: _made(name, facts) for name, facts in FACTS["options"].items()}
 
 # --- machines that hold all jobs ------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.traces.job_table import TABLE, check_choice
 from oasis.traces.mapping import RESOURCES, busiest, chosen, jobs_of, last_slot, ps_counts
-from oasis.traces.options import TraceOptions, option
 from oasis.traces.plain_instance import known_trace
 from oasis.traces.table import (
     NEVER_SCHEDULED,
@@ -29,37 +27,6 @@ from oasis.traces.table import (
     pd,
     read_source,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OpenbOptions(TraceOptions):
-    """Assumptions about the openb trace, whose pods are read as training jobs.
-
-    Examples
-    --------
-    >>> from oasis.traces import OpenbOptions
-    >>> options = OpenbOptions(qos="BE", max_jobs=5)
-    >>> options.horizon, options.worker_servers
-    (20, 8)
-    """
-
-    slot_seconds: float = option(3600.0, "length of a slot in seconds", above=True)
-    horizon: int = option(20, "number of slots T", minimum=1)
-    min_duration: float = option(7200.0, "leave out pods that ran shorter, in seconds")
-    max_duration: float = option(86400.0, "leave out pods that ran longer, in seconds")
-    elasticity: float = option(
-        4.0, "most workers at once, as a multiple of the recorded ones", above=True
-    )
-    qos: str = option(
-        "", "take the pods of this service class alone, such as BE or LS", reading=True
-    )
-    worker_servers: int = option(8, "nodes for workers, spread evenly over the list", minimum=1)
-    ps_servers: int = option(
-        4, "nodes for parameter servers, spread evenly over the others", minimum=1
-    )
-    model: str = option("", "take the nodes with this GPU model alone, such as T4")
-    max_node_gpus: int = option(2, "leave out nodes with more GPUs")
-
 
 NODES, NODES_LOOK = "openb nodes", "the node list of the openb trace"  # a kind of file
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -83,7 +50,7 @@ def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[F
     return nodes, rows
 
 
-def cluster_of(nodes: Frame, options: OpenbOptions) -> Cluster:
+def cluster_of(nodes: Frame, options: Any) -> Cluster:
     """Choose nodes evenly over the list: first those for workers, then those for servers.
 
     Nodes for parameter servers come without their GPUs. Nodes that have none are not taken, so that
@@ -109,7 +76,7 @@ def _servers(nodes: Frame) -> tuple[Server, ...]:
     )
 
 
-def _fitting(nodes: Frame, options: OpenbOptions) -> Frame:
+def _fitting(nodes: Frame, options: Any) -> Frame:
     """Nodes of the right size and model; one without GPUs is none, in whichever list it stands."""
     fits = nodes["gpu"].between(1, options.max_node_gpus)
     fits &= (nodes["model"] == options.model) | (not options.model)
@@ -122,12 +89,12 @@ def _spread(nodes: Frame, count: int) -> Frame:
 
 
 def fit_nodes(
-    options: OpenbOptions,
+    options: Any,
     pods: Frame,
     jobs: Sequence[Job],
     nodes: Frame,
     fixed: Collection[str],
-) -> OpenbOptions:
+) -> Any:
     """`options` with the fewest nodes that hold the busiest moment of a window, and its horizon.
 
     Nodes of all sizes are taken. The busiest moment is that of the recorded runs; the nodes hold it
@@ -166,7 +133,7 @@ def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
 def read_openb(
     pods: str | os.PathLike[str],
     nodes: str | os.PathLike[str],
-    options: OpenbOptions | None = None,
+    options: Any = None,
     fixed: Collection[str] | None = None,
 ) -> Instance:
     """Turn pods and nodes of the openb trace into an instance.
@@ -267,4 +234,5 @@ def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
     }
 
 
-PODS = known_trace("openb", OpenbOptions, check=_amounts)
+PODS = known_trace("openb", check=_amounts)
+OpenbOptions: Any = PODS.options

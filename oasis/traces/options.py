@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
@@ -9,7 +10,6 @@ from oasis.model.errors import InputError, InstanceError
 from oasis.model.records import Flag, Kind, Number, Whole, check
 
 KEEP = ("spread", "largest", "first")
-RUNS = ("joined", "last", "each")
 PARTS = ("whole", "leave-out")
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
@@ -52,14 +52,14 @@ def option(
     minimum: float = 0,
     above: bool = False,
     reading: bool = False,
-    choices: tuple[str, ...] = (),
+    choices: Sequence[str] = (),
 ) -> Any:
     """A field with a default, a line of help, and a lower limit or choices.
 
     Those about `reading` say how rows become jobs, or whose jobs are taken: all commands have them.
     """
     number = Number(minimum, above)
-    kinds = {bool: Flag(), int: Whole(int(minimum)), float: number, str: Word(choices)}
+    kinds = {bool: Flag(), int: Whole(int(minimum)), float: number, str: Word(tuple(choices))}
     entry = {"kind": kinds[type(default)], "meaning": doc, "absent": MISSING}
     return field(default=default, metadata={"help": doc, "reading": reading, **entry})
 

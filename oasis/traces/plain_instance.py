@@ -33,8 +33,8 @@ from oasis.traces.columns import (
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
 from oasis.traces.job_table import FIELDS, SHARES, TABLE, PlainTrace
-from oasis.traces.mapping import MachineOptions, fit_machines, jobs_of
-from oasis.traces.options import TraceOptions, option
+from oasis.traces.mapping import OPTIONS, MachineOptions, fit_machines, jobs_of
+from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.runs import jobs_of_runs
 from oasis.traces.table import (
@@ -76,32 +76,6 @@ AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
 
 
-@dataclass(frozen=True, slots=True)
-class PlainOptions(MachineOptions):
-    """Assumptions about a table of jobs, which has no more than their GPUs and times.
-
-    Examples
-    --------
-    >>> from oasis.traces import PlainOptions
-    >>> PlainOptions(min_gpus=1, horizon=24, map="gpus=n_gpu").horizon
-    24
-    """
-
-    map: str = option(
-        "",
-        "names of columns, such as submitted=sent,gpus=cards; also duration, id, "
-        "started, ended, waiting, eligible, instances (gpus are of each), model, owner, "
-        "virtual_cluster, worth, deadline, state; others are "
-        "guessed by name, started= says that there is none",
-        reading=True,
-    )
-    user: str = option("", "take the jobs of this user alone", reading=True)
-    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
-    delimiter: str = option(
-        "", "separator of columns, if the header does not show it", reading=True
-    )
-
-
 def listed_gpus(text: str) -> tuple[float, bool]:
     """GPUs of a cell, and whether they are parts of GPUs."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
@@ -134,7 +108,7 @@ class JobTrace:
     """
 
     name: str
-    options: type[TraceOptions] = PlainOptions
+    options: Any = MachineOptions
     finds: Callable[[str], bool] = lambda _: False
     read: Callable[[TraceSource, Any], Rows] | None = None
     gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
@@ -234,10 +208,11 @@ class JobTrace:
         return Instance(horizon, cluster, jobs, metadata)
 
 
-def known_trace(name: str, *args: Any, **how: Any) -> JobTrace:
+def known_trace(name: str, **how: Any) -> JobTrace:
     """The kind of trace that formats.toml has under this name; `how` it is read otherwise."""
     facts = {key: FACTS[name][key] for key in FACTS[name] if key in JobTrace.__dataclass_fields__}
-    return JobTrace(name, *args, **facts, **how)
+    facts["options"] = OPTIONS[facts.get("options", "PlainOptions")]
+    return JobTrace(name, **facts, **how)
 
 
 class _Reader:
@@ -557,3 +532,4 @@ def is_table_of_records(source: TraceSource) -> bool:
 
 
 PLAIN = known_trace("plain")
+PlainOptions: Any = PLAIN.options

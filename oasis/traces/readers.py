@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import numpy as np
 
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.options import RUNS, UNIT_SECONDS, option
+from oasis.traces.options import UNIT_SECONDS
 from oasis.traces.plain_instance import known_trace, whole_gpus
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import (
@@ -58,41 +56,14 @@ SUPERCLOUD = known_trace("supercloud", gpus=numbered_gpus)
 # --- Philly: its own log, or the table distributed with the Sia artifact --------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PhillyOptions(MachineOptions):
-    """Assumptions about the Philly trace, which records neither machines nor CPUs nor memory.
-
-    Examples
-    --------
-    >>> from oasis.traces import PhillyOptions
-    >>> options = PhillyOptions(min_gpus=4, start="first")
-    >>> options.min_gpus, options.max_gpus
-    (4, 8)
-    >>> PhillyOptions(stride=0)
-    Traceback (most recent call last):
-        ...
-    oasis.model.errors.InstanceError: stride: expected an integer >= 1, got 0
-    """
-
-    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
-    user: str = option("", "take the jobs of this user alone", reading=True)
-    runs: str = option(
-        "joined",
-        "how several attempts of one job of Philly's own log are read: joined (one job, with the "
-        "work of all its attempts), last or each",
-        reading=True,
-        choices=RUNS,
-    )
-
-
-def _check(rows: Rows, found: dict[str, Any], options: PhillyOptions) -> None:
+def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
     """Find columns that were swapped or cut: the third number follows from the other two."""
     total = rows.number("gpu_time") * UNIT_SECONDS[options.duration_unit]
     off = np.abs(total - found["duration"] * found["gpus"]) > 1e-6 * total
     rows.reject(off, "gpu_time is not duration times num_gpus")
 
 
-def _read_log(source: TraceSource, options: PhillyOptions) -> Rows:
+def _read_log(source: TraceSource, options: Any) -> Rows:
     """A row for each attempt of a job; one of no time, if nothing was recorded of any."""
     rows = entry_rows(source, source.document(), "", _attempts)
     rows.unique("jobid")
@@ -125,7 +96,6 @@ def _by_name(runs: Frame, _: Rows) -> Frame:
 
 PHILLY = known_trace(
     "philly",
-    PhillyOptions,
     log=known_trace("cluster_job_log", read=_read_log, joins=_by_name),
     gpus=whole_gpus,
     check=_check,
@@ -139,20 +109,7 @@ PERCENT = 100.0  # plan_gpu of one GPU
 NO_TIME = ("", "0", "0.0")  # a time that there is not
 
 
-@dataclass(frozen=True, slots=True)
-class PaiOptions(MachineOptions):
-    """Assumptions about the PAI trace, whose tasks may hold parts of GPUs."""
-
-    user: str = option("", "take the jobs of this user alone", reading=True)
-    tasks: str = option(
-        "", f"PAI's table of tasks; by default {TASK_TABLE} beside that of jobs", reading=True
-    )
-    instances: str = option(
-        "", "PAI's table of instances, by which a job began and ended; else by tasks", reading=True
-    )
-
-
-def _read_pai(source: TraceSource, options: PaiOptions) -> Rows:
+def _read_pai(source: TraceSource, options: Any) -> Rows:
     """The jobs, each with its run by the tasks or instances of its name."""
     rows = csv_rows(source, JOBS, JOBS)
     path = options.tasks
@@ -201,7 +158,7 @@ def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -
     return found
 
 
-PAI = known_trace("pai", PaiOptions, read=_read_pai)
+PAI = known_trace("pai", read=_read_pai)
 
 TIRESIAS = known_trace("tiresias")
 
@@ -213,25 +170,7 @@ HAS_COMPLETED, CANCELLED = 1, 5  # statuses
 PARTS = range(2, 5)  # of which the last one may have ended or failed
 
 
-@dataclass(frozen=True, slots=True)
-class SwfOptions(MachineOptions):
-    """Assumptions about a log of a parallel computer, whose processors are read as GPUs.
-
-    Examples
-    --------
-    >>> from oasis.traces import SwfOptions
-    >>> SwfOptions(processors_per_gpu=16).processors_per_gpu
-    16
-    """
-
-    processors_per_gpu: int = option(
-        1, "processors that are read as one GPU", minimum=1, reading=True
-    )
-    user: str = option("", "take the jobs of this user's number alone", reading=True)
-    queue: str = option("", "take the jobs of this queue's number alone", reading=True)
-
-
-def _read_swf(source: TraceSource, options: SwfOptions) -> Rows:
+def _read_swf(source: TraceSource, options: Any) -> Rows:
     """The lines of the log that are jobs."""
     faults = (f"expected {len(FIELDS)} numbers",) * 2
     rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
@@ -259,7 +198,7 @@ def _read_swf(source: TraceSource, options: SwfOptions) -> Rows:
     return rows
 
 
-SWF = known_trace("swf", SwfOptions, read=_read_swf)
+SWF = known_trace("swf", read=_read_swf)
 
 # --- Gavel ----------------------------------------------------------------------------------------
 
@@ -267,17 +206,7 @@ LINES = {len(columns): columns for columns in FACTS["gavel"]["lines"]}
 KEY = re.compile(r"\('(.*)', (\d+)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class GavelOptions(MachineOptions):
-    """Assumptions about a trace of Gavel, which records steps of training and no time."""
-
-    throughputs: str = option(
-        "", "Gavel's file of steps per second (JSON), for a trace without durations", reading=True
-    )
-    worker_type: str = option("v100", "type of worker in that file", reading=True)
-
-
-def _read_gavel(source: TraceSource, options: GavelOptions) -> Rows:
+def _read_gavel(source: TraceSource, options: Any) -> Rows:
     """The lines, with durations by the throughput of their kind where they have none."""
     columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
     rows = rows_of(source, columns, source.first, columns, "\t")
@@ -297,7 +226,7 @@ def _read_gavel(source: TraceSource, options: GavelOptions) -> Rows:
     return rows
 
 
-def _rates(options: GavelOptions) -> Mapping[tuple[str, float], float]:
+def _rates(options: Any) -> Mapping[tuple[str, float], float]:
     """Steps per second of each kind of job alone on its workers, by their number."""
     if not options.throughputs:
         expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
@@ -315,7 +244,7 @@ def _rates(options: GavelOptions) -> Mapping[tuple[str, float], float]:
     return found
 
 
-GAVEL = known_trace("gavel", GavelOptions, read=_read_gavel, gpus=whole_gpus)
+GAVEL = known_trace("gavel", read=_read_gavel, gpus=whole_gpus)
 
 # --- Batsim ---------------------------------------------------------------------------------------
 
@@ -325,7 +254,7 @@ DEEPEST = 20  # sequences of sequences
 NO_LIMIT = "-1"
 
 
-def _read_batsim(source: TraceSource, _: MachineOptions) -> Rows:
+def _read_batsim(source: TraceSource, _: Any) -> Rows:
     """The jobs, with the durations of their profiles."""
     document = source.document()
     profiles = document.get("profiles") if isinstance(document, dict) else None
@@ -365,4 +294,4 @@ def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
     raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
 
 
-BATSIM = known_trace("batsim", MachineOptions, read=_read_batsim, gpus=whole_gpus)
+BATSIM = known_trace("batsim", read=_read_batsim, gpus=whole_gpus)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,6 @@ import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.traces.gres import Resources, resources_of
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.options import RUNS, option
 from oasis.traces.plain_instance import known_trace
 from oasis.traces.plain_job import FACTS, GOES_ON, STATES
 from oasis.traces.runs import combined
@@ -49,35 +46,6 @@ ROW = re.compile(rf"{ID}\W.*")  # how a row of values begins
 LINE = re.compile(rf"{ID}\|.*\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d")
 RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed width
 HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are components of 838
-
-
-@dataclass(frozen=True, slots=True)
-class SlurmOptions(MachineOptions):
-    """Assumptions about the jobs of a Slurm cluster.
-
-    Examples
-    --------
-    >>> from oasis.traces import SlurmOptions
-    >>> SlurmOptions(partition="gpu", min_gpus=1).partition
-    'gpu'
-    """
-
-    user: str = option("", "take the jobs of this user alone", reading=True)
-    partition: str = option("", "take the jobs of this partition alone", reading=True)
-    qos: str = option("", "take the jobs of this quality of service alone", reading=True)
-    runs: str = option(
-        "joined",
-        "how several rows of one job are read: joined (one job, with the work of all its runs), "
-        "last or each",
-        reading=True,
-        choices=RUNS,
-    )
-    columns: str = option(
-        "", "names of the columns, with commas between, of a file without them", reading=True
-    )
-    delimiter: str = option(
-        "", "separator of columns, if the header does not show it", reading=True
-    )
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -193,7 +161,7 @@ def _json_cell(value: Any, place: str, zero: str = "") -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _read(source: TraceSource, options: SlurmOptions) -> Rows:
+def _read(source: TraceSource, options: Any) -> Rows:
     """The rows of sacct without those of steps."""
     if source.header.lstrip().startswith("{"):
         document = source.document()
@@ -265,7 +233,7 @@ def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]
     return 0, False, sorted({name for each in found for name in each.others}), ()
 
 
-def _check(rows: Rows, found: dict[str, Any], options: SlurmOptions) -> None:
+def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
     """Say what was read as GPUs and what not; a file without any GPUs is refused."""
     ended = found["has_ended"] & rows.is_good
     told = [found["told"][k] for k in np.flatnonzero(ended).tolist()]
@@ -328,6 +296,4 @@ def _is_sacct(header: str) -> bool:
     return bool(is_own) or LINE.match(header) is not None
 
 
-SLURM = known_trace(
-    "slurm", SlurmOptions, _is_sacct, read=_read, gpus=_gpus, joins=_joined, check=_check
-)
+SLURM = known_trace("slurm", finds=_is_sacct, read=_read, gpus=_gpus, joins=_joined, check=_check)

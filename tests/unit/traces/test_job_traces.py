@@ -12,11 +12,12 @@ import pytest
 
 from oasis import Instance, InstanceError
 from oasis.simulator.elastic import elastic_from_window
+from oasis.traces import SlurmOptions, SwfOptions
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance
 from oasis.traces.plain_instance import PLAIN, JobTrace, PlainOptions
-from oasis.traces.readers import SWF, SwfOptions
-from oasis.traces.slurm import SLURM, SlurmOptions
+from oasis.traces.readers import SWF
+from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, pd, read_source
 from oasis.traces.times import OTHERS, WANTED
 
