@@ -16,7 +16,7 @@ from oasis.model.instance import Instance
 from oasis.model.summary import Facts, Summarised
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import NO_JOBS, Frame, Mask
+from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NO_JOBS, NOT_ENDED, Frame, Mask, Rows, pd
 from oasis.traces.times import TraceTimes
 
 Options = TypeVar("Options", bound=TraceOptions)
@@ -146,12 +146,7 @@ class PlainTrace(Summarised):
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
     def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
-        """Keep the jobs that make an instance, with times from its start; return the options.
-
-        They come in order of submission. With `fixed`, the options that leave out jobs are changed
-        such that they leave out none, but for those with these names; an import with the new values
-        takes the same jobs.
-        """
+        """Keep the jobs of an instance, with times from its start; all, but for what is `fixed`."""
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         self._check_some()
@@ -193,10 +188,7 @@ class PlainTrace(Summarised):
 
 
 def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
-    """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted.
-
-    What no row has is refused: it is a typo more often than a wish for no jobs.
-    """
+    """Check that the `wanted` value of an option occurs: it is a typo more often than a wish."""
     names = sorted({name for name in there if name})
     if wanted and wanted not in names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -269,3 +261,69 @@ def _most(jobs: Frame, options: TraceOptions) -> Mask:
     elif options.keep == "spread" and count:
         places = places * len(jobs) // count
     return np.isin(np.arange(len(jobs)), places)
+
+
+# --- several runs of one job ---------------------------------------------------------------------
+
+WIDTHS = "read with the most of them, for as long as their work needs"
+READ_AS = {
+    "joined": "one job each, with the work of all its runs",
+    "last": "the last run of each is read",
+    "each": "each run is read as a job of its own",
+}
+
+
+def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
+    """One run for each group, with all their work, on the sum or the maximum of their `gpus`."""
+    worked = runs.assign(line=runs.index, work=runs["gpus"] * runs["duration"])
+    worked["ended"] = worked["ended"].fillna(np.inf)  # unknown: so is that of its group
+    groups = worked.groupby(by, sort=False, dropna=False)
+    whole = groups.agg(
+        {"line": "min", "submitted": "min", "state": "last", "has_ended": "all", "is_share": "any"}
+        | {"ended": "max", "gpus": gpus, "work": "sum"}
+    )
+    found = groups.head(1).set_index(by, drop=False).assign(**whole)
+    found["ended"] = found["ended"].replace(np.inf, np.nan)
+    widths = groups["gpus"].agg(["min", "max"])
+    alike = (widths["min"] == widths["max"]) & (widths["max"] == whole["gpus"])
+    total = groups["duration"].agg("sum" if gpus == "max" else "max")
+    by_work = whole["work"] / whole["gpus"].where(whole["gpus"] > 0)
+    # Added where none is alone and all are alike: a detour by GPU-seconds would round.
+    found["duration"] = total.where(alike | by_work.isna(), by_work)
+    return found.set_index("line").drop(columns=["work"])
+
+
+def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
+    """The jobs of runs, by their `key`, in the order of the file; `rows` are told of the others."""
+    group = runs.groupby("key", sort=False)
+    last = ~runs.duplicated("key", keep="last")
+    ended = group["has_ended"].transform("last").astype(bool)
+    several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
+    mixed = several[several["duration"] > 0].groupby("key")["gpus"].nunique() > 1
+    if len(several):
+        what = f"{several['key'].nunique()} in {len(several)} rows; {READ_AS[rule]}"
+        rows.notes.append(f"jobs with several runs: {what} (--runs {rule})")
+    if rule == "last":
+        runs = runs[last]
+    elif rule == "joined":
+        if mixed.any():
+            told = f"jobs whose runs had different numbers of GPUs: {mixed.sum()}, {WIDTHS}"
+            rows.notes.append(told)
+        # A job that goes on has no known work: its earlier runs are left out with the last one. So
+        # is an earlier one whose end was never recorded, of a lost node.
+        lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)
+        rows.count(runs.index[lost], EARLIER_RUN)
+        runs = runs[~lost]
+        is_one = ~runs["key"].duplicated(keep=False)
+        if not is_one.all():
+            runs = pd.concat([runs[is_one], combined(runs[~is_one], ["key"], "max")])
+    count = runs.groupby("id").cumcount() + 1
+    runs = runs.assign(id=runs["id"].where(count == 1, runs["id"] + "#" + count.astype(str)))
+    fault = np.select(
+        [~runs["has_ended"], runs["duration"] == 0, runs["started"] < runs["submitted"]],
+        [NOT_ENDED, NEVER_RAN, late],
+        default="",
+    )
+    for kind in (NOT_ENDED, NEVER_RAN, late):
+        rows.count(runs.index[fault == kind], kind)
+    return runs[fault == ""].sort_index(kind="stable")

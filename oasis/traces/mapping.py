@@ -74,10 +74,7 @@ def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
 
 
 def drawn_utilities(durations: FloatArray, options: TraceOptions) -> UtilityColumns:
-    """Sigmoids of section V; priority and decay are drawn, the target follows the duration.
-
-    Durations (jobs,) are in slots, and so are the delays of the utilities.
-    """
+    """Sigmoids of section V, with delays in slots as the durations (jobs,) are."""
     rng = np.random.default_rng(options.seed)
     size = len(durations)
     mix = (options.insensitive, 1 - options.insensitive - options.critical, options.critical)
@@ -113,10 +110,7 @@ class MachineOptions(TraceOptions):
     ps_server_memory_gb: float = option(32.0, "memory of each of them in GB")
 
     def sized(self, frame: Frame) -> Frame:
-        """The jobs with their workers, of which the trace says no more than GPUs.
-
-        A job without GPUs is one worker with CPUs and memory alone.
-        """
+        """The jobs with their workers; one without GPUs is a worker with CPUs and memory alone."""
         each, gpus = self.gpus_per_worker, frame["gpus"]
         return frame.assign(
             # Rounded up, because the last worker may use fewer GPUs than the others.

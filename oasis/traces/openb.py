@@ -51,11 +51,7 @@ def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[F
 
 
 def cluster_of(nodes: Frame, options: Any) -> Cluster:
-    """Choose nodes evenly over the list: first those for workers, then those for servers.
-
-    Nodes for parameter servers come without their GPUs. Nodes that have none are not taken, so that
-    the list of all nodes makes the same cluster as the list of those with GPUs.
-    """
+    """Nodes evenly over the list: for workers, then for servers without GPUs; each has some."""
     fitting = _fitting(nodes, options)
     if len(fitting) < options.worker_servers + options.ps_servers:
         wanted = f"expected {options.worker_servers} + {options.ps_servers} nodes"

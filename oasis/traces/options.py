@@ -54,10 +54,7 @@ def option(
     reading: bool = False,
     choices: Sequence[str] = (),
 ) -> Any:
-    """A field with a default, a line of help, and a lower limit or choices.
-
-    Those about `reading` say how rows become jobs, or whose jobs are taken: all commands have them.
-    """
+    """A field with a line of help and limits; all commands have those about `reading`."""
     number = Number(minimum, above)
     kinds = {bool: Flag(), int: Whole(int(minimum)), float: number, str: Word(tuple(choices))}
     entry = {"kind": kinds[type(default)], "meaning": doc, "absent": MISSING}

@@ -32,11 +32,10 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import FIELDS, SHARES, TABLE, PlainTrace
+from oasis.traces.job_table import FIELDS, SHARES, TABLE, PlainTrace, jobs_of_runs
 from oasis.traces.mapping import OPTIONS, MachineOptions, fit_machines, jobs_of
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
-from oasis.traces.runs import jobs_of_runs
 from oasis.traces.table import (
     COLUMN,
     LARGEST,
@@ -159,11 +158,7 @@ class JobTrace:
         options: MachineOptions,
         fixed: Collection[str] | None = None,
     ) -> tuple[Instance, PlainTrace, MachineOptions]:
-        """The instance of the jobs that the options choose, those jobs, and the options.
-
-        With `fixed`, all jobs are kept: every option that leaves out jobs, the number of machines
-        and the horizon are chosen so that they fit, but for the options with these names.
-        """
+        """The instance of the jobs that the options choose, or of all that `fixed` leaves; both."""
         source = read_source(path)
         trace = self.table(source, options)
         rows = len(trace.frame)
@@ -497,10 +492,7 @@ def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> int:
-    """Write the numbers of a column with the signs that Python reads; count decimals after commas.
-
-    With commas between columns, 3,600 is no 3.6; with others, it may be, or thousands.
-    """
+    """Write the numbers of a column as Python reads them; count the decimals after commas."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}

@@ -12,9 +12,9 @@ import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.traces.gres import Resources, resources_of
+from oasis.traces.job_table import combined
 from oasis.traces.plain_instance import known_trace
 from oasis.traces.plain_job import FACTS, GOES_ON, STATES
-from oasis.traces.runs import combined
 from oasis.traces.table import (
     COLUMN,
     REPEATED_ROW,
@@ -136,11 +136,7 @@ def _json_row(job: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _json_cell(value: Any, place: str, zero: str = "") -> str:
-    """A text or number, bare or as ``{"set": true, "number": 5}``; empty if it is not set.
-
-    Zero stands for a time or an identifier that there is not: `zero` is put in its place. A list of
-    resources becomes the words of AllocTRES; of another list, the first is taken.
-    """
+    """A text or number, bare or as ``{"set": true, "number": 5}``; empty if unset, `zero` for 0."""
     for name in place.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
