@@ -39,10 +39,9 @@ class PlainTrace(Summarised):
     Parameters
     ----------
     frame : DataFrame
-        A row for each job: ``id``, ``submitted``, ``duration``, ``gpus``, ``owner``, ``started``,
-        ``ended``, ``state``, ``utility``, ``model``, ``is_share``, and a column for each label that
-        jobs can be chosen by. Times are in seconds; NaN is unknown. `read_plain` puts them in order
-        of submission, those of one instant as in the file, in seconds after the first of them.
+        A row for each job: the fields of `PlainJob`, ``is_share``, and the labels that jobs are
+        chosen by. Times are in seconds; NaN is unknown. `read_plain` puts them in order of
+        submission, those of one instant as in the file, in seconds after the first of them.
     malformed : mapping
         Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
     notes : sequence of str
@@ -51,10 +50,8 @@ class PlainTrace(Summarised):
         The form of its times.
     format : str
         How the file was read: a key of `oasis.traces.plain.FORMATS`.
-    left_out : dict of str to int
-        How many of the other jobs each rule has left out.
-    rules : dict of str to str
-        Those rules with their values, in words.
+    left_out, rules : dict of str
+        How many of the other jobs each rule has left out, and the rules with their values in words.
 
     Examples
     --------
@@ -189,13 +186,11 @@ class PlainTrace(Summarised):
 
 def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
     """Check that the `wanted` value of an option occurs: it is a typo more often than a wish."""
-    names = sorted({name for name in there if name})
+    names = sorted({*there} - {""})
     if wanted and wanted not in names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        choices = (
-            f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
-        )
-        raise InstanceError(option, f"expected {choices}", wanted)
+        some = f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
+        raise InstanceError(option, f"expected {some}", wanted)
 
 
 def kept_line(instance: Instance) -> str | None:

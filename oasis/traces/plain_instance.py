@@ -496,6 +496,12 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> int:
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
+    commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
+    commas = [] if signs or has_commas else commas
+    if commas and all(map(UNSURE.fullmatch, commas)):
+        expected = "expected numbers without signs of thousands, or decimals after a point"
+        raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
+    signs = {","} if commas else signs
     if len(signs) == 1:
         (decimal,) = signs
         other = ".,"[decimal == "."]
@@ -505,14 +511,6 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> int:
             else text.replace(".", "?")  # a sign that its column has for something else
             for text in texts
         ]
-    commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
-    if signs or has_commas or not commas:
-        return 0
-    if all(map(UNSURE.fullmatch, commas)):
-        expected = "expected numbers without signs of thousands, or decimals after a point"
-        raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
-    known = {text: text.replace(",", ".") for text in commas}
-    rows.cells[column] = [known.get(text, text) for text in texts]
     return len(commas)
 
 

@@ -378,11 +378,7 @@ def rows_of(
         if (count := header.count(name)) != 1:
             shown = ",".join(header)[:200]
             expected = f"expected this column once in the header of {source.name}: {shown}"
-            expected += f"; got {count or 'none'}"
-            for sign in ";\t|" if len(header) == 1 else "":
-                if name in csv_cells(shown, sign):
-                    expected += f"; expected commas between columns, got {sign!r}"
-            raise InstanceError(f"{COLUMN}{name}", expected)
+            raise InstanceError(f"{COLUMN}{name}", f"{expected}; got {count or 'none'}")
     places = [header.index(name) for name in names]
     rows, lines, found = [], [], []
     size, end, total = len(header), first, len(source.lines)
