@@ -84,25 +84,6 @@ def test_slurm_jobs_that_ran(tmp_path: Path) -> None:
     }
 
 
-def test_slurm_jobs_may_have_their_raw_ids_alone(tmp_path: Path) -> None:
-    raw = imported(tmp_path, "slurm", SLURM_ROWS.replace("JobID|", "JobIDRaw|", 1))
-    assert raw == imported(tmp_path, "slurm")
-
-
-def test_swf_jobs_that_ran(tmp_path: Path) -> None:
-    instance = imported(tmp_path, "swf")
-    assert workers(instance) == {"1": 4, "2": 8}
-    assert instance.metadata["malformed"]["jobs"] == {
-        "never ran": {"count": 1, "first_row": 5},
-        "expected 18 numbers": {"count": 1, "first_row": 6},
-    }
-
-
-def test_processors_are_grouped_into_gpus(tmp_path: Path) -> None:
-    rows = "1 0 0 7200 9 -1 -1 9 7200 -1 1 3 1 -1 1 -1 -1 -1\n"
-    assert workers(imported(tmp_path, "swf", rows, processors_per_gpu=4)) == {"1": 3}
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "ids"),
     [
