@@ -17,29 +17,18 @@ from oasis.traces.job_table import TABLE, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
-from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records
-from oasis.traces.readers import (
-    ACME,
-    BATSIM,
-    GAVEL,
-    HELIOS,
-    PAI,
-    PHILLY,
-    SUPERCLOUD,
-    SWF,
-    TIRESIAS,
-)
+from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records, known_trace
+from oasis.traces.plain_job import FACTS
+from oasis.traces.readers import BATSIM, GAVEL, PAI, PHILLY, SUPERCLOUD, SWF
 from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
 # --- the registry ---------------------------------------------------------------------------------
 
+# Those with readers of their own; the others are tables, of which formats.toml says everything.
+OWN = {t.name: t for t in (PLAIN, PHILLY, SLURM, SWF, PODS, PAI, SUPERCLOUD, GAVEL, BATSIM)}
 FORMATS: Mapping[str, JobTrace] = {
-    trace.name: trace
-    for trace in (
-        *(PLAIN, PHILLY, SLURM, SWF, PODS, HELIOS, ACME),
-        *(PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
-    )
+    name: OWN.get(name) or known_trace(name) for name, facts in FACTS.items() if "looks" in facts
 }
 JSON_BEGINS = ("[", "{")
 _REPLAYED = "makes an instance of it, `oasis replay` replays it"

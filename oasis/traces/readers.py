@@ -32,9 +32,6 @@ from oasis.traces.table import (
     rows_of,
 )
 
-HELIOS = known_trace("helios")
-ACME = known_trace("acme")
-
 # --- Supercloud -----------------------------------------------------------------------------------
 
 # Numbers of resources in the data set's own list: two types of GPUs.
@@ -159,8 +156,6 @@ def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -
 
 
 PAI = known_trace("pai", read=_read_pai)
-
-TIRESIAS = known_trace("tiresias")
 
 # --- Standard Workload Format ---------------------------------------------------------------------
 
