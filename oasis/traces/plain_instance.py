@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from math import nan
+from math import isnan, nan
 from sys import intern
 from typing import Any
 
@@ -57,7 +57,7 @@ from oasis.traces.table import (
     pd,
     read_source,
 )
-from oasis.traces.times import RELATIVE, TraceTimes, duration_seconds, notes_of_durations
+from oasis.traces.times import LOCAL, RELATIVE, TraceTimes, duration_seconds, notes_of_durations
 from oasis.version import __version__
 
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -312,12 +312,16 @@ class _Reader:
         read = duration_seconds if name in DURATIONS else self.clock.seconds
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
         keys = [t if k else None for t, k in zip(self._texts(name), where.tolist(), strict=True)]
-        made = self.rows.each(keys, partial(read, name=column, unit=self._unit(name)), empty=nan)
-        values, texts = np.array(made, dtype=float), [key for key in keys if key]
-        if name not in DURATIONS:
+        texts = [key for key in keys if key]
+        values = np.full(len(keys), nan)
+        if name in DURATIONS:
+            self._read = texts if name == "duration" else self._read
+        else:
             self.times += texts
-        elif name == "duration":
-            self._read = texts
+            values = self.clock.dates(keys) if self.clock.form == LOCAL else values
+        keys = [key if isnan(value) else None for key, value in zip(keys, values, strict=True)]
+        made = self.rows.each(keys, partial(read, name=column, unit=self._unit(name)), empty=nan)
+        values = np.where(np.isnan(values), np.array(made, dtype=float), values)
         if after is not None and self.clock.second:
             for k in np.flatnonzero(values < after).tolist():
                 values[k] = self.clock.second.get(keys[k] or "", values[k])

@@ -268,13 +268,14 @@ class Rows:
         self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
         """What `read` makes of each key, or `empty`; good rows `where` it fails have its fault."""
-        known: dict[Any, Any] = {}
+        known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
-        for key in dict.fromkeys(keys):
-            try:
-                known[key] = empty if key is None else read(key)
-            except MalformedError as fault:
-                known[key], faults[key] = empty, fault
+        for key in keys:
+            if key not in known:
+                try:
+                    known[key] = read(key)
+                except MalformedError as fault:
+                    known[key], faults[key] = empty, fault
         for k in np.flatnonzero(where & self.is_good).tolist() if faults else ():
             self.fault[k] = faults.get(keys[k])
         return [known[key] for key in keys]

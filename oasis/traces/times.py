@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from oasis.model.errors import InstanceError
+from oasis.model.rounding import FloatArray
 from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
-from oasis.traces.table import NUMBER, MalformedError, numbers
+from oasis.traces.table import NUMBER, MalformedError, numbers, pd
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -27,6 +28,7 @@ EPOCH = {  # form -> ticks in a second
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
 BEGIN = datetime(1970, 1, 1)
+LENGTH = len("2017-10-09 07:00:00")
 LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
 OTHERS = "--time-format reads others"
@@ -97,11 +99,26 @@ class TraceTimes:
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         # Of forms that are equally frequent, the one that came first.
-        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(texts)}
-        forms = Counter(filter(None, (self._known[text][0] for text in texts)))
+        dates = self.dates(texts)
+        rest = [text for text, date in zip(texts, dates, strict=True) if isnan(date)]
+        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(rest)}
+        told = (self._known[text][0] if text in self._known else LOCAL for text in texts)
+        forms = Counter(filter(None, told))
         self.form = forms.most_common(1)[0][0] if forms else self.form
         parts = (match[2] for match in map(ISO.fullmatch, texts) if match and match[3])
         self._separator = next(parts, " ")
+
+    def dates(self, texts: Sequence[str | None]) -> FloatArray:
+        """Seconds of those that are plain dates, all at once; NaN where `seconds` has to read."""
+        sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
+        if sign not in (" ", "T") or self._zone or self._format or self._any_year:
+            return np.full(len(texts), nan)
+        form, column = f"%Y-%m-%d{sign}%H:%M:%S", pd.Series(texts, dtype=object)
+        days = pd.to_datetime(column, format=form, errors="coerce")
+        seconds = ((days - pd.Timestamp(BEGIN)) / pd.Timedelta(seconds=1)).to_numpy(float)
+        is_plain = np.array([len(text or "") == LENGTH for text in texts], dtype=bool)
+        is_plain &= (seconds >= FIRST_SECOND) & (seconds < LAST_SECOND)
+        return np.where(is_plain, seconds, nan)
 
     def seconds(self, text: str, name: str, unit: str = "") -> float:
         """Seconds of a time in the column `name`, whose name ends with `unit`."""
@@ -156,8 +173,8 @@ class TraceTimes:
             return self._number(text)
         try:
             if match:
-                zone = (match[4] or "").upper().replace("UTC", "Z")
-                text = f"{match[1]}T{match[3]}{zone}" if zone else text
+                if zone := match[4]:
+                    text = f"{match[1]}T{match[3]}{zone.upper().replace('UTC', 'Z')}"
                 return self._date(datetime.fromisoformat(text), match[0])
             if pattern:
                 return self._date(datetime.strptime(text, pattern), text)
@@ -173,9 +190,10 @@ class TraceTimes:
         zone = moment.tzinfo or self._zone
         if zone is None:
             seconds = (moment - BEGIN).total_seconds()
+        elif moment.tzinfo is not None:
+            seconds = moment.timestamp()
         else:
             seconds = moment.replace(tzinfo=zone).timestamp()
-        if moment.tzinfo is None and zone is not None:
             if datetime.fromtimestamp(seconds, zone).replace(tzinfo=None) != moment:
                 return "", nan, f"a time of day that the clocks of {zone} left out"
             if (second := moment.replace(tzinfo=zone, fold=1).timestamp()) != seconds:
