@@ -177,7 +177,7 @@ def read_openb(
     node_source = _source(nodes, NODES, NODES_LOOK)
     trace = PODS.table(source, options)
     every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)
-    malformed = {"pods": dict(trace.malformed), "nodes": bad_nodes.malformed}
+    malformed: dict[str, Any] = {"pods": {**trace.malformed}, "nodes": bad_nodes.malformed}
     never = malformed["pods"].pop(NEVER_SCHEDULED, {"count": 0})["count"]
     rows = {"pods": len(trace.frame) + never, "nodes": len(every)}
     trace.choose(options)

@@ -136,7 +136,8 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
         having = [t.name for t in FORMATS.values() if name in t.options.__dataclass_fields__]
         expected = f"is an option of {' and '.join(having) or 'no format'}"
         raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
-    return trace.options(**wanted)  # type: ignore[arg-type]
+    options: TraceOptions = trace.options(**wanted)
+    return options
 
 
 def read_instance(
@@ -187,7 +188,7 @@ def read_instance(
     trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
     if trace is PODS:
         raise InstanceError("format", "expected another one: read_openb takes pods and nodes")
-    made, _, _ = trace.imported(path, options or trace.options())  # type: ignore[arg-type]
+    made, _, _ = trace.imported(path, options or trace.options())
     return made
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from math import isnan, nan
+from math import inf, nan
 from sys import intern
 from typing import Any
 
@@ -34,7 +34,7 @@ from oasis.traces.columns import (
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
 from oasis.traces.job_table import FIELDS, SHARES, TABLE, PlainTrace, jobs_of_runs
 from oasis.traces.mapping import OPTIONS, MachineOptions, fit_machines, jobs_of
-from oasis.traces.options import TraceOptions
+from oasis.traces.options import UNIT_SECONDS, TraceOptions
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import (
     COLUMN,
@@ -57,7 +57,14 @@ from oasis.traces.table import (
     pd,
     read_source,
 )
-from oasis.traces.times import LOCAL, RELATIVE, TraceTimes, duration_seconds, notes_of_durations
+from oasis.traces.times import (
+    LOCAL,
+    RELATIVE,
+    SECONDS,
+    TraceTimes,
+    duration_seconds,
+    notes_of_durations,
+)
 from oasis.version import __version__
 
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -220,7 +227,7 @@ class _Reader:
         self._units = {} if form.columns else units_of(columns)
         self.clock = TraceTimes(options, is_dated=form.is_dated)
         self._notes: list[str] = []
-        self._read: list[str] = []  # numbers of durations
+        self._read = np.zeros(0)  # numbers of durations
         self.times: list[str] = []
 
     def jobs(self) -> dict[str, Any]:
@@ -312,14 +319,17 @@ class _Reader:
         read = duration_seconds if name in DURATIONS else self.clock.seconds
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
         keys = [t if k else None for t, k in zip(self._texts(name), where.tolist(), strict=True)]
-        texts = [key for key in keys if key]
-        values = np.full(len(keys), nan)
         if name in DURATIONS:
-            self._read = texts if name == "duration" else self._read
+            read_as = numbers([key or "" for key in keys])
+            read_as = np.where((read_as >= 0) & (read_as < inf), read_as, nan)
+            self._read = read_as if name == "duration" else self._read
+            values = read_as * UNIT_SECONDS[self._unit(name)]
         else:
-            self.times += texts
-            values = self.clock.dates(keys) if self.clock.form == LOCAL else values
-        keys = [key if isnan(value) else None for key, value in zip(keys, values, strict=True)]
+            self.times += [key for key in keys if key]
+            is_plain = self.clock.form in (LOCAL, SECONDS)
+            values = self.clock.dates(keys) if is_plain else np.full(len(keys), nan)
+        read_yet = (~np.isnan(values)).tolist()
+        keys = [None if done else key for key, done in zip(keys, read_yet, strict=True)]
         made = self.rows.each(keys, partial(read, name=column, unit=self._unit(name)), empty=nan)
         values = np.where(np.isnan(values), np.array(made, dtype=float), values)
         if after is not None and self.clock.second:

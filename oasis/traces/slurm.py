@@ -53,7 +53,8 @@ HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are comp
 
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
     """The rows of lines, by `columns` of a file without a header or by what its header shows."""
-    header, below, spans = source.header, source.first + 1, ()
+    header, below = source.header, source.first + 1
+    spans: Sequence[tuple[int, int]] = ()
     rule = "".join(source.lines[below : below + 1])
     if columns:
         known = {name.lower(): name for name in KNOWN}  # sacct takes them in any letters

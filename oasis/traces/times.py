@@ -99,8 +99,8 @@ class TraceTimes:
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         # Of forms that are equally frequent, the one that came first.
-        dates = self.dates(texts)
-        rest = [text for text, date in zip(texts, dates, strict=True) if isnan(date)]
+        known = self.dates(texts).tolist()
+        rest = [text for text, date in zip(texts, known, strict=True) if isnan(date)]
         self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(rest)}
         told = (self._known[text][0] if text in self._known else LOCAL for text in texts)
         forms = Counter(filter(None, told))
@@ -109,7 +109,11 @@ class TraceTimes:
         self._separator = next(parts, " ")
 
     def dates(self, texts: Sequence[str | None]) -> FloatArray:
-        """Seconds of those that are plain dates, all at once; NaN where `seconds` has to read."""
+        """Seconds of plain dates or epoch seconds, all at once; NaN where `seconds` has to read."""
+        if self.form == SECONDS and not self._any_year:
+            self._known = {}
+            found = numbers([text or "" for text in texts])
+            return np.where((found >= FIRST_SECOND) & (found < LAST_SECOND), found, nan)
         sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
         if sign not in (" ", "T") or self._zone or self._format or self._any_year:
             return np.full(len(texts), nan)
@@ -122,7 +126,8 @@ class TraceTimes:
 
     def seconds(self, text: str, name: str, unit: str = "") -> float:
         """Seconds of a time in the column `name`, whose name ends with `unit`."""
-        form, seconds, told = self._known.pop(text, None) or self._parse(text, self._format)
+        known = self._known.pop(text, None)
+        form, seconds, told = known or self._parse(text, self._format)
         if form and form != self.form:
             hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
             told = f"{form}, but most are {self.form}{hint}"
@@ -277,9 +282,8 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
     return seconds
 
 
-def notes_of_durations(texts: Sequence[str], name: str, unit: str) -> list[str]:
+def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
     """How the numbers of a column were read; refuse those that would be odd as seconds."""
-    found = numbers(texts)
     found = found[found > 0]  # a job that never ran says nothing about the unit
     if not len(found):
         return []

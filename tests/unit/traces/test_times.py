@@ -9,7 +9,7 @@ import pytest
 from oasis import InstanceError
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_instance import PLAIN, PlainOptions
-from oasis.traces.table import MalformedError, TraceSource
+from oasis.traces.table import MalformedError, TraceSource, numbers
 from oasis.traces.times import (
     EPOCH,
     LOCAL,
@@ -330,11 +330,11 @@ def test_units_of_durations(unit: str, expected: float) -> None:
 )
 def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
     with pytest.raises(InstanceError, match=message):
-        notes_of_durations(texts, "duration", "")
+        notes_of_durations(numbers(texts), "duration", "")
     for unit in ("s", "h"):
-        assert notes_of_durations(texts, "duration", unit)
+        assert notes_of_durations(numbers(texts), "duration", unit)
 
 
 def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
-    notes = notes_of_durations(["0", "0", "00:00:00.5", "60"], "duration", "")
+    notes = notes_of_durations(numbers(["0", "0", "00:00:00.5", "60"]), "duration", "")
     assert notes == ["durations read as seconds; median 60 s (--duration-unit)"]
