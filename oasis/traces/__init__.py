@@ -1,14 +1,15 @@
 """Instances from public cluster traces (docs/traces)."""
 
-from oasis.traces.clusters import PhillyOptions
 from oasis.traces.job_table import PlainTrace
-from oasis.traces.mapping import MachineOptions
+from oasis.traces.mapping import OPTIONS, MachineOptions
 from oasis.traces.openb import OpenbOptions, read_openb
 from oasis.traces.plain import read_instance, read_plain
 from oasis.traces.plain_instance import PlainOptions
-from oasis.traces.slurm import SlurmOptions
-from oasis.traces.swf import SwfOptions
 from oasis.traces.table import malformed_lines, malformed_sentences
+
+PhillyOptions, SlurmOptions, SwfOptions = (
+    OPTIONS[f"{name}Options"] for name in ("Philly", "Slurm", "Swf")
+)
 
 __all__ = [
     "MachineOptions",

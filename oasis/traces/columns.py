@@ -13,6 +13,7 @@ from oasis.traces.table import COLUMN, csv_cells
 # What a table may say of a job -> names of such columns, the likeliest first.
 KNOWN: Mapping[str, Sequence[str]] = FACTS["known"]
 NEEDED = ("submitted", "duration", "gpus")
+DURATIONS = ("duration", "waiting")
 TIMED = ("submitted", "eligible", "started", "ended", "waiting", "duration", "deadline")
 DOCUMENTED = {"start": "started", "end": "ended"}  # of the simple format, beside the fields' names
 DELIMITERS = ",;\t|"
@@ -39,10 +40,7 @@ def columns_of(
     preset: Mapping[str, str],
     words: Collection[str] = (),
 ) -> dict[str, str]:
-    """Find the columns of a table by what is `given`, then the `preset`, then by their names.
-
-    With a preset, nothing is guessed. A column of `words` holds no numbers of GPUs.
-    """
+    """Columns by what is `given`, the `preset` or their names; those of `words` hold no numbers."""
     found = {name: column for name, column in given.items() if column}
     for name in KNOWN:
         column = preset.get(name, "").removesuffix("?")

@@ -28,11 +28,7 @@ POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a list names: GPUs, nodes (None: it does not say), and resources that are no GPUs.
-
-    A list may say itself that it is of each node (``PER_NODE:gpu:2``). `is_share`: parts of GPUs
-    count among its GPUs, each slice as one, and all shares together as one.
-    """
+    """What a list names: GPUs, nodes (None: it does not say), what is no GPU; `is_share`: parts."""
 
     gpus: int
     nodes: int | None = None
@@ -42,12 +38,9 @@ class Resources:
 
 
 def resources_of(text: str) -> Resources:
-    """Read a list of trackable resources (TRES), of generic ones (GRES), or of Kubernetes' names.
-
-    Each entry is read as a whole. The GPUs are those of the entries without a type, which count all
-    types, otherwise the sum over types.
-    """
+    """Read a list of trackable resources (TRES), generic ones (GRES), or names of Kubernetes."""
     # A list may name GPUs twice: gres/gpu=4 beside gres/gpu:a100=4 are the same four.
+    # Entries without a type count all types; without such, the types are added.
     whole: list[int] = []
     typed: list[int] = []
     slices = shares = 0

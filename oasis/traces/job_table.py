@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import floor, isnan
 from typing import Any, TypeVar
 
 import numpy as np
 
-from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
-from oasis.model.job import Job
 from oasis.model.summary import Facts, Summarised
-from oasis.traces.mapping import MachineOptions, fit_machines, jobs_of
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
-from oasis.traces.table import NO_JOBS, Frame, Mask, Rows, TraceSource, pd, read_source
+from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NO_JOBS, NOT_ENDED, Frame, Mask, Rows, pd
 from oasis.traces.times import TraceTimes
-from oasis.version import __version__
 
 Options = TypeVar("Options", bound=TraceOptions)
 SHARES = "jobs with a part of a GPU, which count with the next whole number"
@@ -38,11 +32,6 @@ FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values wher
 }
 
 
-def jobs_frame(rows: Rows, **columns: Any) -> Frame:
-    """The frame of these rows; a column is an array, a list or one value."""
-    return pd.DataFrame({**FIELDS, **columns}, index=rows.lines)
-
-
 @dataclass(repr=False)
 class PlainTrace(Summarised):
     """The jobs of a trace, and what is to be said of how it was read.
@@ -50,10 +39,9 @@ class PlainTrace(Summarised):
     Parameters
     ----------
     frame : DataFrame
-        A row for each job: ``id``, ``submitted``, ``duration``, ``gpus``, ``owner``, ``started``,
-        ``ended``, ``state``, ``utility``, ``model``, ``is_share``, and a column for each label that
-        jobs can be chosen by. Times are in seconds; NaN is unknown. `read_plain` puts them in order
-        of submission, those of one instant as in the file, in seconds after the first of them.
+        A row for each job: the fields of `PlainJob`, ``is_share``, and the labels that jobs are
+        chosen by. Times are in seconds; NaN is unknown. `read_plain` puts them in order of
+        submission, those of one instant as in the file, in seconds after the first of them.
     malformed : mapping
         Rows that could not be used: kind of fault -> ``{"count": n, "first_row": line}``.
     notes : sequence of str
@@ -62,10 +50,8 @@ class PlainTrace(Summarised):
         The form of its times.
     format : str
         How the file was read: a key of `oasis.traces.plain.FORMATS`.
-    left_out : dict of str to int
-        How many of the other jobs each rule has left out.
-    rules : dict of str to str
-        Those rules with their values, in words.
+    left_out, rules : dict of str
+        How many of the other jobs each rule has left out, and the rules with their values in words.
 
     Examples
     --------
@@ -157,12 +143,7 @@ class PlainTrace(Summarised):
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
     def window(self, options: Options, fixed: Collection[str] | None = None) -> Options:
-        """Keep the jobs that make an instance, with times from its start; return the options.
-
-        They come in order of submission. With `fixed`, the options that leave out jobs are changed
-        such that they leave out none, but for those with these names; an import with the new values
-        takes the same jobs.
-        """
+        """Keep the jobs of an instance, with times from its start; all, but for what is `fixed`."""
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
         self._check_some()
@@ -204,41 +185,12 @@ class PlainTrace(Summarised):
 
 
 def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
-    """Check that the `wanted` value of an option occurs in the trace; empty: all are wanted.
-
-    What no row has is refused: it is a typo more often than a wish for no jobs.
-    """
-    names = sorted({name for name in there if name})
+    """Check that the `wanted` value of an option occurs: it is a typo more often than a wish."""
+    names = sorted({*there} - {""})
     if wanted and wanted not in names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        choices = (
-            f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
-        )
-        raise InstanceError(option, f"expected {choices}", wanted)
-
-
-def build(
-    trace: PlainTrace,
-    jobs: tuple[Job, ...],
-    cluster: Cluster,
-    options: TraceOptions,
-    found: Mapping[str, Any],
-) -> Instance:
-    """The instance of `jobs` on `cluster`; `found` is what reading the files reports."""
-    metadata = {
-        "generator": f"oasis.traces.{trace.format}",
-        "version": __version__,
-        "seed": options.seed,
-        "options": asdict(options),
-        "left_out": trace.left_out,
-        "cannot_finish": sum(
-            job.arrival + job.shortest_duration(options.slot_seconds) > options.horizon
-            for job in jobs
-        ),
-        **found,
-        **{"window_start": trace.window_start, "kept": trace.kept},
-    }
-    return Instance(options.horizon, cluster, jobs, metadata)
+        some = f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
+        raise InstanceError(option, f"expected {some}", wanted)
 
 
 def kept_line(instance: Instance) -> str | None:
@@ -306,68 +258,67 @@ def _most(jobs: Frame, options: TraceOptions) -> Mask:
     return np.isin(np.arange(len(jobs)), places)
 
 
-# --- kinds of traces ------------------------------------------------------------------------------
+# --- several runs of one job ---------------------------------------------------------------------
+
+WIDTHS = "read with the most of them, for as long as their work needs"
+READ_AS = {
+    "joined": "one job each, with the work of all its runs",
+    "last": "the last run of each is read",
+    "each": "each run is read as a job of its own",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class JobTrace:
-    """A kind of trace: how it is read and recognised, what is said of it, and its options.
+def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
+    """One run for each group, with all their work, on the sum or the maximum of their `gpus`."""
+    worked = runs.assign(line=runs.index, work=runs["gpus"] * runs["duration"])
+    worked["ended"] = worked["ended"].fillna(np.inf)  # unknown: so is that of its group
+    groups = worked.groupby(by, sort=False, dropna=False)
+    whole = groups.agg(
+        {"line": "min", "submitted": "min", "state": "last", "has_ended": "all", "is_share": "any"}
+        | {"ended": "max", "gpus": gpus, "work": "sum"}
+    )
+    found = groups.head(1).set_index(by, drop=False).assign(**whole)
+    found["ended"] = found["ended"].replace(np.inf, np.nan)
+    widths = groups["gpus"].agg(["min", "max"])
+    alike = (widths["min"] == widths["max"]) & (widths["max"] == whole["gpus"])
+    total = groups["duration"].agg("sum" if gpus == "max" else "max")
+    by_work = whole["work"] / whole["gpus"].where(whole["gpus"] > 0)
+    # Added where none is alone and all are alike: a detour by GPU-seconds would round.
+    found["duration"] = total.where(alike | by_work.isna(), by_work)
+    return found.set_index("line").drop(columns=["work"])
 
-    `looks` describes it in words, with an article; `header` are columns that its first line has
-    between commas, and `finds` tells it by its first lines or its JSON document otherwise.
-    """
 
-    name: str
-    read: Callable[[TraceSource, Any], PlainTrace]
-    about: Mapping[str, str]
-    options: type[TraceOptions] = MachineOptions
-    looks: str = ""
-    header: tuple[str, ...] = ()
-    finds: Callable[[list[str], Any], bool] | None = None
-    is_table: bool = True  # with a header, so that --map names its columns; or so read by it
-
-    def table(self, source: TraceSource, options: TraceOptions) -> PlainTrace:
-        """Read the jobs of `source`, before any option selects some of them."""
-        kind = source.kind()
-        if not (getattr(options, "map", "") and kind is not None and kind.is_table):
-            refuse_other(kind, (self.name, TABLE), self.looks, source.path)
-        trace = self.read(source, options)
-        trace.format = self.name
-        if trace.clock is not None:
-            trace.notes = [*trace.notes, *trace.clock.notes()]
-        return trace
-
-    def imported(
-        self,
-        path: str | os.PathLike[str],
-        options: MachineOptions,
-        fixed: Collection[str] | None = None,
-    ) -> tuple[Instance, PlainTrace, MachineOptions]:
-        """The instance of the jobs that the options choose, those jobs, and the options.
-
-        With `fixed`, all jobs are kept: every option that leaves out jobs, the number of machines
-        and the horizon are chosen so that they fit, but for the options with these names.
-        """
-        source = read_source(path)
-        trace = self.table(source, options)
-        rows = len(trace.frame)
-        trace.choose(options)
-        trace.frame = options.sized(trace.frame)
-        notes = [*trace.notes, *trace.models_note]
-        if trace.shares:
-            notes.append(f"{SHARES}: {trace.shares}")
-        if trace.frame["utility"].notna().any():
-            notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
-        options = trace.window(options, fixed)
-        jobs = jobs_of(trace.frame, options)
-        if fixed is not None:
-            options = fit_machines(options, trace.frame, jobs, fixed)
-        found = {
-            **self.about,
-            "files": {"jobs": source.name},
-            "rows": {"jobs": rows},
-            "malformed": {"jobs": trace.malformed} if trace.malformed else {},
-            "notes": {"jobs": notes} if notes else {},
-        }
-        made = build(trace, jobs, options.cluster(), options, found)
-        return made, trace, options
+def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
+    """The jobs of runs, by their `key`, in the order of the file; `rows` are told of the others."""
+    group = runs.groupby("key", sort=False)
+    last = ~runs.duplicated("key", keep="last")
+    ended = group["has_ended"].transform("last").astype(bool)
+    several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
+    mixed = several[several["duration"] > 0].groupby("key")["gpus"].nunique() > 1
+    if len(several):
+        what = f"{several['key'].nunique()} in {len(several)} rows; {READ_AS[rule]}"
+        rows.notes.append(f"jobs with several runs: {what} (--runs {rule})")
+    if rule == "last":
+        runs = runs[last]
+    elif rule == "joined":
+        if mixed.any():
+            told = f"jobs whose runs had different numbers of GPUs: {mixed.sum()}, {WIDTHS}"
+            rows.notes.append(told)
+        # A job that goes on has no known work: its earlier runs are left out with the last one. So
+        # is an earlier one whose end was never recorded, of a lost node.
+        lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)
+        rows.count(runs.index[lost], EARLIER_RUN)
+        runs = runs[~lost]
+        is_one = ~runs["key"].duplicated(keep=False)
+        if not is_one.all():
+            runs = pd.concat([runs[is_one], combined(runs[~is_one], ["key"], "max")])
+    count = runs.groupby("id").cumcount() + 1
+    runs = runs.assign(id=runs["id"].where(count == 1, runs["id"] + "#" + count.astype(str)))
+    fault = np.select(
+        [~runs["has_ended"], runs["duration"] == 0, runs["started"] < runs["submitted"]],
+        [NOT_ENDED, NEVER_RAN, late],
+        default="",
+    )
+    for kind in (NOT_ENDED, NEVER_RAN, late):
+        rows.count(runs.index[fault == kind], kind)
+    return runs[fault == ""].sort_index(kind="stable")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from itertools import repeat
 from math import ceil, floor
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
 from oasis.traces.options import TraceOptions, option
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import Frame
 from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
@@ -73,10 +74,7 @@ def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
 
 
 def drawn_utilities(durations: FloatArray, options: TraceOptions) -> UtilityColumns:
-    """Sigmoids of section V; priority and decay are drawn, the target follows the duration.
-
-    Durations (jobs,) are in slots, and so are the delays of the utilities.
-    """
+    """Sigmoids of section V, with delays in slots as the durations (jobs,) are."""
     rng = np.random.default_rng(options.seed)
     size = len(durations)
     mix = (options.insensitive, 1 - options.insensitive - options.critical, options.critical)
@@ -101,21 +99,18 @@ class MachineOptions(TraceOptions):
     'w#15'
     """
 
-    min_gpus: int = option(2, "leave out jobs with fewer GPUs; the default is distributed jobs")
-    gpus_per_worker: int = option(1, "GPUs of one worker", minimum=1)
-    cpus_per_gpu: float = option(4.0, "CPU cores that come with a GPU")
-    memory_gb_per_gpu: float = option(32.0, "memory that comes with a GPU, in GB")
-    worker_servers: int = option(8, "machines for workers", minimum=1)
-    gpus_per_server: int = option(2, "GPUs of each of them", minimum=1)
-    ps_servers: int = option(4, "machines for parameter servers", minimum=1)
-    ps_server_cpus: float = option(8.0, "CPU cores of each of them")
-    ps_server_memory_gb: float = option(32.0, "memory of each of them in GB")
+    min_gpus: int = option("MachineOptions", "min_gpus")
+    gpus_per_worker: int = option("MachineOptions", "gpus_per_worker")
+    cpus_per_gpu: float = option("MachineOptions", "cpus_per_gpu")
+    memory_gb_per_gpu: float = option("MachineOptions", "memory_gb_per_gpu")
+    worker_servers: int = option("MachineOptions", "worker_servers")
+    gpus_per_server: int = option("MachineOptions", "gpus_per_server")
+    ps_servers: int = option("MachineOptions", "ps_servers")
+    ps_server_cpus: float = option("MachineOptions", "ps_server_cpus")
+    ps_server_memory_gb: float = option("MachineOptions", "ps_server_memory_gb")
 
     def sized(self, frame: Frame) -> Frame:
-        """The jobs with their workers, of which the trace says no more than GPUs.
-
-        A job without GPUs is one worker with CPUs and memory alone.
-        """
+        """The jobs with their workers; one without GPUs is a worker with CPUs and memory alone."""
         each, gpus = self.gpus_per_worker, frame["gpus"]
         return frame.assign(
             # Rounded up, because the last worker may use fewer GPUs than the others.
@@ -139,6 +134,19 @@ class MachineOptions(TraceOptions):
         ps = (Server("p", ps_capacity, self.ps_servers),)
         return Cluster(RESOURCES, workers, ps, self.slot_seconds)
 
+
+def _made(name: str) -> Any:
+    """A class of options by its entry in formats.toml; those of openb come with a list of nodes."""
+    base = MachineOptions if name != "OpenbOptions" else TraceOptions
+    facts = {key: fact for key, fact in FACTS["options"][name].items() if key != "doc"}
+    entries = [(k, type(facts[k]["default"]).__name__, option(name, k)) for k in facts]
+    space = {"__doc__": FACTS["options"][name]["doc"].strip(), "__module__": "oasis.traces"}
+    return make_dataclass(name, entries, bases=(base,), namespace=space, frozen=True, slots=True)
+
+
+OPTIONS: Mapping[str, Any] = {
+    name: _made(name) for name, facts in FACTS["options"].items() if "doc" in facts
+}
 
 # --- machines that hold all jobs ------------------------------------------------------------------
 

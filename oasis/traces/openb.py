@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,9 @@ from oasis.model.forms import Requirement
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
-from oasis.model.rounding import FloatArray
-from oasis.traces.job_table import TABLE, build, check_choice
+from oasis.traces.job_table import TABLE, check_choice
 from oasis.traces.mapping import RESOURCES, busiest, chosen, jobs_of, last_slot, ps_counts
-from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_instance import table_trace
+from oasis.traces.plain_instance import known_trace
 from oasis.traces.table import (
     NEVER_SCHEDULED,
     Frame,
@@ -30,37 +27,6 @@ from oasis.traces.table import (
     pd,
     read_source,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class OpenbOptions(TraceOptions):
-    """Assumptions about the openb trace, whose pods are read as training jobs.
-
-    Examples
-    --------
-    >>> from oasis.traces import OpenbOptions
-    >>> options = OpenbOptions(qos="BE", max_jobs=5)
-    >>> options.horizon, options.worker_servers
-    (20, 8)
-    """
-
-    slot_seconds: float = option(3600.0, "length of a slot in seconds", above=True)
-    horizon: int = option(20, "number of slots T", minimum=1)
-    min_duration: float = option(7200.0, "leave out pods that ran shorter, in seconds")
-    max_duration: float = option(86400.0, "leave out pods that ran longer, in seconds")
-    elasticity: float = option(
-        4.0, "most workers at once, as a multiple of the recorded ones", above=True
-    )
-    qos: str = option(
-        "", "take the pods of this service class alone, such as BE or LS", reading=True
-    )
-    worker_servers: int = option(8, "nodes for workers, spread evenly over the list", minimum=1)
-    ps_servers: int = option(
-        4, "nodes for parameter servers, spread evenly over the others", minimum=1
-    )
-    model: str = option("", "take the nodes with this GPU model alone, such as T4")
-    max_node_gpus: int = option(2, "leave out nodes with more GPUs")
-
 
 NODES, NODES_LOOK = "openb nodes", "the node list of the openb trace"  # a kind of file
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -84,12 +50,8 @@ def read_nodes(source: TraceSource, *, allow_malformed: bool = False) -> tuple[F
     return nodes, rows
 
 
-def cluster_of(nodes: Frame, options: OpenbOptions) -> Cluster:
-    """Choose nodes evenly over the list: first those for workers, then those for servers.
-
-    Nodes for parameter servers come without their GPUs. Nodes that have none are not taken, so that
-    the list of all nodes makes the same cluster as the list of those with GPUs.
-    """
+def cluster_of(nodes: Frame, options: Any) -> Cluster:
+    """Nodes evenly over the list: for workers, then for servers without GPUs; each has some."""
     fitting = _fitting(nodes, options)
     if len(fitting) < options.worker_servers + options.ps_servers:
         wanted = f"expected {options.worker_servers} + {options.ps_servers} nodes"
@@ -110,7 +72,7 @@ def _servers(nodes: Frame) -> tuple[Server, ...]:
     )
 
 
-def _fitting(nodes: Frame, options: OpenbOptions) -> Frame:
+def _fitting(nodes: Frame, options: Any) -> Frame:
     """Nodes of the right size and model; one without GPUs is none, in whichever list it stands."""
     fits = nodes["gpu"].between(1, options.max_node_gpus)
     fits &= (nodes["model"] == options.model) | (not options.model)
@@ -123,17 +85,17 @@ def _spread(nodes: Frame, count: int) -> Frame:
 
 
 def fit_nodes(
-    options: OpenbOptions,
+    options: Any,
     pods: Frame,
     jobs: Sequence[Job],
     nodes: Frame,
     fixed: Collection[str],
-) -> OpenbOptions:
+) -> Any:
     """`options` with the fewest nodes that hold the busiest moment of a window, and its horizon.
 
     Nodes of all sizes are taken. The busiest moment is that of the recorded runs; the nodes hold it
-    if, of each resource, they have as much in all as the pods of that moment had, and if they hold
-    the workers of each pod.
+    if, of each resource, they have as much in all as the pods of that moment had, and one of them
+    as much as the largest worker.
     """
     options = chosen(
         options,
@@ -142,47 +104,32 @@ def fit_nodes(
         horizon=max(options.arrival_slots, last_slot(pods, jobs, options)),
     )
     fitting = _fitting(nodes, options)
-    asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*RESOURCES]].to_numpy()
-    workers = pods["workers"].to_numpy()
-    most = [busiest(pods, amount) for amount in (asked.T * workers)]
-    gangs = set(zip(map(tuple, asked.tolist()), workers.tolist(), strict=True))
-    fewest = _fewest(fitting, gangs, most, "worker_servers")
+    asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*RESOURCES]]
+    most = asked.mul(pods["workers"], axis=0).apply(lambda amount: busiest(pods, amount))
+    fewest = _fewest(fitting, asked.max(), most, "worker_servers")
     options = chosen(options, fixed, worker_servers=fewest)
     taken = _spread(fitting, min(options.worker_servers, len(fitting)))
-    peak = busiest(pods, ps_counts(pods, jobs))
-    each = tuple(jobs[0].ps.get(name, 0.0) for name in RESOURCES)
-    gangs = {(each, int(peak))} if peak else set()
-    others, most = fitting.drop(index=taken.index), [peak * amount for amount in each]
-    return chosen(options, fixed, ps_servers=_fewest(others, gangs, most, "ps_servers"))
+    each = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in RESOURCES})
+    most = each * busiest(pods, ps_counts(pods, jobs))
+    others = fitting.drop(index=taken.index)
+    return chosen(options, fixed, ps_servers=_fewest(others, each, most, "ps_servers"))
 
 
-def _fewest(
-    nodes: Frame, gangs: Collection[tuple[tuple[float, ...], int]], most: Sequence[float], what: str
-) -> int:
-    """The smallest number of `nodes`, spread evenly, that hold each gang, and `most` in all."""
+def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
+    """The smallest number of `nodes`, spread evenly, that hold `most` in all and the `largest`."""
     # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
     for count in range(1, len(nodes) + 1):
-        there = _spread(nodes, count)[[*RESOURCES]].to_numpy()
-        if np.all(there.sum(axis=0) >= np.array(most) - 1e-9) and all(
-            _room(there, np.array(demand)) >= size for demand, size in gangs
-        ):
+        there = _spread(nodes, count)[[*RESOURCES]]
+        if (there.sum() >= most - 1e-9).all() and (there.max() >= largest - 1e-9).all():
             return count
     expected = "expected nodes that hold the busiest moment of the pods that are kept"
     raise InstanceError(what, f"{expected}, the {len(nodes)} nodes of the list do not")
 
 
-def _room(capacities: FloatArray, demand: FloatArray) -> int:
-    """Number of workers with this `demand` that fit the servers."""
-    wanted = demand > 0
-    ratios = capacities[:, wanted] / demand[wanted]
-    # Amounts are decimals divided by decimals, so a whole number may come out a little too small.
-    return int(np.floor(ratios.min(axis=1) + 1e-9).sum())
-
-
 def read_openb(
     pods: str | os.PathLike[str],
     nodes: str | os.PathLike[str],
-    options: OpenbOptions | None = None,
+    options: Any = None,
     fixed: Collection[str] | None = None,
 ) -> Instance:
     """Turn pods and nodes of the openb trace into an instance.
@@ -205,27 +152,23 @@ def read_openb(
     Raises
     ------
     InstanceError
-        If a column is missing or no job or too few nodes are left.
-    ValueError
-        If an option is out of its range.
+        If a column is missing, an option is out of its range, or no job or too few nodes are left.
 
     Examples
     --------
-    >>> import csv, tempfile
+    >>> import tempfile
     >>> from pathlib import Path
+    >>> import pandas as pd
     >>> from oasis.traces import OpenbOptions, read_openb
-    >>> pod = {"name": "pod-0", "qos": "LS", "num_gpu": 2, "gpu_milli": 1000}
-    >>> pod |= {"cpu_milli": 4000, "memory_mib": 16384}
-    >>> pod |= {"creation_time": 0, "scheduled_time": 100, "deletion_time": 10000}
-    >>> machine = {"cpu_milli": 64000, "memory_mib": 262144, "gpu": 2, "model": "P100"}
-    >>> tables = {"pods.csv": [pod], "nodes.csv": [{"sn": f"node-{k}"} | machine for k in (0, 1)]}
+    >>> pod = {"name": "pod-0", "qos": "LS", "num_gpu": 2, "gpu_milli": 1000, "cpu_milli": 4000}
+    >>> pod |= {"memory_mib": 16384, "creation_time": 0, "scheduled_time": 9, "deletion_time": 9999}
+    >>> node = {"cpu_milli": 64000, "memory_mib": 262144, "gpu": 2, "model": "P100"}
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     for name, rows in tables.items():
-    ...         with Path(directory, name).open("w", newline="") as stream:
-    ...             writer = csv.DictWriter(stream, rows[0])
-    ...             _ = writer.writeheader(), writer.writerows(rows)
+    ...     pods, nodes = Path(directory, "pods.csv"), Path(directory, "nodes.csv")
+    ...     pd.DataFrame([pod]).to_csv(pods, index=False)
+    ...     pd.DataFrame({"sn": ["node-0", "node-1"], **node}).to_csv(nodes, index=False)
     ...     options = OpenbOptions(start="first", worker_servers=1, ps_servers=1)
-    ...     instance = read_openb(*(Path(directory, name) for name in tables), options)
+    ...     instance = read_openb(pods, nodes, options)
     >>> instance.jobs[0].id, instance.cluster.worker_ids
     ('pod-0', ('node-0',))
     """
@@ -234,8 +177,8 @@ def read_openb(
     node_source = _source(nodes, NODES, NODES_LOOK)
     trace = PODS.table(source, options)
     every, bad_nodes = read_nodes(node_source, allow_malformed=options.allow_malformed)
-    unusable = {name: kind for name, kind in trace.malformed.items() if name != NEVER_SCHEDULED}
-    never = trace.malformed.get(NEVER_SCHEDULED, {"count": 0})["count"]
+    malformed: dict[str, Any] = {"pods": {**trace.malformed}, "nodes": bad_nodes.malformed}
+    never = malformed["pods"].pop(NEVER_SCHEDULED, {"count": 0})["count"]
     rows = {"pods": len(trace.frame) + never, "nodes": len(every)}
     trace.choose(options)
     check_choice("model", options.model, every["model"])
@@ -252,18 +195,13 @@ def read_openb(
         told = "pods that ask for a model of GPU"
         notes["pods"] = [f"{told}: {len(asking)}, of which no node has it for {lost}"]
     found = {
-        **PODS.about,
         "files": {"pods": source.name, "nodes": node_source.name},
         "rows": rows,
-        "malformed": {
-            name: kinds
-            for name, kinds in (("pods", unusable), ("nodes", bad_nodes.malformed))
-            if kinds
-        },
+        "malformed": {name: kinds for name, kinds in malformed.items() if kinds},
         "notes": notes,
         "never_scheduled": never,
     }
-    return build(trace, jobs, cluster, options, found)
+    return PODS.built(trace, jobs, cluster, options, found)
 
 
 def _source(path: str | os.PathLike[str], kind: str, looks: str) -> TraceSource:
@@ -292,4 +230,5 @@ def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
     }
 
 
-PODS = table_trace("openb", OpenbOptions, check=_amounts)
+PODS = known_trace("openb", check=_amounts)
+OpenbOptions: Any = PODS.options

@@ -13,25 +13,22 @@ from typing import Any
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
-from oasis.traces.clusters import ACME, HELIOS, PAI, PHILLY, SUPERCLOUD
-from oasis.traces.job_table import TABLE, JobTrace, PlainTrace
+from oasis.traces.job_table import TABLE, PlainTrace
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
 from oasis.traces.options import TraceOptions
-from oasis.traces.plain_instance import PLAIN, is_table_of_records
-from oasis.traces.simulators import BATSIM, GAVEL, TIRESIAS
+from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records, known_trace
+from oasis.traces.plain_job import FACTS
+from oasis.traces.readers import BATSIM, GAVEL, PAI, PHILLY, SUPERCLOUD, SWF
 from oasis.traces.slurm import SLURM
-from oasis.traces.swf import SWF
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
 # --- the registry ---------------------------------------------------------------------------------
 
+# Those with readers of their own; the others are tables, of which formats.toml says everything.
+OWN = {t.name: t for t in (PLAIN, PHILLY, SLURM, SWF, PODS, PAI, SUPERCLOUD, GAVEL, BATSIM)}
 FORMATS: Mapping[str, JobTrace] = {
-    trace.name: trace
-    for trace in (
-        *(PLAIN, PHILLY, SLURM, SWF, PODS, HELIOS, ACME),
-        *(PAI, SUPERCLOUD, TIRESIAS, GAVEL, BATSIM),
-    )
+    name: OWN.get(name) or known_trace(name) for name, facts in FACTS.items() if "looks" in facts
 }
 JSON_BEGINS = ("[", "{")
 _REPLAYED = "makes an instance of it, `oasis replay` replays it"
@@ -48,20 +45,17 @@ def read_plain(
     format: str | None = None,
     options: Mapping[str, object] | None = None,
 ) -> PlainTrace:
-    """Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
+    r"""Plain jobs of a trace in any format that ``oasis import`` reads, and by the same rules.
 
-    A table is a CSV or Parquet file with the columns ``id,submitted,duration,gpus``, in any order:
-    a name that is not repeated, a time, seconds, a whole number. Columns with other names are
-    guessed, or named by the option ``map``. The other formats are on the page of traces.
-    In each of them, a row that cannot be used, or a job that ran for no time, is left out and
-    counted; so is a job without GPUs.
+    A row that cannot be used, or a job that ran for no time, is left out and counted; so is a job
+    without GPUs. The page of traces has the columns that each format needs.
 
     Parameters
     ----------
     path : path or TraceSource
         The file, compressed or not; ``-``: standard input; or what was read of it.
     virtual_cluster : str
-        Only the jobs of this virtual cluster (Philly's format only); empty: all.
+        Only the jobs of this virtual cluster; empty: all.
     max_gpus : int, optional
         Leave out jobs with more GPUs.
     first, jobs : int, optional
@@ -74,8 +68,7 @@ def read_plain(
     Raises
     ------
     InstanceError
-        Naming the column or the option, or if no job is left; or saying what the file looks like,
-        if it is no trace.
+        Naming the column or the option; or if no job is left, or the file is no trace.
     OSError
         If the file cannot be read.
 
@@ -84,13 +77,9 @@ def read_plain(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from oasis.traces import read_plain
-    >>> rows = '''id,submitted,duration,gpus
-    ... a,100,60,4
-    ... b,130,30,8
-    ... '''
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "jobs.csv")
-    ...     _ = path.write_text(rows)
+    ...     _ = path.write_text("id,submitted,duration,gpus\na,100,60,4\nb,130,30,8")
     ...     trace = read_plain(path, max_gpus=4)
     >>> [(job.id, job.submitted) for job in trace.jobs], trace.kept
     ([('a', 0.0)], 'kept 1 of 2 jobs: 1 by GPUs (1..4)')
@@ -147,7 +136,8 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
         having = [t.name for t in FORMATS.values() if name in t.options.__dataclass_fields__]
         expected = f"is an option of {' and '.join(having) or 'no format'}"
         raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
-    return trace.options(**wanted)  # type: ignore[arg-type]
+    options: TraceOptions = trace.options(**wanted)
+    return options
 
 
 def read_instance(
@@ -161,8 +151,7 @@ def read_instance(
     Parameters
     ----------
     path : path
-        The file, compressed or not; ``-``: standard input. The page of traces says what each format
-        needs.
+        The file, compressed or not; ``-``: standard input.
     options : MachineOptions, optional
         The assumptions; all of them are recorded in the metadata. Those of a format, such as
         `SlurmOptions`, say that the file has it.
@@ -179,8 +168,6 @@ def read_instance(
     ------
     InstanceError
         If a column is missing, more than half of the rows cannot be used or no job is left.
-    ValueError
-        If an option is out of its range.
 
     Examples
     --------
@@ -189,7 +176,6 @@ def read_instance(
     >>> from oasis.traces import SlurmOptions, read_instance
     >>> rows = '''JobID|User|Submit|ElapsedRaw|State|AllocTRES
     ... 17|ann|2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
-    ... 17.batch||2024-03-01T08:00:00|7200|COMPLETED|cpu=16,mem=64G,node=1,gres/gpu=4
     ... '''
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory, "jobs.txt")
@@ -202,19 +188,16 @@ def read_instance(
     trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
     if trace is PODS:
         raise InstanceError("format", "expected another one: read_openb takes pods and nodes")
-    made, _, _ = trace.imported(path, options or trace.options())  # type: ignore[arg-type]
+    made, _, _ = trace.imported(path, options or trace.options())
     return made
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
-    header = set() if document is not None else set(csv_cells(lines[0]))
-    if set(NODE_COLUMNS) <= header:
+    if document is None and set(NODE_COLUMNS) <= set(csv_cells(lines[0])):
         takes = "`oasis import openb PODS FILE -o instance.json` takes it"
         return FileKind(NODES, NODES_LOOK, takes)
-    by_header = (one for one in FORMATS.values() if one.header and set(one.header) <= header)
-    by_lines = (one for one in FORMATS.values() if one.finds and one.finds(lines, document))
-    trace = next(by_header, None) or next(by_lines, None)
+    trace = next((one for one in FORMATS.values() if one.is_of(lines, document)), None)
     if trace is None:
         return None
     files = "openb FILE NODES" if trace is PODS else f"{trace.name} FILE"

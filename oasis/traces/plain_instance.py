@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from math import nan
+from math import inf, nan
 from sys import intern
 from typing import Any
 
 import numpy as np
 
+from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
+from oasis.model.file_kinds import refuse_other
+from oasis.model.instance import Instance
+from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
 from oasis.traces.columns import (
+    DURATIONS,
     TIMED,
     columns_of,
     delimiter_of,
@@ -26,11 +32,10 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import JobTrace, PlainTrace, jobs_frame
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.options import TraceOptions, option
-from oasis.traces.plain_job import FACTS, ended_as, goes_on
-from oasis.traces.runs import jobs_of_runs
+from oasis.traces.job_table import FIELDS, SHARES, TABLE, PlainTrace, jobs_of_runs
+from oasis.traces.mapping import OPTIONS, MachineOptions, fit_machines, jobs_of
+from oasis.traces.options import UNIT_SECONDS, TraceOptions
+from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import (
     COLUMN,
     LARGEST,
@@ -48,8 +53,19 @@ from oasis.traces.table import (
     csv_cells,
     csv_rows,
     entry_rows,
+    numbers,
+    pd,
+    read_source,
 )
-from oasis.traces.times import RELATIVE, Durations, TraceTimes
+from oasis.traces.times import (
+    LOCAL,
+    RELATIVE,
+    SECONDS,
+    TraceTimes,
+    duration_seconds,
+    notes_of_durations,
+)
+from oasis.version import __version__
 
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 UNSURE = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # thousands, or decimals
@@ -64,32 +80,6 @@ GROUPED = {
 }
 AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
-
-
-@dataclass(frozen=True, slots=True)
-class PlainOptions(MachineOptions):
-    """Assumptions about a table of jobs, which has no more than their GPUs and times.
-
-    Examples
-    --------
-    >>> from oasis.traces import PlainOptions
-    >>> PlainOptions(min_gpus=1, horizon=24, map="gpus=n_gpu").horizon
-    24
-    """
-
-    map: str = option(
-        "",
-        "names of columns, such as submitted=sent,gpus=cards; also duration, id, "
-        "started, ended, waiting, eligible, instances (gpus are of each), model, owner, "
-        "virtual_cluster, worth, deadline, state; others are "
-        "guessed by name, started= says that there is none",
-        reading=True,
-    )
-    user: str = option("", "take the jobs of this user alone", reading=True)
-    virtual_cluster: str = option("", "take the jobs of this virtual cluster alone", reading=True)
-    delimiter: str = option(
-        "", "separator of columns, if the header does not show it", reading=True
-    )
 
 
 def listed_gpus(text: str) -> tuple[float, bool]:
@@ -114,56 +104,139 @@ def whole_gpus(text: str) -> tuple[float, bool]:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFormat:
-    """Facts about a trace that are known before it is read.
+class JobTrace:
+    """A kind of trace: how it is recognised and read, and its options; formats.toml has the rest.
 
-    `columns` has the column of each thing that it says, with ``|`` between those that may say it,
-    and ``?`` behind one that may be missing; empty: they are guessed by their names. `read` makes
-    its rows, if it is no table with a header. `is_dated`: its times are dates alone, and 0 stands
-    for none. `gpus` reads a column of GPUs. `states` are words of its own for how jobs ended,
-    `name` is that of a job by its line, and `never` says what happened to one that has not begun.
-    `joins` gives a `key` to rows of which several are of one job. `in_seconds`: no other unit of
-    durations is possible. `check` looks at the rows and adds columns, some of `more`. `labels` are
-    options by which jobs are chosen, and their columns.
+    `finds` tells it by its first line, where not by its facts. `read` makes its rows, if it is no
+    table with a header, and `gpus` reads a column of GPUs. `joins` gives a `key` to rows of which
+    several are of one job. `check` looks at the rows and adds columns, some of `more`. `log` is how
+    a list in JSON is read.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    name: str
+    options: Any = MachineOptions
+    finds: Callable[[str], bool] = lambda _: False
     read: Callable[[TraceSource, Any], Rows] | None = None
-    is_dated: bool = False
     gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
-    states: Mapping[str, str] = field(default_factory=dict)
-    name: str = "row-{}"
-    never: str = NEVER_RAN
     joins: Callable[[Frame, Rows], Frame] | None = None
-    in_seconds: bool = False
-    more: Sequence[str] = ()
     check: Callable[[Rows, dict[str, Any], Any], None] | None = None
+    log: JobTrace | None = None
+    about: str = ""
+    licence: str = ""
+    looks: str = ""
+    header: Sequence[str] = ()
+    keys: Sequence[str] = ()
+    line: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    more: Sequence[str] = ()
+    states: Mapping[str, str] = field(default_factory=dict)
+    named: str = "row-{}"
+    never: str = NEVER_RAN
+    is_table: bool = True
+    is_dated: bool = False
+    in_seconds: bool = False
+
+    def is_of(self, lines: list[str], document: Any) -> bool:
+        """Whether these first lines, or this JSON document, are of this kind."""
+        if document is not None:
+            jobs = document.get("jobs", document) if isinstance(document, dict) else document
+            first = jobs[0] if isinstance(jobs, list) and jobs else {}
+            there = [key for each in (document, first) if isinstance(each, dict) for key in each]
+            return bool(self.keys) and set(self.keys) <= set(there)
+        if self.header and set(self.header) <= set(csv_cells(lines[0])):
+            return True
+        begin = next((line for line in lines if line.lstrip()[:1] != ";"), lines[0]).strip()
+        return self.finds(lines[0]) or bool(self.line and re.fullmatch(self.line, begin))
+
+    def table(self, source: TraceSource, options: TraceOptions) -> PlainTrace:
+        """Read the jobs of `source`, before any option selects some of them."""
+        kind = source.kind()
+        if not (getattr(options, "map", "") and kind is not None and kind.is_table):
+            refuse_other(kind, (self.name, TABLE), self.looks, source.path)
+        is_log = self.log is not None and source.header.lstrip().startswith("[")
+        trace = read_table(self.log if self.log and is_log else self, source, options)
+        trace.format = self.name
+        return trace
+
+    def imported(
+        self,
+        path: str | os.PathLike[str],
+        options: MachineOptions,
+        fixed: Collection[str] | None = None,
+    ) -> tuple[Instance, PlainTrace, MachineOptions]:
+        """The instance of the jobs that the options choose, or of all that `fixed` leaves; both."""
+        source = read_source(path)
+        trace = self.table(source, options)
+        rows = len(trace.frame)
+        trace.choose(options)
+        trace.frame = options.sized(trace.frame)
+        notes = [*trace.notes, *trace.models_note]
+        if trace.shares:
+            notes.append(f"{SHARES}: {trace.shares}")
+        if trace.frame["utility"].notna().any():
+            notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
+        options = trace.window(options, fixed)
+        jobs = jobs_of(trace.frame, options)
+        if fixed is not None:
+            options = fit_machines(options, trace.frame, jobs, fixed)
+        found = {
+            "files": {"jobs": source.name},
+            "rows": {"jobs": rows},
+            "malformed": {"jobs": trace.malformed} if trace.malformed else {},
+            "notes": {"jobs": notes} if notes else {},
+        }
+        return self.built(trace, jobs, options.cluster(), options, found), trace, options
+
+    def built(
+        self,
+        trace: PlainTrace,
+        jobs: tuple[Job, ...],
+        cluster: Cluster,
+        options: TraceOptions,
+        found: Mapping[str, Any],
+    ) -> Instance:
+        """The instance of `jobs` on `cluster`; `found` is what reading the files reports."""
+        slot, horizon = options.slot_seconds, options.horizon
+        metadata = {
+            **{"generator": f"oasis.traces.{self.name}", "version": __version__},
+            **{"seed": options.seed, "options": asdict(options), "left_out": trace.left_out},
+            "cannot_finish": sum(j.arrival + j.shortest_duration(slot) > horizon for j in jobs),
+            "trace": self.about,
+            **({"licence": self.licence} if self.licence else {}),
+            **found,
+            **{"window_start": trace.window_start, "kept": trace.kept},
+        }
+        return Instance(horizon, cluster, jobs, metadata)
+
+
+def known_trace(name: str, **how: Any) -> JobTrace:
+    """The kind of trace that formats.toml has under this name; `how` it is read otherwise."""
+    facts = {key: FACTS[name][key] for key in FACTS[name] if key in JobTrace.__dataclass_fields__}
+    facts["options"] = OPTIONS[facts.get("options", "PlainOptions")]
+    return JobTrace(name, **facts, **how)
 
 
 class _Reader:
     """Makes the columns of jobs of the columns of one table."""
 
     def __init__(
-        self, rows: Rows, columns: Mapping[str, str], form: TableFormat, options: Any
+        self, rows: Rows, columns: Mapping[str, str], form: JobTrace, options: Any
     ) -> None:
         self.rows, self.columns, self._form, self._options = rows, columns, form, options
         self._units = {} if form.columns else units_of(columns)
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        self.durations = {
-            name: Durations(
-                "" if form.in_seconds else options.duration_unit or self._units.get(name, "")
-            )
-            for name in ("duration", "waiting")
-        }
-        self._later = self._differing = 0
+        self._notes: list[str] = []
+        self._read = np.zeros(0)  # numbers of durations
+        self.times: list[str] = []
 
     def jobs(self) -> dict[str, Any]:
         """The columns of a frame of jobs, also of those that go on."""
         rows, columns, form = self.rows, self.columns, self._form
         words = [form.states.get(word, word) for word in self._texts("state")]
-        states = {word: (ended_as(word), goes_on(word)) for word in set(words)}
-        goes = np.array([states[word][1] for word in words], dtype=bool)
+        known = {word: state_of(word) for word in set(words)}
+        states = np.array([known[word] for word in words], dtype=object)
+        goes = states == GOES_ON
         if form.joins and "ended" in columns:  # a run that began and has no end
             goes |= ~self._missing("started") & self._missing("ended")
         self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
@@ -171,11 +244,9 @@ class _Reader:
             rows.reject(goes, NOT_ENDED)
         begun = goes & ~self._missing("started")
         submitted = self._seconds("submitted", np.full(len(words), True))
-        eligible, started, ended = map(self._seconds, ("eligible", "started", "ended"))
-        waited = self._seconds("waiting")
-        started = np.where(np.isnan(started), submitted + waited, started)
-        started = self._in_order("started", submitted, started)
-        ended = self._in_order("ended", started, ended)
+        eligible, started = self._seconds("eligible"), self._seconds("started", after=submitted)
+        started = np.where(np.isnan(started), submitted + self._seconds("waiting"), started)
+        ended = self._seconds("ended", after=started)
         duration = np.where(goes, 0.0, self._duration(started, ended, goes))
         if not form.joins:
             # Such a job was cancelled before it ran; it takes nothing and would count as served.
@@ -183,16 +254,16 @@ class _Reader:
             rows.reject(started < submitted, self.late)
         first = started + duration
         keeps = ended >= first if form.joins else ~np.isnan(ended)
-        read = rows.each(self._texts("gpus"), self._gpus_of, ~goes)
-        told = [each or (nan, False) for each in read]
+        told = rows.each(self._texts("gpus"), self._gpus_of, ~goes, empty=(nan, False))
         held = np.array([each[0] for each in told], dtype=float) * self._instances()
         rows.reject(~goes & (held > LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
-        self._later = int(np.sum(waits & rows.is_good))
+        if later := int(np.sum(waits & rows.is_good)):
+            self._notes.append(f"jobs that wait from {columns['eligible']} on: {later}")
         submitted = np.where(waits, eligible, submitted)
         owners = [a or b for a, b in zip(self._texts("owner"), self._texts("group"), strict=True)]
-        names = [form.name.format(line) for line in rows.lines.tolist()]
+        names = [form.named.format(line) for line in rows.lines.tolist()]
         found = {
             "id": rows.cells[columns["id"]] if "id" in columns else names,
             **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
@@ -200,7 +271,7 @@ class _Reader:
             "ended": np.where(keeps, ended, first),
             # A million rows have few owners: each name is kept once.
             "owner": [intern(name) for name in owners],
-            "state": [states[word][0] for word in words],
+            "state": np.where(states == GOES_ON, "", states),
             **{"model": self._texts("model"), "has_ended": ~goes, "begun": begun},
         }
         if form.check:
@@ -231,42 +302,59 @@ class _Reader:
     def _missing(self, name: str) -> Mask:
         return self.rows.missing(self.columns.get(name), zero=self._form.is_dated)
 
-    def _seconds(self, name: str, where: Mask | None = None) -> FloatArray:
-        """Seconds of a column of times or durations, NaN where it says none, or not `where`."""
-        rows, values = self.rows, np.full(len(self.rows.lines), nan)
-        column, texts = self.columns.get(name), self._texts(name)
-        if column is None:
-            return values
-        read: Callable[..., float] = partial(self.clock.seconds, unit=self._units.get(name, ""))
-        read = self.durations[name].seconds if name in self.durations else read
-        wanted = ~self._missing(name) if where is None else where
-        for k in np.flatnonzero(wanted & rows.is_good).tolist():
-            try:
-                values[k] = read(texts[k], column)
-            except MalformedError as fault:
-                rows.fault[k] = fault
-        return values
+    def _unit(self, name: str) -> str:
+        given = (
+            "" if name not in DURATIONS or self._form.in_seconds else self._options.duration_unit
+        )
+        return given or self._units.get(name, "")
 
-    def _in_order(self, name: str, before: FloatArray, after: FloatArray) -> FloatArray:
-        """Times after others in their row: the second reading, of an hour that came twice."""
-        texts = self._texts(name)
-        for k in np.flatnonzero(after < before).tolist() if name in self.columns else ():
-            after[k] = self.clock.second(texts[k])
-        return after
+    def _seconds(self, name: str, wanted: Any = None, after: Any = None) -> FloatArray:
+        """Seconds of a column of times or durations, NaN where it says none, or none is `wanted`.
+
+        A time that the clocks showed twice is the second where it else came before `after`.
+        """
+        column = self.columns.get(name)
+        if column is None:
+            return np.full(len(self.rows.lines), nan)
+        read = duration_seconds if name in DURATIONS else self.clock.seconds
+        where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
+        keys = [t if k else None for t, k in zip(self._texts(name), where.tolist(), strict=True)]
+        if name in DURATIONS:
+            read_as = numbers([key or "" for key in keys])
+            read_as = np.where((read_as >= 0) & (read_as < inf), read_as, nan)
+            self._read = read_as if name == "duration" else self._read
+            values = read_as * UNIT_SECONDS[self._unit(name)]
+        else:
+            self.times += [key for key in keys if key]
+            is_plain = self.clock.form in (LOCAL, SECONDS)
+            values = self.clock.dates(keys) if is_plain else np.full(len(keys), nan)
+        read_yet = (~np.isnan(values)).tolist()
+        keys = [None if done else key for key, done in zip(keys, read_yet, strict=True)]
+        made = self.rows.each(keys, partial(read, name=column, unit=self._unit(name)), empty=nan)
+        values = np.where(np.isnan(values), np.array(made, dtype=float), values)
+        if after is not None and self.clock.second:
+            for k in np.flatnonzero(values < after).tolist():
+                values[k] = self.clock.second.get(keys[k] or "", values[k])
+        return values
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
         """How long each job ran, by its own column or from start to end."""
         rows, columns, joins = self.rows, self.columns, self._form.joins is not None
         if "ended" in columns and "started" in columns:
             rows.reject(ended < started, f"{columns['ended']} is before {columns['started']}")
-        has_run = ~np.isnan(started) & ~np.isnan(ended)
-        took, told = ended - started, np.zeros(len(started), dtype=bool)
+        took = ended - started
+        has_run, told = ~np.isnan(took), np.zeros(len(started), dtype=bool)
         if "duration" in columns:
             can_miss = has_run | (joins and "started" in columns)
             told = ~(can_miss & self._missing("duration")) & ~goes
             duration = self._seconds("duration", told)
             differ = told & has_run & rows.is_good & (np.abs(took - duration) > ROUNDED)
-            self._differing += int(np.sum(differ)) if not joins else 0
+            if differ.any() and not joins:
+                column, begin, end = (columns[name] for name in ("duration", "started", "ended"))
+                self._notes.append(
+                    f"jobs whose {column} is not the time from {begin} to {end}: {differ.sum()}; "
+                    f"{column} is used (--map duration= takes the time between them)"
+                )
             took = np.where(told, duration, took)
         never = ~told & ~goes & np.isnan(started)
         if joins:
@@ -282,9 +370,8 @@ class _Reader:
             return 1.0
         if "instances" in parse_map(self._options.map):
             return np.asarray(self.rows.number(column, 1, whole=True), dtype=float)
-        counts = [text for text in self._texts("instances") if NUMBER.fullmatch(text)]
         lists = any("gres/" in text for text in self._texts("gpus"))  # which count all of them
-        if not lists and any(float(text) > 1 for text in counts):
+        if not lists and np.any(numbers(self._texts("instances")) > 1):
             expected = (
                 f"expected instances={column} if {self.columns['gpus']} is of each of them, or "
                 f"instances= if it counts all GPUs of a job: {column} is above 1"
@@ -308,28 +395,22 @@ class _Reader:
                 found[k] = Constant(float(value) if np.isnan(end) else 0.0)
         return found
 
-    def tell(self) -> None:
-        """Note how the rows were read, which affects what the numbers mean."""
-        options, said = self._options, self.rows.notes
-        relative = self.clock.form == RELATIVE and not options.time_unit
+    def notes(self) -> list[str]:
+        """Notes on how the rows were read; durations that would be odd as seconds are refused."""
+        name, relative = "duration", self.clock.form == RELATIVE and not self._options.time_unit
+        if not self._form.in_seconds:
+            column = self.columns.get(name, name)
+            self.rows.notes[:0] = notes_of_durations(self._read, column, self._unit(name))
         units = [
             f"{self.columns[name]} in {unit}"
             for name, unit in self._units.items()
-            if (not options.duration_unit if name in ("duration", "waiting") else relative)
+            if (not self._options.duration_unit if name in DURATIONS else relative)
         ]
-        if units:
-            said.append(f"units guessed from the names of columns: {', '.join(units)}")
-        if self._differing:
-            told, begin, end = (self.columns[name] for name in ("duration", "started", "ended"))
-            said.append(
-                f"jobs whose {told} is not the time from {begin} to {end}: {self._differing}; "
-                f"{told} is used (--map duration= takes the time between them)"
-            )
-        if self._later:
-            said.append(f"jobs that wait from {self.columns['eligible']} on: {self._later}")
+        told = f"units guessed from the names of columns: {', '.join(units)}"
+        return [*([told] if units else []), *self._notes]
 
 
-def read_table(form: TableFormat, source: TraceSource, options: Any) -> PlainTrace:
+def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     if form.read is not None:
         rows = form.read(source, options)
@@ -347,13 +428,12 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> PlainTra
     if "id" in columns and not form.joins:
         rows.unique(columns["id"])
     good = rows.settle()
-    every = jobs_frame(rows, **found)
+    every = pd.DataFrame({**FIELDS, **found}, index=rows.lines)
     jobs = every[good]
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
     rows.check_usable(ended or len(jobs), allow_malformed=options.allow_malformed or not ended)
-    notes = [] if form.in_seconds else reader.durations["duration"].notes()
-    reader.tell()
+    rows.notes += reader.notes()
     running = every[~every["has_ended"]]
     if form.joins:
         jobs = form.joins(jobs, rows)
@@ -365,12 +445,12 @@ def read_table(form: TableFormat, source: TraceSource, options: Any) -> PlainTra
         free = "they are left out, so that these count as free"
         held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; {free}"
         rows.notes.append(f"jobs that had begun and not ended: {held}")
-    return PlainTrace(jobs, rows.malformed, [*notes, *rows.notes], reader.clock)
+    return PlainTrace(
+        jobs, rows.malformed, [*rows.notes, *reader.clock.notes(reader.times)], reader.clock
+    )
 
 
-def _with_header(
-    form: TableFormat, source: TraceSource, options: Any
-) -> tuple[Rows, dict[str, str]]:
+def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Rows, dict[str, str]]:
     """The rows of a table with a header, or of JSON, and its columns."""
     records = source.records()
     delimiter: str = getattr(options, "delimiter", "") or delimiter_of(source.header)
@@ -426,13 +506,16 @@ def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> int:
-    """Write the numbers of a column with the signs that Python reads; count decimals after commas.
-
-    With commas between columns, 3,600 is no 3.6; with others, it may be, or thousands.
-    """
+    """Write the numbers of a column as Python reads them; count the decimals after commas."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
+    commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
+    commas = [] if signs or has_commas else commas
+    if commas and all(map(UNSURE.fullmatch, commas)):
+        expected = "expected numbers without signs of thousands, or decimals after a point"
+        raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
+    signs = {","} if commas else signs
     if len(signs) == 1:
         (decimal,) = signs
         other = ".,"[decimal == "."]
@@ -442,14 +525,6 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> int:
             else text.replace(".", "?")  # a sign that its column has for something else
             for text in texts
         ]
-    commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
-    if signs or has_commas or not commas:
-        return 0
-    if all(map(UNSURE.fullmatch, commas)):
-        expected = "expected numbers without signs of thousands, or decimals after a point"
-        raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
-    known = {text: text.replace(",", ".") for text in commas}
-    rows.cells[column] = [known.get(text, text) for text in texts]
     return len(commas)
 
 
@@ -460,38 +535,5 @@ def is_table_of_records(source: TraceSource) -> bool:
     return isinstance(first, dict) and bool(guess(list(first), list(first), "submitted"))
 
 
-def form_of(name: str, **how: Any) -> TableFormat:
-    """The format that formats.toml has under this name; `how` it is read otherwise."""
-    known = TableFormat.__dataclass_fields__
-    return TableFormat(**{key: fact for key, fact in FACTS[name].items() if key in known}, **how)
-
-
-def table_trace(
-    name: str,
-    options: type[TraceOptions] = PlainOptions,
-    finds: Callable[[list[str], Any], bool] | None = None,
-    *,
-    log: TableFormat | None = None,
-    **how: Any,
-) -> JobTrace:
-    """A kind of trace that is a table of jobs, or a `log` in JSON; `how` it is read otherwise."""
-    facts, form = FACTS[name], form_of(name, **how)
-    licence = {"licence": facts["licence"]} if "licence" in facts else {}
-
-    def read(source: TraceSource, given: Any) -> PlainTrace:
-        is_list = source.header.lstrip().startswith("[")
-        return read_table(log if log and is_list else form, source, given)
-
-    return JobTrace(
-        name,
-        read,
-        {"trace": facts["about"], **licence},
-        options,
-        facts["looks"],
-        tuple(facts.get("header", ())),
-        finds,
-        facts.get("is_table", True),
-    )
-
-
-PLAIN = table_trace("plain")
+PLAIN = known_trace("plain")
+PlainOptions: Any = PLAIN.options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -13,26 +13,15 @@ from oasis.model.utility import Constant, Deadline, Sigmoid
 FACTS: Mapping[str, Any] = tomllib.loads(  # what is known of traces before one is read
     files("oasis.traces").joinpath("formats.toml").read_text("utf-8")
 )
-COMPLETED, FAILED, KILLED = "completed", "failed", "killed"  # how a job ended
-STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> how a job ended
-    word: ended for ended in (COMPLETED, FAILED, KILLED) for word in FACTS["states"][ended]
+COMPLETED, FAILED, KILLED, GOES_ON = FACTS["states"]  # how a job ended, or that it has not
+STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> one of these
+    word: state for state, words in FACTS["states"].items() for word in words
 }
-GO_ON: Sequence[str] = FACTS["states"]["goes_on"]  # words of jobs that have not ended
 
 
-def ended_as(state: str) -> str:
-    """Result of a job by the word of its scheduler; empty if the word is unknown."""
-    return STATES.get(_word(state), "")
-
-
-def goes_on(state: str) -> bool:
-    """Return whether a job in this state has not ended."""
-    return _word(state) in GO_ON
-
-
-def _word(state: str) -> str:
-    words = state.upper().split(maxsplit=1)
-    return words[0] if words else ""
+def state_of(text: str) -> str:
+    """How a job ended, by the word of its scheduler; empty if the word is unknown."""
+    return STATES.get(next(iter(text.upper().split(maxsplit=1)), ""), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +30,19 @@ class PlainJob:
 
     Parameters
     ----------
-    id : str
-        Its name.
-    submitted : float
-        Time of submission, seconds.
-    duration : float
-        Seconds it runs once started.
+    id, owner : str
+        Its name; its user, or the virtual cluster or organisation where the trace names no user.
+    submitted, duration : float
+        When it was submitted, and for how long it runs once started, in seconds.
     gpus : int
         GPUs it holds all that time.
-    owner : str
-        The user that submitted it, or the virtual cluster or the organisation where the trace
-        names no user; empty if it names none of them.
-    started : float or None
-        When it really began to run, on the clock of `submitted`; None if the trace does not say.
-    ended : float or None
-        When it really ended. With a pause in between, this is later than ``started + duration``.
+    started, ended : float or None
+        When it really ran, on the clock of `submitted`. With a pause, it ended later than
+        ``started + duration``.
     state : {"", "completed", "failed", "killed"}
-        How it ended; ``killed`` if a user, a limit or the scheduler ended it, empty if the trace
-        does not say.
+        How it ended; ``killed``: by a user, a limit or the scheduler.
     utility : Sigmoid, Constant, Deadline or None
-        Utility by the seconds from its submission to its end; None if unknown.
+        By the seconds from its submission to its end.
     model : str
         The models of GPU that it may run on, with ``|`` between; empty: any.
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.traces.gres import Resources, resources_of
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.options import RUNS, option
-from oasis.traces.plain_instance import table_trace
-from oasis.traces.plain_job import FACTS, GO_ON, STATES
-from oasis.traces.runs import combined
+from oasis.traces.job_table import combined
+from oasis.traces.plain_instance import known_trace
+from oasis.traces.plain_job import FACTS, GOES_ON, STATES
 from oasis.traces.table import (
     COLUMN,
     REPEATED_ROW,
@@ -26,7 +24,6 @@ from oasis.traces.table import (
     MalformedError,
     Rows,
     TraceSource,
-    csv_cells,
     entry_rows,
     pd,
     rows_of,
@@ -40,8 +37,9 @@ RESOURCES = ("AllocTRES", "AllocGRES", "ReqTRES", "ReqGRES", "TresPerNode")  # p
 PER_NODE = ("ReqGRES", "TresPerNode")
 NODES = ("AllocNodes", "NNodes")
 PARSABLE = "print it with sacct --parsable2"
+BESIDE = f"cells do not stand below the names of their columns; {PARSABLE}"
 CUT = "+"  # ends a cell that is too narrow for its value
-CUT_STATES = (*STATES, *GO_ON, "REQUEUED", "RESIZING")  # a narrow column shows their beginning
+CUT_STATES = (*STATES, "REQUEUED", "RESIZING")  # a narrow column shows their beginning
 ID = r"\d+(?:_\d+|_\[[^\]]*\]|\+\d+)?(?:\.\w+)?"
 ROW = re.compile(rf"{ID}\W.*")  # how a row of values begins
 # Of a file without a header: a job, then some cell with a date of Slurm's.
@@ -50,83 +48,49 @@ RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed wid
 HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are components of 838
 
 
-@dataclass(frozen=True, slots=True)
-class SlurmOptions(MachineOptions):
-    """Assumptions about the jobs of a Slurm cluster.
-
-    Examples
-    --------
-    >>> from oasis.traces import SlurmOptions
-    >>> SlurmOptions(partition="gpu", min_gpus=1).partition
-    'gpu'
-    """
-
-    user: str = option("", "take the jobs of this user alone", reading=True)
-    partition: str = option("", "take the jobs of this partition alone", reading=True)
-    qos: str = option("", "take the jobs of this quality of service alone", reading=True)
-    runs: str = option(
-        "joined",
-        "how several rows of one job are read: joined (one job, with the work of all its runs), "
-        "last or each",
-        reading=True,
-        choices=RUNS,
-    )
-    columns: str = option(
-        "", "names of the columns, with commas between, of a file without them", reading=True
-    )
-    delimiter: str = option(
-        "", "separator of columns, if the header does not show it", reading=True
-    )
-
-
 # --- text -----------------------------------------------------------------------------------------
 
 
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
     """The rows of lines, by `columns` of a file without a header or by what its header shows."""
     header, below = source.header, source.first + 1
+    spans: Sequence[tuple[int, int]] = ()
     rule = "".join(source.lines[below : below + 1])
     if columns:
         known = {name.lower(): name for name in KNOWN}  # sacct takes them in any letters
-        names = [known.get(name.strip().lower(), name.strip()) for name in columns.split(",")]
-        delimiter, below = delimiter or "|", 0
+        header = ",".join(known.get(name.strip().lower(), name) for name in columns.split(","))
+        names, delimiter, below = header.split(","), delimiter or "|", 0
     elif RULE.fullmatch(rule) and not delimiter:
-        spans = [found.span() for found in re.finditer(r"-+", rule)]
-        fault = f"cells do not stand below the names of their columns; {PARSABLE}"
-        names = _fixed(header, spans)
-        return _of_lines(source, names, below + 1, fault, split=lambda text: _fixed(text, spans))
+        spans = tuple(found.span() for found in re.finditer(r"-+", rule))
+        names, below = _fixed(header, spans), below + 1
     elif not KNOWN & set(re.findall(r"\w+", header)) and ROW.fullmatch(header.strip()):
         expected = "expected the names of the columns, got a row of values"
         how = "print it without --noheader, or name the columns with --columns"
         raise InstanceError("row 1", f"{expected} ({header.strip():.40}); {how}")
     else:
         delimiter = delimiter or _delimiter(header.replace('"', ""))
+        names = [name.strip(' "') for name in header.split(delimiter)]
+        names = names if names[-1] else names[:-1]  # --parsable ends each line with the delimiter
     # Quotes are written by other programs than sacct.
     has_quotes = len(delimiter) == 1 and (delimiter == "," or '"' in header) and not columns
-
-    if not columns:
-        names = csv_cells(header, delimiter) if has_quotes else header.split(delimiter)
-        names = [name.strip() for name in names]
-        names = names if names[-1] else names[:-1]  # --parsable ends each line with the delimiter
-    fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
-    return _of_lines(source, names, below, fault, delimiter=delimiter, quotes=has_quotes)
-
-
-def _of_lines(
-    source: TraceSource, names: Sequence[str], below: int, fault: str, **how: Any
-) -> Rows:
-    """The rows of these columns, of which some are needed."""
     there = f"in {source.name}, which has: {', '.join(names)[:200] or 'none'}"
-    for name in sorted(KNOWN):
-        if names.count(name) > 1:
-            raise InstanceError(f"{COLUMN}{name}", f"expected this column once {there}")
     has_run = {"Start", "End"} <= set(names)
     for wanted in (NAMES, ("Submit",), () if has_run else (*DURATIONS, "Start and End"), RESOURCES):
         if wanted and not set(wanted) & set(names):
             expected = " or ".join(("expected this column", *wanted[1:]))
             raise InstanceError(f"{COLUMN}{wanted[0]}", f"{expected} {there}")
-    known = [name for name in names if name in KNOWN]
-    return rows_of(source, names, below, known, faults=(WRONG_NUMBER, fault), **how)
+    fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
+    split: Any = partial(_fixed, spans=spans) if spans else None
+    return rows_of(
+        source,
+        [name.strip() for name in names],
+        below,
+        [name for name in names if name in KNOWN],
+        delimiter,
+        quotes=has_quotes,
+        split=split,
+        faults=(WRONG_NUMBER, BESIDE if spans else fault),
+    )
 
 
 def _delimiter(header: str) -> str:
@@ -173,11 +137,7 @@ def _json_row(job: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _json_cell(value: Any, place: str, zero: str = "") -> str:
-    """A text or number, bare or as ``{"set": true, "number": 5}``; empty if it is not set.
-
-    Zero stands for a time or an identifier that there is not: `zero` is put in its place. A list of
-    resources becomes the words of AllocTRES; of another list, the first is taken.
-    """
+    """A text or number, bare or as ``{"set": true, "number": 5}``; empty if unset, `zero` for 0."""
     for name in place.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     if isinstance(value, list) and value and isinstance(value[0], Mapping):
@@ -198,7 +158,7 @@ def _json_cell(value: Any, place: str, zero: str = "") -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def _read(source: TraceSource, options: SlurmOptions) -> Rows:
+def _read(source: TraceSource, options: Any) -> Rows:
     """The rows of sacct without those of steps."""
     if source.header.lstrip().startswith("{"):
         document = source.document()
@@ -247,9 +207,10 @@ def _uncut(text: str) -> str:
     if not state.endswith(CUT):
         return text
     whole = [name for name in CUT_STATES if name.startswith(state[:-1])]
-    if len({name in GO_ON for name in whole}) > 1:
+    goes = {STATES.get(name) == GOES_ON for name in whole}
+    if len(goes) > 1:
         raise _cut("State")
-    return whole[0] if whole and whole[0] in GO_ON else text
+    return whole[0] if True in goes else text
 
 
 def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
@@ -269,7 +230,7 @@ def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]
     return 0, False, sorted({name for each in found for name in each.others}), ()
 
 
-def _check(rows: Rows, found: dict[str, Any], options: SlurmOptions) -> None:
+def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
     """Say what was read as GPUs and what not; a file without any GPUs is refused."""
     ended = found["has_ended"] & rows.is_good
     told = [found["told"][k] for k in np.flatnonzero(ended).tolist()]
@@ -321,29 +282,15 @@ def _joined(runs: Frame, rows: Rows) -> Frame:
     return runs
 
 
-def _is_sacct(lines: list[str], document: Any) -> bool:
-    """Whether these lines, or this document, are sacct's."""
-    if isinstance(document, Mapping):
-        jobs = document.get("jobs")
-        first = jobs[0] if isinstance(jobs, list) and jobs else None
-        is_job = isinstance(first, Mapping) and "job_id" in first
-        return "jobs" in document and ("meta" in document or is_job)
-    if document is not None:
-        return False
-    header = re.findall(r"\w+", lines[0])
-    has_more = any(name in header for name in ("Submit", "State", *DURATIONS))
-    is_own = set(NAMES) & set(header) and has_more and not _is_made_of_sacct(lines[0])
-    return bool(is_own) or LINE.match(lines[0]) is not None
-
-
-def _is_made_of_sacct(header: str) -> bool:
-    """Whether a program has made this header of sacct's names: its own have no spaces, no GPUs."""
+def _is_sacct(header: str) -> bool:
+    """Whether this line is sacct's, and no header that a program has made of sacct's names."""
+    names = re.findall(r"\w+", header)
+    has_more = any(name in names for name in ("Submit", "State", *DURATIONS))
     cells = [cell.strip(' "') for cell in re.split(r"[,;|\t]", header)]
-    has_space = len(cells) > 1 and any(" " in cell for cell in cells)
-    has_gpus = re.search(r"(?i)gpu", header) is not None
-    return has_space or (has_gpus and re.search(r"(?i)[TG]RES", header) is None)
+    has_space = len(cells) > 1 and any(" " in cell for cell in cells)  # its own have none
+    has_gpus = re.search(r"(?i)gpu", header) and not re.search(r"(?i)[TG]RES", header)
+    is_own = set(NAMES) & set(names) and has_more and not (has_space or has_gpus)
+    return bool(is_own) or LINE.match(header) is not None
 
 
-SLURM = table_trace(
-    "slurm", SlurmOptions, _is_sacct, read=_read, gpus=_gpus, joins=_joined, check=_check
-)
+SLURM = known_trace("slurm", finds=_is_sacct, read=_read, gpus=_gpus, joins=_joined, check=_check)

@@ -49,10 +49,7 @@ pd: Any = _Pandas()  # `import oasis` needs NumPy alone
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """The lines of a trace without their ends, the name of its file, and the path as it was given.
-
-    Blank lines at the end are left out. The name of ``-`` is ``standard input``.
-    """
+    """The lines of a trace without their ends, but for blank ones at its end; its name and path."""
 
     name: str
     lines: tuple[str, ...]
@@ -105,10 +102,7 @@ def _is_comment(line: str) -> bool:
 
 
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
-    r"""Read a trace, compressed or not; ``-`` is standard input.
-
-    A byte that is not UTF-8 becomes ``\xNN``, so that names which differ still do.
-    """
+    """Read a trace, compressed or not; ``-`` is standard input."""
     return source_of(path, read_trace(path))
 
 
@@ -138,6 +132,7 @@ def read_trace(path: str | os.PathLike[str]) -> bytes:
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
     """The lines of `content`, which was read from `path`."""
     name = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
+    # A byte that is not UTF-8 becomes \\xNN, so that names which differ still do.
     text = content.decode("utf-8-sig", errors="backslashreplace")
     # `splitlines` would also break lines at form feeds and other signs that names may hold.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -148,9 +143,9 @@ def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
 
 # --- faults ---------------------------------------------------------------------------------------
 
-REPEATED_ROW, STEP = "repeated row", "step of a job"
+REPEATED_ROW, STEP, PART = "repeated row", "step of a job", "part of a job"
 EARLIER_RUN = "run of a job that has not ended"
-NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, EARLIER_RUN)  # are no jobs
+NO_JOBS = ("blank row", "repeated header", REPEATED_ROW, STEP, PART, EARLIER_RUN)  # are no jobs
 NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED = "has not ended", "never ran", "never scheduled"
 SOUND = (*NO_JOBS, NOT_ENDED, NEVER_RAN, NEVER_SCHEDULED)  # rows without a fault
 WRONG_NUMBER = "wrong number of columns"
@@ -164,10 +159,7 @@ MISSING = re.compile(r"(?i)(?:none|null|\(null\)|nan|nat|n/?a|unknown|invalid|-)
 
 
 class MalformedError(Exception):
-    """A row that cannot be used: a kind of fault, what was found there, and what was expected.
-
-    Rows with one kind are counted together; the example of the first stands for all of them.
-    """
+    """A row that cannot be used: a kind of fault, an example of it, and what was expected."""
 
     def __init__(self, kind: str, example: str = "", expected: str = "") -> None:
         super().__init__(f"{kind}: {example}" if example else kind)
@@ -207,17 +199,14 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
         for kind, found in kinds.items():
             unit, where = (ENTRY, ENTRY) if "first_entry" in found else (ROW, "line")
             rows = _many(found["count"], unit if kind in SOUND else f"malformed {unit}")
-            first = found[f"first_{unit}"]
-            sentences.append(f"{name}: {rows} ({kind}), first at {where} {first}")
+            sentences.append(f"{name}: {rows} ({kind}), first at {where} {found[f'first_{unit}']}")
     return sentences
 
 
-def _plural(unit: str) -> str:
-    return f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
-
-
 def _many(count: int, unit: str) -> str:
-    return f"{count} {unit if count == 1 else _plural(unit)}"
+    """So many rows, or entries."""
+    several = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
+    return f"{count} {unit if count == 1 else several}"
 
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -230,11 +219,7 @@ def numbers(texts: Sequence[str]) -> FloatArray:
 
 
 class Rows:
-    """Rows of a file as columns of texts, and the faults that were found.
-
-    Rows with one line, or entry, are of one job: a fault of one of them is a fault of all. A file
-    of which no row is left is refused.
-    """
+    """Rows of a file as columns of texts, and their faults; rows with one line are of one job."""
 
     def __init__(
         self,
@@ -279,22 +264,21 @@ class Rows:
             found = MalformedError(fault) if isinstance(fault, str) else fault
             self.fault[places & self.is_good] = found
 
-    def each(self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True) -> list[Any]:
-        """What `read` makes of each key, which is read once; None where it is malformed.
-
-        The good rows `where` it is malformed have that fault.
-        """
-        known: dict[Any, Any] = {}
-        for key in dict.fromkeys(keys):
-            try:
-                known[key] = read(key)
-            except MalformedError as fault:
-                known[key] = fault
-        found = [known[key] for key in keys]
-        for k in np.flatnonzero(where & self.is_good).tolist():
-            if isinstance(found[k], MalformedError):
-                self.fault[k] = found[k]
-        return [None if isinstance(value, MalformedError) else value for value in found]
+    def each(
+        self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
+    ) -> list[Any]:
+        """What `read` makes of each key, or `empty`; good rows `where` it fails have its fault."""
+        known: dict[Any, Any] = {None: empty}
+        faults: dict[Any, MalformedError] = {}
+        for key in keys:
+            if key not in known:
+                try:
+                    known[key] = read(key)
+                except MalformedError as fault:
+                    known[key], faults[key] = empty, fault
+        for k in np.flatnonzero(where & self.is_good).tolist() if faults else ():
+            self.fault[k] = faults.get(keys[k])
+        return [known[key] for key in keys]
 
     def number(self, column: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
         """Numbers >= `minimum` in a column; NaN where there is none."""
@@ -305,15 +289,12 @@ class Rows:
         return np.where(bad, nan, values)
 
     def unique(self, key: str) -> None:
-        """Reject rows whose `key` is empty or that of a good row before.
-
-        Only a row that can be used takes its name: a good row after a bad one of its name counts.
-        """
+        """Reject rows whose `key` is empty, or that of a row before that can be used."""
         names = self.cells[key]
-        self.fault[(names == "").to_numpy(bool)] = MalformedError(f"no {key}")
+        self.reject(names == "", f"no {key}")
         taken = names[self.is_good].drop_duplicates()
         first = names.map(dict(zip(taken, taken.index, strict=True)))
-        self.fault[first.to_numpy(float) < self.lines] = MalformedError(f"repeated {key}")
+        self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
     def keep(self, where: Any) -> None:
         """Leave out the other rows, of which nothing is to be counted."""
@@ -349,11 +330,7 @@ class Rows:
         }
 
     def check_usable(self, good: int, *, allow_malformed: bool = False) -> None:
-        """Refuse a file with no usable row, or with less than half of its rows usable.
-
-        Rows without a fault that are no job, such as those of jobs that have not ended, do not
-        count. With `allow_malformed`, one of the `good` rows is enough.
-        """
+        """Refuse a file with no usable row, or with more faults than `good` rows."""
         every = sorted(self._kinds(), key=lambda each: -each[0])
         faults = [each for each in every if each[2].kind not in SOUND]
         count = sum(each[0] for each in faults)
@@ -369,10 +346,10 @@ class Rows:
         if len(named) > MOST_KINDS:
             kinds.append(_many(len(named) - MOST_KINDS, "other kind"))
         total = sum(each[0] for each in every)
-        many = _plural(self.unit)
-        what = f"none of the {total} {many} of {self.name} can be used"
+        many = f"{_many(0, self.unit).removeprefix('0 ')} of {self.name}"
+        what = f"none of the {total} {many} can be used"
         if good:
-            what = f"{count} of the {count + good} {many} of {self.name} cannot be used"
+            what = f"{count} of the {count + good} {many} cannot be used"
             what += f"; --allow-malformed goes on with the other {good}"
         known = [f"{f}: {f.expected}" for _, _, f in shown if f.expected]
         expected = f"; expected instead of {', of '.join(known)}" if known else ""
@@ -395,18 +372,14 @@ def rows_of(
     """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks.
 
     With `quotes`, a record goes on over lines until they are closed. `faults` are those of a line
-    with too few cells, and with too many; one with a `comment` is no row.
+    with too few cells, and with too many.
     """
     header, names = list(header), list(dict.fromkeys(wanted))
     for name in names:
         if (count := header.count(name)) != 1:
             shown = ",".join(header)[:200]
             expected = f"expected this column once in the header of {source.name}: {shown}"
-            expected += f"; got {count or 'none'}"
-            for sign in ";\t|" if len(header) == 1 else "":
-                if name in csv_cells(shown, sign):
-                    expected += f"; expected commas between columns, got {sign!r}"
-            raise InstanceError(f"{COLUMN}{name}", expected)
+            raise InstanceError(f"{COLUMN}{name}", f"{expected}; got {count or 'none'}")
     places = [header.index(name) for name in names]
     rows, lines, found = [], [], []
     size, end, total = len(header), first, len(source.lines)
@@ -453,10 +426,7 @@ def csv_cells(text: str, delimiter: str = ",") -> list[str]:
 def _record(
     lines: Sequence[str], line: int, delimiter: str, size: int = 0
 ) -> tuple[list[str], int]:
-    """The cells of the record that begins at a line, and how many lines it has.
-
-    It ends outside of quotes, if it then has `size` cells. A stray quote spoils its own line alone.
-    """
+    """The cells of the record at a line, and its lines; a stray quote spoils its own line alone."""
     for strict, last in ((True, line + LONGEST_RECORD), (False, line + 1)):
         reader = csv.reader(
             (f"{text}\n" for text in lines[line:last]), delimiter=delimiter, strict=strict

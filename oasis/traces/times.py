@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from math import inf, isinf, isnan, nan
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from oasis.model.errors import InstanceError
+from oasis.model.rounding import FloatArray
 from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
-from oasis.traces.table import NUMBER, MalformedError, numbers
+from oasis.traces.table import NUMBER, MalformedError, numbers, pd
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -27,6 +28,7 @@ EPOCH = {  # form -> ticks in a second
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
 BEGIN = datetime(1970, 1, 1)
+LENGTH = len("2017-10-09 07:00:00")
 LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
 OTHERS = "--time-format reads others"
@@ -55,8 +57,8 @@ SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
 
 
-# A form (empty: none), seconds, the second moment of that name, and what is wrong.
-Moment = tuple[str, float, float, str]
+# A form (empty: none), seconds, and what is wrong.
+Moment = tuple[str, float, str]
 
 
 class TraceTimes:
@@ -74,47 +76,58 @@ class TraceTimes:
         self._counts = bool(self.unit)  # whether every number is a time since some moment
         self._digits = 0  # of dates without signs, if most numbers are such
         self._separator = " "
-        self._known: dict[str, Moment] = {}
-        self._repeated = 0  # times that the clocks of the zone showed twice
+        self._known: dict[str, Moment] = {}  # of a column that was looked at
+        self.second: dict[str, float] = {}  # of times that the clocks of the zone showed twice
         self.form = LOCAL if self._is_dated else RELATIVE
         self._wanted = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
         if self._format:
             _check_format(self._format)
             self._wanted = f"expected --time-format {self._format!r}"
 
-    def look_at(self, texts: Iterable[str], unit: str = "") -> None:
+    def look_at(self, texts: Sequence[str], unit: str = "") -> None:
         """Find the form of a column, whose name ends with `unit`: that of most of its times."""
-        kept = [text for text in texts if text]
         # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
         # dates, none is taken for seconds, and the error says how to read them.
-        digits = [text for text in kept if text.isdecimal()]
+        digits = [text for text in texts if text.isdecimal()]
         dates = [text for text in digits if _is_date_of_digits(text)]
         is_dates = bool(dates) and 2 * len(dates) >= len(digits) and not self._counts
         self._digits = len(dates[0]) if is_dates else 0
         if not self._counts and not self._is_dated and not is_dates:
-            values = numbers(kept)
+            values = numbers(texts)
             # A name such as submit_ms is believed, unless the numbers are dates of our time.
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         # Of forms that are equally frequent, the one that came first.
-        self._known = {text: self._parse(text, self._format) for text in kept}
-        forms = Counter(filter(None, (self._known[text][0] for text in kept)))
+        known = self.dates(texts).tolist()
+        rest = [text for text, date in zip(texts, known, strict=True) if isnan(date)]
+        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(rest)}
+        told = (self._known[text][0] if text in self._known else LOCAL for text in texts)
+        forms = Counter(filter(None, told))
         self.form = forms.most_common(1)[0][0] if forms else self.form
-        parts = (match[2] for match in map(ISO.fullmatch, kept) if match and match[3])
+        parts = (match[2] for match in map(ISO.fullmatch, texts) if match and match[3])
         self._separator = next(parts, " ")
 
-    def notes(self) -> list[str]:
-        """Notes on how the times were read, which affect what the numbers mean."""
-        told = "in the hour that clocks repeat in autumn, read as the first of the two"
-        many = self._repeated
-        return [f"times of {self._zone} {told}: {many}"] if many else []
+    def dates(self, texts: Sequence[str | None]) -> FloatArray:
+        """Seconds of plain dates or epoch seconds, all at once; NaN where `seconds` has to read."""
+        if self.form == SECONDS and not self._any_year:
+            self._known = {}
+            found = numbers([text or "" for text in texts])
+            return np.where((found >= FIRST_SECOND) & (found < LAST_SECOND), found, nan)
+        sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
+        if sign not in (" ", "T") or self._zone or self._format or self._any_year:
+            return np.full(len(texts), nan)
+        form, column = f"%Y-%m-%d{sign}%H:%M:%S", pd.Series(texts, dtype=object)
+        days = pd.to_datetime(column, format=form, errors="coerce")
+        seconds = ((days - pd.Timestamp(BEGIN)) / pd.Timedelta(seconds=1)).to_numpy(float)
+        is_plain = np.array([len(text or "") == LENGTH for text in texts], dtype=bool)
+        is_plain &= (seconds >= FIRST_SECOND) & (seconds < LAST_SECOND)
+        return np.where(is_plain, seconds, nan)
 
     def seconds(self, text: str, name: str, unit: str = "") -> float:
         """Seconds of a time in the column `name`, whose name ends with `unit`."""
-        # A column is mostly read as it was looked at.
-        known = self._known.pop(text, None) or self._parse(text, self._format)
-        form, seconds, second, told = known
+        known = self._known.pop(text, None)
+        form, seconds, told = known or self._parse(text, self._format)
         if form and form != self.form:
             hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
             told = f"{form}, but most are {self.form}{hint}"
@@ -122,17 +135,16 @@ class TraceTimes:
             # Below 0, it often stands for an unknown time.
             told = f"below 0, expected {RELATIVE}" if seconds < 0 else ""
             seconds *= UNIT_SECONDS[self.unit or unit]
-        elif form:
-            self._repeated += second != seconds
         if told:
             shown = f"{text!r:.40}, {self._wanted}" if told == NOT_A_TIME else ""
             raise MalformedError(f"bad {name}: {told}", shown)
         return seconds
 
-    def second(self, text: str) -> float:
-        """The second moment that a time names, where clocks go back; else the only one."""
-        _, seconds, second, _ = self._parse(text, self._format)
-        return second if self.form in (LOCAL, ZONED) else seconds
+    def notes(self, texts: Sequence[str]) -> list[str]:
+        """A note on those of the `texts` that name two moments."""
+        told = "in the hour that clocks repeat in autumn, read as the first of the two"
+        many = sum(text in self.second for text in texts) if self.second else 0
+        return [f"times of {self._zone} {told}: {many}"] if many else []
 
     def start(self, text: str) -> float | None:
         """Begin of the window of a trace by the option ``start``; None for busiest and first."""
@@ -140,7 +152,7 @@ class TraceTimes:
             return None
         allowed = {self.form, ZONED, *EPOCH} if self.form in (ZONED, *EPOCH) else {self.form}
         for pattern in dict.fromkeys(("", self._format)):
-            form, seconds, _, _ = self._parse(text, pattern)
+            form, seconds, _ = self._parse(text, pattern)
             if form and (pattern or form in allowed):
                 return seconds
         zone = "+00:00" if self.form == ZONED else ""
@@ -166,45 +178,47 @@ class TraceTimes:
             return self._number(text)
         try:
             if match:
-                zone = (match[4] or "").upper().replace("UTC", "Z")
-                text = f"{match[1]}T{match[3]}{zone}" if zone else text
-                return self._date(datetime.fromisoformat(text))
+                if zone := match[4]:
+                    text = f"{match[1]}T{match[3]}{zone.upper().replace('UTC', 'Z')}"
+                return self._date(datetime.fromisoformat(text), match[0])
             if pattern:
-                return self._date(datetime.strptime(text, pattern))
+                return self._date(datetime.strptime(text, pattern), text)
         except (ValueError, OverflowError):
             if match:
-                return "", nan, nan, "a date or a time of day that does not exist"
+                return "", nan, "a date or a time of day that does not exist"
         if not text or NO_TIME.fullmatch(text):
-            return "", nan, nan, f"{'unknown' if text else 'empty'}, {self._wanted}"
-        return "", nan, nan, NOT_A_TIME
+            return "", nan, f"{'unknown' if text else 'empty'}, {self._wanted}"
+        return "", nan, NOT_A_TIME
 
-    def _date(self, moment: datetime) -> Moment:
+    def _date(self, moment: datetime, text: str) -> Moment:
         """A moment by a date; where clocks change, a time of a zone may be none, or two."""
         zone = moment.tzinfo or self._zone
         if zone is None:
-            seconds = second = (moment - BEGIN).total_seconds()
+            seconds = (moment - BEGIN).total_seconds()
+        elif moment.tzinfo is not None:
+            seconds = moment.timestamp()
         else:
-            seconds = second = moment.replace(tzinfo=zone).timestamp()
-        if moment.tzinfo is None and zone is not None:
-            second = moment.replace(tzinfo=zone, fold=1).timestamp()
+            seconds = moment.replace(tzinfo=zone).timestamp()
             if datetime.fromtimestamp(seconds, zone).replace(tzinfo=None) != moment:
-                return "", nan, nan, f"a time of day that the clocks of {zone} left out"
+                return "", nan, f"a time of day that the clocks of {zone} left out"
+            if (second := moment.replace(tzinfo=zone, fold=1).timestamp()) != seconds:
+                self.second[text] = second
         if not (self._any_year or FIRST_SECOND <= seconds < LAST_SECOND):
             outside = f"a time outside the years {FIRST_YEAR} to {LAST_YEAR}; --any-year takes it"
-            return "", nan, nan, outside
-        return ZONED if zone else LOCAL, seconds, second, ""
+            return "", nan, outside
+        return ZONED if zone else LOCAL, seconds, ""
 
     def _number(self, text: str) -> Moment:
         """A moment by a number."""
         value = float(text)
         if isinf(value):
-            return "", nan, nan, f"too large a number, {self._wanted}"
+            return "", nan, f"too large a number, {self._wanted}"
         if self._counts:
-            return RELATIVE, value, value, ""
+            return RELATIVE, value, ""
         if self._digits and text.isdecimal():  # a mistyped one is no number of seconds
             hint = f"--time-format {DATES_OF_DIGITS[self._digits]} reads it"
             told = f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
-            return "", nan, nan, told
+            return "", nan, told
         form = ""
         for name, ticks in EPOCH.items() if value >= FIRST_SECOND else ():
             if FIRST_SECOND <= value / ticks < LAST_SECOND:
@@ -216,10 +230,10 @@ class TraceTimes:
         if not form:
             digits = f" of {len(text)} digits" if text.isdecimal() else ""
             years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
-            return "", nan, nan, f"a number{digits}, {years}, {self._wanted}"
+            return "", nan, f"a number{digits}, {years}, {self._wanted}"
         # Nanoseconds have 19 digits, a float has 16: they are divided before they are rounded.
         seconds = (int(text) if text.isdecimal() else value) / EPOCH.get(form, 1)
-        return form, seconds, seconds, ""
+        return form, seconds, ""
 
 
 def _is_date_of_digits(text: str) -> bool:
@@ -254,43 +268,33 @@ def _check_format(pattern: str) -> None:
         raise InstanceError("time_format", f"{expected}: {error}") from None
 
 
-class Durations:
-    """Reads durations: numbers of one unit, or days, hours, minutes and seconds."""
+def duration_seconds(text: str, name: str, unit: str) -> float:
+    """Seconds of a duration in the column `name`: a number of a unit, or one with its own units."""
+    value = float(text) if NUMBER.fullmatch(text) else -1.0
+    if 0 <= value < inf:
+        return value * UNIT_SECONDS[unit]
+    if unit in ("h", "d") and MINUTES.fullmatch(text):
+        kind = f"bad {name}: mm:ss or hh:mm in {UNIT_WORDS[unit]}"
+        raise MalformedError(kind, expected="hh:mm:ss")
+    seconds = elapsed_seconds(text)
+    if isnan(seconds):
+        raise MalformedError(f"bad {name}", expected=DURATION)
+    return seconds
 
-    def __init__(self, unit: str) -> None:
-        self.unit = unit
-        self._numbers: list[float] = []
-        self._column = "duration"
 
-    def seconds(self, text: str, name: str) -> float:
-        """Seconds of a duration in the column `name`."""
-        value = float(text) if NUMBER.fullmatch(text) else -1.0
-        if 0 <= value < inf:
-            if value > 0:  # a job that never ran says nothing about the unit
-                self._numbers.append(value)
-                self._column = name
-            return value * UNIT_SECONDS[self.unit]
-        if self.unit in ("h", "d") and MINUTES.fullmatch(text):
-            kind = f"bad {name}: mm:ss or hh:mm in {UNIT_WORDS[self.unit]}"
-            raise MalformedError(kind, expected="hh:mm:ss")
-        seconds = elapsed_seconds(text)
-        if isnan(seconds):
-            raise MalformedError(f"bad {name}", expected=DURATION)
-        return seconds
-
-    def notes(self) -> list[str]:
-        """How the numbers were read; refuse those that would be odd as seconds."""
-        if not self._numbers:
-            return []
-        middle = float(np.median(self._numbers))
-        if not self.unit and not SHORTEST_MEDIAN <= middle <= LONGEST_MEDIAN:
-            odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
-            expected = "expected s, ms, min, h or d, the unit of the durations"
-            found = f"the median of the column {self._column} is {middle:.6g}"
-            raise InstanceError("duration_unit", f"{expected}: {found}, which in seconds is {odd}")
-        words = UNIT_WORDS[self.unit or "s"]
-        shown = f"{middle:.6g} {self.unit or 's'}"
-        return [f"durations read as {words}; median {shown} (--duration-unit)"]
+def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
+    """How the numbers of a column were read; refuse those that would be odd as seconds."""
+    found = found[found > 0]  # a job that never ran says nothing about the unit
+    if not len(found):
+        return []
+    middle = float(np.median(found))
+    if not unit and not SHORTEST_MEDIAN <= middle <= LONGEST_MEDIAN:
+        odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
+        expected = "expected s, ms, min, h or d, the unit of the durations"
+        told = f"the median of the column {name} is {middle:.6g}"
+        raise InstanceError("duration_unit", f"{expected}: {told}, which in seconds is {odd}")
+    shown = f"{UNIT_WORDS[unit or 's']}; median {middle:.6g} {unit or 's'}"
+    return [f"durations read as {shown} (--duration-unit)"]
 
 
 def elapsed_seconds(text: str) -> float:

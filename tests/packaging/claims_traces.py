@@ -17,7 +17,7 @@ from oasis.scheduling import Allocation, Policy, PolicyJob, Site
 from oasis.scheduling.site import FINE, Machine
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.speed import Communication, Load
-from oasis.traces import OpenbOptions, PhillyOptions, swf, times
+from oasis.traces import OpenbOptions, PhillyOptions, readers, times
 from oasis.workloads import PRESETS
 from tests.packaging.claims_use import congested, has
 from tests.packaging.page_numbers import Claim, fixed, spelled, trace
@@ -70,8 +70,8 @@ IMPORTS = [
     Claim(
         TRACES,
         "status @ to @ in `swf`",
-        lambda: (min(swf.PARTS), max(swf.PARTS)),
-        lambda: not {0, 1} & set(swf.PARTS),
+        lambda: (min(readers.PARTS), max(readers.PARTS)),
+        lambda: not {0, 1} & set(readers.PARTS),
     ),
 ]
 

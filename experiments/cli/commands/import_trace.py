@@ -20,9 +20,10 @@ from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
-from oasis.traces.job_table import JobTrace, kept_line, loosened
+from oasis.traces.job_table import kept_line, loosened
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain import FORMATS
+from oasis.traces.plain_instance import JobTrace
 from oasis.traces.plain_job import FACTS
 from oasis.traces.table import notes_of
 

@@ -28,7 +28,7 @@ from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, W
 from oasis.model.errors import InputError, located_at
 from oasis.model.files import write_text
 from oasis.traces.plain import EXPECTED, FORMATS
-from oasis.traces.table import read_trace, source_of
+from oasis.traces.table import read_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -178,7 +178,7 @@ def command(
     executor = engine_of(engine, scheduler, processes)
     run = partial(_run, executor, into, processes is None and engine == "local")
     with located_at(source=file):
-        source = source_of(file, read_trace(file))
+        source = read_source(file)
     given = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
     trace = replay.read_jobs(source, format, given, expected=EXPECTED, **limits)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from oasis.model.errors import InstanceError
+from oasis.traces.job_table import combined
 from oasis.traces.plain import FORMATS, format_of
-from oasis.traces.runs import combined
 from oasis.traces.table import TraceSource, pd
 
 FOUND = {

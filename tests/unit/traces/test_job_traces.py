@@ -12,12 +12,12 @@ import pytest
 
 from oasis import Instance, InstanceError
 from oasis.simulator.elastic import elastic_from_window
-from oasis.traces.job_table import FIELDS, JobTrace, PlainTrace
+from oasis.traces import SlurmOptions, SwfOptions
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance
-from oasis.traces.plain_instance import PLAIN, PlainOptions
-from oasis.traces.slurm import SLURM, SlurmOptions
-from oasis.traces.swf import SWF, SwfOptions
+from oasis.traces.plain_instance import PLAIN, JobTrace, PlainOptions
+from oasis.traces.readers import SWF
+from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, pd, read_source
 from oasis.traces.times import OTHERS, WANTED
 
@@ -82,25 +82,6 @@ def test_slurm_jobs_that_ran(tmp_path: Path) -> None:
         f"bad Submit: unknown, expected {WANTED}; {OTHERS}": {"count": 1, "first_row": 8},
         "never ran": {"count": 1, "first_row": 9},
     }
-
-
-def test_slurm_jobs_may_have_their_raw_ids_alone(tmp_path: Path) -> None:
-    raw = imported(tmp_path, "slurm", SLURM_ROWS.replace("JobID|", "JobIDRaw|", 1))
-    assert raw == imported(tmp_path, "slurm")
-
-
-def test_swf_jobs_that_ran(tmp_path: Path) -> None:
-    instance = imported(tmp_path, "swf")
-    assert workers(instance) == {"1": 4, "2": 8}
-    assert instance.metadata["malformed"]["jobs"] == {
-        "never ran": {"count": 1, "first_row": 5},
-        "expected 18 numbers": {"count": 1, "first_row": 6},
-    }
-
-
-def test_processors_are_grouped_into_gpus(tmp_path: Path) -> None:
-    rows = "1 0 0 7200 9 -1 -1 9 7200 -1 1 3 1 -1 1 -1 -1 -1\n"
-    assert workers(imported(tmp_path, "swf", rows, processors_per_gpu=4)) == {"1": 3}
 
 
 @pytest.mark.parametrize(
@@ -197,19 +178,6 @@ def test_an_empty_file_has_no_header(tmp_path: Path) -> None:
     path.write_bytes(b"\n\n")
     assert read_source(path).lines == ()
     assert read_source(path).header == ""
-
-
-def test_a_kind_of_trace_of_ones_own(tmp_path: Path) -> None:
-    def read(source: TraceSource, _: MachineOptions) -> PlainTrace:
-        jobs = {"id": source.lines, "submitted": 0.0, "duration": 3600.0, "gpus": 2}
-        return PlainTrace(pd.DataFrame({**FIELDS, **jobs}), {})
-
-    trace = JobTrace("names", read, {"trace": "names"})
-    path = tmp_path / "names.txt"
-    path.write_text("x\ny\n", encoding="utf-8")
-    instance, _, _ = trace.imported(path, MachineOptions())
-    assert [job.id for job in instance.jobs] == ["x", "y"]
-    assert instance.metadata["generator"] == "oasis.traces.names"
 
 
 # --- machines and elastic workloads -------------------------------------------------------------

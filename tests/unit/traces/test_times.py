@@ -9,19 +9,20 @@ import pytest
 from oasis import InstanceError
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain_instance import PLAIN, PlainOptions
-from oasis.traces.table import MalformedError, TraceSource
-from oasis.traces.times import EPOCH, LOCAL, RELATIVE, ZONED, Durations, TraceTimes
+from oasis.traces.table import MalformedError, TraceSource, numbers
+from oasis.traces.times import (
+    EPOCH,
+    LOCAL,
+    RELATIVE,
+    ZONED,
+    TraceTimes,
+    duration_seconds,
+    notes_of_durations,
+)
 
 
 def duration(text: str, unit: str) -> float:
-    return Durations(unit).seconds(text, "Elapsed")
-
-
-def timed(unit: str, texts: list[str]) -> Durations:
-    made = Durations(unit)
-    for text in texts:
-        made.seconds(text, "duration")
-    return made
+    return duration_seconds(text, "Elapsed", unit)
 
 
 NOON = 1507532400.0  # 2017-10-09 07:00:00 UTC
@@ -171,7 +172,7 @@ def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
     assert at(made, "2024-03-31 03:00:00") - at(
         made, "2024-03-31 01:59:00", "Submit"
     ) == pytest.approx(60.0)
-    assert made.notes() == []
+    assert made.notes(["2024-03-31 01:59:00"]) == []
 
 
 def test_times_that_clocks_show_twice_are_counted() -> None:
@@ -179,14 +180,14 @@ def test_times_that_clocks_show_twice_are_counted() -> None:
     made = clock(*texts, time_zone="Europe/Berlin")
     before, twice, after = (at(made, text) for text in texts)
     assert (twice - before, after - twice) == (31 * 60.0, 90 * 60.0)
-    assert made.notes() == [
+    assert made.notes(texts) == [
         "times of Europe/Berlin in the hour that clocks repeat in autumn, read as the first of "
         "the two: 1"
     ]
     rows = ["id,submitted,duration,gpus", *(f"{k},{text},60,1" for k, text in enumerate(texts))]
     options = PlainOptions(time_zone="Europe/Berlin")
     notes = PLAIN.table(TraceSource("a.csv", tuple(rows)), options).notes
-    assert notes[1:] == made.notes()
+    assert notes[1:] == made.notes(texts)
 
 
 @pytest.mark.parametrize(
@@ -328,13 +329,12 @@ def test_units_of_durations(unit: str, expected: float) -> None:
     ],
 )
 def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
-    durations = timed("", texts)
     with pytest.raises(InstanceError, match=message):
-        durations.notes()
+        notes_of_durations(numbers(texts), "duration", "")
     for unit in ("s", "h"):
-        assert timed(unit, texts).notes()
+        assert notes_of_durations(numbers(texts), "duration", unit)
 
 
 def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
-    durations = timed("", ["0", "0", "00:00:00.5", "60"])
-    assert durations.notes() == ["durations read as seconds; median 60 s (--duration-unit)"]
+    notes = notes_of_durations(numbers(["0", "0", "00:00:00.5", "60"]), "duration", "")
+    assert notes == ["durations read as seconds; median 60 s (--duration-unit)"]

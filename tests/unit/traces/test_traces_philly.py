@@ -8,8 +8,6 @@ import pytest
 from oasis import InstanceError, OASiS, simulate
 from oasis.model import instance_file as io
 from oasis.traces import PhillyOptions, read_instance
-from oasis.traces.table import malformed_lines
-from oasis.traces.times import LOCAL, OTHERS, WANTED, ZONED
 
 HEADER = "timestamp,duration,num_gpus,gpu_time,cluster"
 ROWS = [
@@ -54,47 +52,6 @@ def test_the_cluster_is_what_the_options_say(tmp_path):
     assert cluster.resources == ("gpu", "cpu", "memory_gb", "bandwidth_gbps")
     assert cluster.worker_capacity.tolist() == [[4, 16, 128, 20]] * 3
     assert cluster.ps_capacity.tolist() == [[0, 6, 32, 20]] * 2
-
-
-def test_every_kind_of_malformed_row_is_reported(tmp_path):
-    bad = [
-        HEADER,
-        "",
-        "2017-10-03 09:00:00,3600.0,2,7200.0",
-        "yesterday,3600.0,2,7200.0,red",
-        "2017-10-03T09:00:00+02:00,3600.0,2,7200.0,red",
-        "2017-10-03 09:00:00,soon,2,7200.0,red",
-        "2017-10-03 09:00:00,0,2,0,red",
-        "2017-10-03 09:00:00,nan,2,7200.0,red",
-        "2017-10-03 09:00:00,3600.0,0,0,red",
-        "2017-10-03 09:00:00,3600.0,1.5,5400.0,red",
-        "2017-10-03 09:00:00,3600.0,2,-1,red",
-        "2017-10-03 09:00:00,3600.0,2,7201.0,red",
-    ]
-    instance = imported(tmp_path, [ROWS[0], *bad, *ROWS[1:]], allow_malformed=True)
-    assert len(instance.jobs) == 3
-    assert instance.metadata["malformed"] == {
-        "jobs": {
-            "repeated header": {"count": 1, "first_row": 3},
-            "blank row": {"count": 1, "first_row": 4},
-            "wrong number of columns": {"count": 1, "first_row": 5},
-            f"bad timestamp: not a time: 'yesterday', expected {WANTED}; {OTHERS}": {
-                "count": 1,
-                "first_row": 6,
-            },
-            f"bad timestamp: {ZONED}, but most are {LOCAL}; --time-zone says which": {
-                "count": 1,
-                "first_row": 7,
-            },
-            "bad duration": {"count": 2, "first_row": 8},
-            "never ran": {"count": 1, "first_row": 9},
-            "bad num_gpus": {"count": 2, "first_row": 11},
-            "bad gpu_time": {"count": 1, "first_row": 13},
-            "gpu_time is not duration times num_gpus": {"count": 1, "first_row": 14},
-        }
-    }
-    assert malformed_lines(instance)[0] == "jobs: 1 row (repeated header), first at line 3"
-    assert malformed_lines(instance)[5] == "jobs: 2 malformed rows (bad duration), first at line 8"
 
 
 @pytest.mark.parametrize("column", HEADER.split(","))

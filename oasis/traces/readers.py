@@ -1,0 +1,292 @@
+"""Public traces of clusters, and those that simulators take (docs/traces)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.file_kinds import STANDARD_INPUT
+from oasis.traces.options import UNIT_SECONDS
+from oasis.traces.plain_instance import known_trace, whole_gpus
+from oasis.traces.plain_job import FACTS, GOES_ON, state_of
+from oasis.traces.table import (
+    LARGEST,
+    NOT_ENDED,
+    NUMBER,
+    PART,
+    Frame,
+    MalformedError,
+    Rows,
+    TraceSource,
+    cell,
+    csv_rows,
+    entry_rows,
+    numbers,
+    pd,
+    read_source,
+    rows_of,
+)
+
+# --- Supercloud -----------------------------------------------------------------------------------
+
+# Numbers of resources in the data set's own list: two types of GPUs.
+SUPERCLOUD_GPUS = re.compile(r"(?:1001|1002)=([0-9]+)")
+NUMBERED = re.compile(r"(?:\s*(?:[0-9]+=[0-9]+)?\s*(?:,|\Z))*")
+
+
+def numbered_gpus(text: str) -> tuple[float, bool]:
+    """GPUs in a list of resources by number, which are whole; one that is not there is none."""
+    if not NUMBERED.fullmatch(text):
+        expected = "a list such as 1=40,2=170000,1002=2"
+        raise MalformedError("bad tres_alloc", expected=expected)
+    found = map(SUPERCLOUD_GPUS.fullmatch, map(str.strip, text.split(",")))
+    return sum(float(entry[1]) for entry in found if entry), False
+
+
+SUPERCLOUD = known_trace("supercloud", gpus=numbered_gpus)
+
+# --- Philly: its own log, or the table distributed with the Sia artifact --------------------------
+
+
+def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
+    """Find columns that were swapped or cut: the third number follows from the other two."""
+    total = rows.number("gpu_time") * UNIT_SECONDS[options.duration_unit]
+    off = np.abs(total - found["duration"] * found["gpus"]) > 1e-6 * total
+    rows.reject(off, "gpu_time is not duration times num_gpus")
+
+
+def _read_log(source: TraceSource, options: Any) -> Rows:
+    """A row for each attempt of a job; one of no time, if nothing was recorded of any."""
+    rows = entry_rows(source, source.document(), "", _attempts)
+    rows.unique("jobid")
+    return rows
+
+
+def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
+    attempts = job.get("attempts")
+    if not isinstance(attempts, list) or not all(isinstance(each, dict) for each in attempts):
+        raise MalformedError("bad attempts", expected="a list of objects")
+    of_job = {name: cell(job, name) for name in ("jobid", "submitted_time", "vc", "user", "status")}
+    runs = []
+    for attempt in attempts:
+        times = {name: cell(attempt, name) for name in ("start_time", "end_time")}
+        if times["start_time"] not in ("", "None"):  # else nothing was recorded of it
+            detail = attempt.get("detail")
+            servers = detail if isinstance(detail, list) else [None]
+            gpus: list[Any] = [
+                each.get("gpus") if isinstance(each, dict) else None for each in servers
+            ]
+            if not all(isinstance(each, list) for each in gpus):
+                raise MalformedError("bad detail", expected="servers, each with a list of gpus")
+            runs.append({**of_job, **times, "gpus": str(sum(map(len, gpus)))})
+    return runs or [{**of_job, "start_time": "", "end_time": "", "gpus": "0"}]
+
+
+def _by_name(runs: Frame, _: Rows) -> Frame:
+    return runs.assign(key=runs["id"])
+
+
+PHILLY = known_trace(
+    "philly",
+    log=known_trace("cluster_job_log", read=_read_log, joins=_by_name),
+    gpus=whole_gpus,
+    check=_check,
+)
+
+# --- PAI: tables of jobs, tasks and instances without a header, joined by job_name ----------------
+
+JOBS, TASKS, INSTANCES = (FACTS["pai"][table] for table in ("header", "tasks", "instances"))
+TASK_TABLE = "pai_task_table.csv"
+PERCENT = 100.0  # plan_gpu of one GPU
+NO_TIME = ("", "0", "0.0")  # a time that there is not
+
+
+def _read_pai(source: TraceSource, options: Any) -> Rows:
+    """The jobs, each with its run by the tasks or instances of its name."""
+    rows = csv_rows(source, JOBS, JOBS)
+    path = options.tasks
+    if not path:
+        if source.path == STANDARD_INPUT:
+            raise InstanceError("tasks", "expected the table of tasks, for jobs of standard input")
+        path = str(Path(source.path).with_name(TASK_TABLE))
+        if not Path(path).exists():
+            expected = f"expected the table of tasks, there is no {TASK_TABLE} beside the jobs"
+            raise InstanceError("tasks", expected)
+    tasks = parts = _parts(path, TASKS, rows)
+    if options.instances:
+        parts = _parts(options.instances, INSTANCES, rows, set(tasks["job_name"]))
+    names = rows.texts("job_name")
+    rows.reject([state_of(state) == GOES_ON for state in rows.texts("status")], NOT_ENDED)
+    runs = parts.groupby("job_name").agg({"begin": "min", "end": "max", "goes_on": "max"})
+    runs = runs.join(tasks.groupby("job_name")["gpus"].sum(), how="outer").reindex(names)
+    rows.reject(runs["gpus"].isna(), "no task of this job in the table of tasks")
+    # Without an end of all parts, the duration would be too short.
+    rows.reject(runs["goes_on"] == 1, NOT_ENDED)
+    for name in ("begin", "end", "gpus"):
+        rows.cells[name] = [f"{value:.15g}" if value >= 0 else "" for value in runs[name]]
+    return rows
+
+
+def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -> Frame:
+    """When the tasks or instances of a table ran, and the GPUs of a task; NaN: not at all."""
+    with located_at(source=path):
+        source = read_source(path)
+        rows = csv_rows(source, columns, columns)
+        cells = rows.cells
+        found = pd.DataFrame({"job_name": cells["job_name"]})
+        if columns is TASKS:
+            cells["inst_num"] = cells["inst_num"].replace("", "1")
+            cells["plan_gpu"] = cells["plan_gpu"].replace("", "0")
+            found["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / PERCENT
+        began, ended = (~cells[name].isin(NO_TIME) for name in ("start_time", "end_time"))
+        for time, part, has in (("start_time", "begin", began), ("end_time", "end", began & ended)):
+            cells[time] = cells[time].where(has, "0")
+            found[part] = np.where(has, rows.number(time), np.nan)
+        found["goes_on"] = began & ~ended
+        found = found[rows.settle()]
+        rows.check_usable(len(found))
+    found = found if known is None else found[found["job_name"].isin(known)]
+    jobs.notes.append(f"{Path(path).name} is joined by job_name: {len(found)} rows")
+    return found
+
+
+PAI = known_trace("pai", read=_read_pai)
+
+# --- Standard Workload Format ---------------------------------------------------------------------
+
+FIELDS, HELD = FACTS["swf"]["fields"], FACTS["swf"]["columns"]["gpus"]
+COMMENT, UNKNOWN = ";", "-1"
+HAS_COMPLETED, CANCELLED = 1, 5  # statuses
+PARTS = range(2, 5)  # of which the last one may have ended or failed
+
+
+def _read_swf(source: TraceSource, options: Any) -> Rows:
+    """The lines of the log that are jobs."""
+    faults = (f"expected {len(FIELDS)} numbers",) * 2
+    rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
+    frame = rows.cells
+    status = rows.number("status", -1, whole=True)
+    rows.reject(status > CANCELLED, "bad status")
+    # The job has a line of its own, with the time of all its parts.
+    rows.reject(np.isin(status, PARTS), PART)
+    rows.reject(frame["submission"] == UNKNOWN, "no submission")
+    rows.number("wait", -1.0)
+    rows.reject((frame["run time"] == UNKNOWN) & (status == HAS_COMPLETED), "no run time")
+    frame["run time"] = frame["run time"].replace(UNKNOWN, "0")
+    took = rows.number("run time")
+    # Processors that were allocated count; what was requested stands in where a log lacks them. A
+    # job that was cancelled while it waited need not name processors.
+    held = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
+    frame[HELD] = held.mask(took == 0, "1")
+    gpus = rows.number(HELD, 1, whole=True)
+    frame[HELD] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
+    # The number of the group stands in where a log has none of the user.
+    owner = frame["user"].mask(frame["user"] == UNKNOWN, frame["group"])
+    frame["owner"] = owner.replace(UNKNOWN, "")
+    frame["wait"] = frame["wait"].mask(frame["wait"].str.startswith("-"), "")
+    frame["status"] = [f"{code:.0f}" for code in status.tolist()]
+    return rows
+
+
+SWF = known_trace("swf", read=_read_swf)
+
+# --- Gavel ----------------------------------------------------------------------------------------
+
+LINES = {len(columns): columns for columns in FACTS["gavel"]["lines"]}
+KEY = re.compile(r"\('(.*)', (\d+)\)")
+
+
+def _read_gavel(source: TraceSource, options: Any) -> Rows:
+    """The lines, with durations by the throughput of their kind where they have none."""
+    columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
+    rows = rows_of(source, columns, source.first, columns, "\t")
+    if "duration" not in columns:
+        rates = _rates(options)
+
+        def rate(kind: tuple[str, float]) -> float:
+            if kind not in rates:
+                shown = f"{kind[0]}, {kind[1]:.0f} workers"
+                raise MalformedError(f"no throughput on {options.worker_type}", shown)
+            return rates[kind]
+
+        counts = np.nan_to_num(numbers(rows.texts("scale_factor"))).tolist()
+        kinds = list(zip(rows.texts("job_type"), counts, strict=True))
+        steps = rows.number("total_steps") / np.array(rows.each(kinds, rate), dtype=float)
+        rows.cells["duration"] = [f"{seconds:.17g}" for seconds in steps.tolist()]
+    return rows
+
+
+def _rates(options: Any) -> Mapping[tuple[str, float], float]:
+    """Steps per second of each kind of job alone on its workers, by their number."""
+    if not options.throughputs:
+        expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
+        raise InstanceError("throughputs", expected)
+    document = read_source(options.throughputs).document()
+    kinds = document.get(options.worker_type) if isinstance(document, dict) else None
+    if not isinstance(kinds, dict):
+        known = ", ".join(document) if isinstance(document, dict) else "none"
+        raise InstanceError("worker_type", f"expected one of {known:.200}", options.worker_type)
+    found = {}
+    for name, rates in kinds.items():
+        key, rate = KEY.fullmatch(name), rates.get("null") if isinstance(rates, dict) else None
+        if key and isinstance(rate, (int, float)) and rate > 0:
+            found[key[1], float(key[2])] = float(rate)
+    return found
+
+
+GAVEL = known_trace("gavel", read=_read_gavel, gpus=whole_gpus)
+
+# --- Batsim ---------------------------------------------------------------------------------------
+
+DELAYS = ("delay", "DelayProfile")
+SEQUENCES = ("composed", "SequentialCompositionProfile")
+DEEPEST = 20  # sequences of sequences
+NO_LIMIT = "-1"
+
+
+def _read_batsim(source: TraceSource, _: Any) -> Rows:
+    """The jobs, with the durations of their profiles."""
+    document = source.document()
+    profiles = document.get("profiles") if isinstance(document, dict) else None
+    if not isinstance(profiles, dict):
+        raise InstanceError("profiles", "expected the profiles of a workload of Batsim")
+
+    def read(job: Mapping[str, Any]) -> list[dict[str, str]]:
+        duration = _seconds(cell(job, "profile"), profiles, DEEPEST)
+        limit = cell(job, "walltime")
+        if limit not in ("", NO_LIMIT):  # Batsim ends a job there
+            duration = min(duration, _real(limit, "walltime"))
+        cells = {name: cell(job, name) for name in ("id", "subtime", "res", "user")}
+        return [{**cells, "duration": f"{duration:.17g}"}]
+
+    return entry_rows(source, document.get("jobs"), "jobs", read)
+
+
+def _real(text: str, name: str) -> float:
+    value = float(text) if NUMBER.fullmatch(text) else -1.0
+    if not 0 <= value <= LARGEST:
+        raise MalformedError(f"bad {name}", expected="a number >= 0")
+    return value
+
+
+def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
+    """Duration of a profile; only delays and sequences of them are the same on all machines."""
+    profile = profiles.get(name)
+    if not isinstance(profile, dict):
+        raise MalformedError(f"there is no profile {name!r:.40}")
+    kind = cell(profile, "type")
+    if kind in DELAYS:
+        return _real(cell(profile, "delay"), "delay")
+    sequence = profile.get("seq")
+    if kind in SEQUENCES and isinstance(sequence, list) and deepest:
+        times = int(_real(cell(profile, "repeat") or "1", "repeat"))
+        return times * sum(_seconds(str(part), profiles, deepest - 1) for part in sequence)
+    raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
+
+
+BATSIM = known_trace("batsim", read=_read_batsim, gpus=whole_gpus)
