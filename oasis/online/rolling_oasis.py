@@ -220,9 +220,6 @@ class RollingOASiS(rolling.LivePlanner):
         """The present slot."""
         return self.held.now
 
-    def _fixed(self) -> list[object]:
-        return [self._site, self._given, self.bounds, self.held.cluster]
-
     def making(self) -> dict[str, Any]:
         """Plain data from which `made` builds the same policy."""
         return {**self.parameters, "bounds": self.bounds.to_dict()}

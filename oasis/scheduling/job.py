@@ -18,7 +18,7 @@ from oasis.model.forms import NOT_ADMITTED, Requirement
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.utility import Utility
 
 Tasks = tuple[tuple[int, int], ...]
@@ -184,7 +184,7 @@ class Unvalued:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PolicyJob(Summarised):
+class PolicyJob(Summarised, Unchanging):
     """The facts about a job that a policy may know after its arrival.
 
     `work`, `source` and `curve` say how much work the job has. They are for policies that are told

@@ -19,7 +19,7 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
 from oasis.model.schedule import SLOT, Schedule
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.scheduling.job import NOTHING, Allocation, Demand, LimitedDemand, PolicyJob, Tasks
 
 # Integers add up exactly and in any order, which floats do not.
@@ -77,7 +77,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Site(Summarised):
+class Site(Summarised, Unchanging):
     """The machines and the clock.
 
     Parameters
@@ -121,10 +121,6 @@ class Site(Summarised):
     _admitting: dict[tuple[str, Requirement], frozenset[int] | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Site:
-        """Return itself: it is immutable, and copied policies hold it."""
-        return self
 
     def __post_init__(self) -> None:
         hosts = {

@@ -471,11 +471,6 @@ class Recourse(rolling.LivePlanner):
         """The present slot."""
         return self._planner.plan.now
 
-    def _fixed(self) -> list[object]:
-        shared = () if self.admission is None else self.admission.shared
-        kept = [self._site, self._cluster, self.params, self._planner.plan.bounds]
-        return [*kept, self._bounds, self._learned, *shared]
-
     # -- what lasts --------------------------------------------------------------------------------
 
     def making(self) -> dict[str, Any] | None:
