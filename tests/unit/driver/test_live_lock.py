@@ -245,7 +245,7 @@ def test_a_process_forked_off_while_another_thread_calls_can_close() -> None:
 
 
 def test_a_lock_of_a_fork_survives_what_it_inherited(tmp_path: Path) -> None:
-    """POSIX frees a lock of a process with the first of its descriptors that is closed."""
+    """A journal that a process opened itself stays its own when it drops what it inherited."""
     path = tmp_path / "journal"
     inherited = [journalled(path)]
 
