@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Mapping, Set
 from concurrent.futures import Future, wait
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -164,7 +165,7 @@ class EarlyStarts:
         if driver.again_at is not None or driver.arriving_again:
             return None
         # On copies: a rehearsal must leave no trace in the decision of the boundary.
-        copied, slot = driver.copied(driver.policy.rehearsed()), driver.slot + 1
+        copied, slot = driver.copied(deepcopy(driver.policy)), driver.slot + 1
         live = driver.by_uid
         known = {uid: entry.spec for uid, entry in live.items()}
         known |= {uid: s for uid, s in specs.items() if uid not in known.keys() | self._ended}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from numbers import Real
 from typing import Any, Self
@@ -436,7 +437,7 @@ class Recourse(rolling.LivePlanner):
         Nothing changes. With a limit in seconds the decision itself may still be another.
         """
         # The decision is made in earnest, on a copy, as `submit` would make it.
-        copied = self.rehearsed()
+        copied = deepcopy(self)
         plan, reach = copied._planner.plan, copied._planner.plan.ledger.end
         copied._pass(now, [])
         for key in [key for key, live in plan.live.items() if live.remaining == 0]:
