@@ -16,7 +16,7 @@ from oasis.model.job import Job
 from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, crowded_by, grid_of
-from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
@@ -113,7 +113,6 @@ class Replanner:
         admission: AdmissionRule | None = None,
         patience: int | None = None,
     ) -> None:
-        check_commitment(commitment)
         self.commitment = commitment
         self.params = params or RecourseParams()
         self.admission = (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPric
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.recourse.live_job import Held, LiveJob, PromiseRecord
-from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Replanner
 from oasis.online.recourse.rules import (
     RuleName,
@@ -118,7 +118,9 @@ class Recourse(rolling.LivePlanner):
         bounds: PriceBounds | None = None,
         params: RecourseParams | None = None,
     ) -> None:
-        check_commitment(commitment)
+        if commitment not in get_args(Commitment):
+            expected = ", ".join(get_args(Commitment))
+            raise InputError("commitment", f"expected one of {expected}", commitment)
         if seconds is not None and not (isinstance(seconds, Real) and seconds >= 0):
             raise InputError("seconds", "expected a number >= 0", seconds)
         self.commitment: Commitment = commitment
