@@ -14,7 +14,6 @@ from oasis.scheduling.job import (
     Demand,
     LimitedDemand,
     PolicyJob,
-    Tasks,
     admits,
 )
 from oasis.scheduling.placement import BestFit, Room
@@ -151,26 +150,16 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
     # Holding nothing is a pause, which any job may have.
     if workers == 0 and ps == 0:
         return
-    if books.site.partial_gangs:
-        _check_partial(workers, ps, job, policy)
-        return
-    if not job.min_workers <= workers <= job.max_workers:
-        expected = f"expected {job.min_workers}..{job.max_workers} workers (3)"
+    least, needed, most = job.min_workers, job.ps_needed(workers), job.ps_most(workers)
+    laws = " (3)", " (6)(7)"
+    if books.site.partial_gangs:  # no more than the job can ever use
+        least, needed, most, laws = 0, 0, job.ps_most(job.max_workers), ("", "")
+    if not least <= workers <= job.max_workers:
+        expected = f"expected {least}..{job.max_workers} workers{laws[0]}"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
-    needed, most = job.ps_needed(workers), job.ps_most(workers)
     if not needed <= ps <= most:
-        expected = f"expected {needed}..{most} parameter servers (6)(7)"
+        expected = f"expected {needed}..{most} parameter servers{laws[1]}"
         raise PolicyError(policy, f"{expected}, got {ps}", job=job.id)
-
-
-def _check_partial(workers: int, ps: int, job: PolicyJob, policy: str) -> None:
-    """Refuse an incomplete gang only if it exceeds what the job can ever use."""
-    if workers > job.max_workers:
-        expected = f"expected 0..{job.max_workers} workers"
-        raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
-    most = job.ps_most(job.max_workers)
-    if ps > most:
-        raise PolicyError(policy, f"expected 0..{most} parameter servers, got {ps}", job=job.id)
 
 
 def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) -> int:
@@ -214,18 +203,13 @@ def _not_admitted(demand: Demand, group: str) -> str:
 
 
 def _add(need: Balance, books: Books, allocation: Allocation, job: PolicyJob, sign: int) -> None:
-    _add_tasks(need, books, allocation.workers, job.worker, sign)
-    if allocation.ps:
-        _add_tasks(need, books, allocation.ps, job.ps, sign)
-
-
-def _add_tasks(need: Balance, books: Books, tasks: Tasks, demand: Demand, sign: int) -> None:
-    for machine, count in tasks:
-        row = need.get(machine)
-        if row is None:
-            row = need[machine] = [0] * len(books.site.resources)
-        for resource, amount in demand:
-            row[resource] += sign * count * amount
+    for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
+        for machine, count in tasks:
+            row = need.get(machine)
+            if row is None:
+                row = need[machine] = [0] * len(books.site.resources)
+            for resource, amount in demand:
+                row[resource] += sign * count * amount
 
 
 def _refuse_load(plan: Plan, books: Books, policy: str, machine: int, resource: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from copy import copy
 from typing import Any
 
 from oasis.driver.entry import Entry
@@ -25,17 +24,11 @@ class Closures:
         self.calendar = EVER_OPEN
         self.closed: frozenset[int] = frozenset()  # machines, now
         # Jobs that lost a closed machine while the policy failed, so that it does not know yet.
-        self.untold: set[int] = set()
+        self.untold: frozenset[int] = frozenset()
 
     def come_to(self, calendar: Calendar, slot: int) -> None:
         """Move to `slot`."""
         self.calendar, self.closed = calendar, calendar.closed(slot)
-
-    def copied(self) -> Closures:
-        """Return an independent copy."""
-        made = copy(self)
-        made.untold = set(self.untold)
-        return made
 
     def closing(self, entries: Entries, slot: int) -> frozenset[int]:
         """Machines on which no job should start in `slot`, because a window would interrupt it.
@@ -54,7 +47,7 @@ class Closures:
         for index, entry in entries.items():
             if entry.allocation.machines & closed:
                 entry.allocation, entry.waiting_since = NOTHING, slot
-                self.untold.add(index)
+                self.untold |= {index}
 
     def check(self, entries: Entries, site: Site, policy: str) -> None:
         """Raise `PolicyError` if a plan uses a closed machine."""

@@ -7,6 +7,7 @@ service, says what happened, and carries out what was decided.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -53,7 +54,7 @@ class Driver(World, Generic[Spec]):
         self._error: Exception | None = None
         self._errors = 0  # boundaries in a row at which the policy failed
         self._arrive_again: list[Entry[Spec]] = []
-        self._next = 0
+        self.next_index = 0  # of the next job that arrives
         # What the loop takes in next, and where this says what came of it.
         self._facts: Facts[Spec] = Facts({})
         self._outcome: Decided[Spec] = Decided()
@@ -115,11 +116,6 @@ class Driver(World, Generic[Spec]):
         return room.free
 
     @property
-    def next_index(self) -> int:
-        """The index of the next job that arrives."""
-        return self._next
-
-    @property
     def wake_at(self) -> float | None:
         """Latest time at which the policy asked to be called."""
         return self._loop.wake_at
@@ -169,7 +165,7 @@ class Driver(World, Generic[Spec]):
             failed[found[0]] = found[1]
         self._smaller.clear()
         self._larger.clear()
-        self.closures.untold.clear()
+        self.closures.untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.entries.values():
@@ -414,10 +410,10 @@ class Driver(World, Generic[Spec]):
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
-        self._show(entry, self.as_seen(spec, source, self._next, fixed))
+        self._show(entry, self.as_seen(spec, source, self.next_index, fixed))
         entry.allocation, entry.kept_until = NOTHING, 0.0
         entry.waiting_since = slot
-        self._next += 1
+        self.next_index += 1
         self.entries[entry.job.index] = entry
         view.arrived.append(entry.seen)
 
@@ -518,9 +514,9 @@ class Driver(World, Generic[Spec]):
         return {
             "entries": {index: entry.copy() for index, entry in self.entries.items()},
             "_arrive_again": [entry.copy() for entry in self._arrive_again],
-            "closures": self.closures.copied(),
+            "closures": copy(self.closures),
             "_loop": copy(self._loop),
-            "_next": self._next,
+            "next_index": self.next_index,
             **{name: vars(self)[name].copy() for name in COPIED},
         }
 
@@ -552,37 +548,28 @@ class Driver(World, Generic[Spec]):
         places = {uid: k for k, uid in enumerate(self.by_uid)}
         uids = [uid for uid in facts.specs if uid not in failed]
         uids.sort(key=lambda uid: places.get(uid, len(places)))
-        live = sum(uid in places for uid in uids)
+        live, first, last = sum(uid in places for uid in uids), 0, len(uids)
+        errors = {last: error}
 
-        def trial(count: int) -> Exception | None:
+        def fails(count: int) -> bool:
             # A trial has the first `count` jobs alone; whatever it does is rolled back.
             left_out = dict.fromkeys(uids[count:], error)
             found = self._attempt(facts, {**failed, **left_out}, ask=True).error
             self._roll_back(saved)
-            return found
+            if found is not None:
+                errors[count] = found
+            return found is not None
 
-        good, bad, cause = 0, len(uids), error
         # The likely culprit is new: if the live jobs alone work, only new ones are searched.
-        for count in (live, 0):
-            if count < bad:
-                found = trial(count)
-                if found is None:
-                    good = count
-                    break
-                bad, cause = count, found
+        if live < last:
+            first, last = (0, live) if fails(live) else (live, last)
         # It fails with no job at all, so that none is to blame.
-        if bad == 0:
+        if last == 0 or (first == 0 < live and fails(0)):
             return None
         # Bisection between a number of jobs that works and one
         # that fails: few trials among thousands.
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            found = trial(middle)
-            if found is None:
-                good = middle
-            else:
-                bad, cause = middle, found
-        return uids[bad - 1], cause
+        count = bisect_left(range(last), True, first + 1, key=fails)
+        return uids[count - 1], errors[count]
 
     def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
         """Keep the last plan, and ask the policy again after a delay that grows with each error."""
@@ -597,7 +584,7 @@ class Driver(World, Generic[Spec]):
         """Return plain data that `restore` accepts, without the policy's own state."""
         return {
             "slot": self.slot,
-            "next": self._next,
+            "next": self.next_index,
             "wake_at": self.wake_at,
             "down": sorted(self.away),
             "calendar": self.closures.calendar.to_dict(),
@@ -631,7 +618,7 @@ class Driver(World, Generic[Spec]):
         now, if there is one, the spec that the policy knows. `remake`: the policy does not know
         these jobs, and they arrive once more.
         """
-        self.slot, self._next = state["slot"], state["next"]
+        self.slot, self.next_index = state["slot"], state["next"]
         self._loop.wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}

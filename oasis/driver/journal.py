@@ -19,86 +19,61 @@ if sys.platform != "win32":
 class JournalLock:
     """The right to write a journal, until `release` or the end of the process, however it ends.
 
-    A second lock of the same process takes the right over from the first: a process may take up
-    again what it lost track of, and only one of its schedulers goes on.
+    Schedulers of one process share the lock (`of`), and only its `holder` goes on: a process may
+    take up again what it lost track of.
 
     It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
     journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
     locks: there nothing keeps a second process away. A process that is forked off does not hold it.
     """
 
+    holder: int | None = None  # `id` of the scheduler that opened the journal last
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         name = f"{os.fspath(path)}.lock"
-        former = _HOLDERS.get(_key(name))
-        self._former = None if former is None else weakref.ref(former)
-        if former is not None and (taken := former._closing.detach()) is not None:
-            descriptor: int = taken[2][0]
-        else:
-            with naming(name):
-                descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
-        self._hold(descriptor)
+        with naming(name):
+            descriptor = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+        self.process = os.getpid()
+        # Closing the file frees the lock, also when the scheduler is collected or the program ends.
+        self._closing = weakref.finalize(self, os.close, descriptor)
         if sys.platform != "win32":
             try:
                 # The system frees such a lock when its process dies: a file
                 # that says "locked" would outlive it.
-                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except (BlockingIOError, PermissionError):
                 self.release()
                 where = f"journal: {os.fspath(path)}"
                 raise OasisError(f"{where} is open in another process; close it first") from None
-        _HOLDERS[_key(name)] = self
+        _LOCKS[os.path.realpath(name)] = self
 
-    def _hold(self, descriptor: int) -> None:
-        # Closing the file frees the lock, also when the scheduler is collected or the program ends.
-        self._closing: weakref.finalize[[int, int], JournalLock] = weakref.finalize(
-            self, _close, descriptor, os.getpid()
-        )
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> JournalLock:
+        """The lock of a journal, which this process may have already."""
+        held = _LOCKS.get(os.path.realpath(f"{os.fspath(path)}.lock"))
+        return cls(path) if held is None or not held.is_held else held
 
     @property
     def is_held(self) -> bool:
-        """Whether the lock is held: neither released nor taken over."""
+        """Whether it is not released yet, and not that of the process this was forked off from."""
         return self._closing.alive
-
-    @property
-    def is_inherited(self) -> bool:
-        """Whether the process that holds it is the one that this was forked off from."""
-        held = self._closing.peek()
-        return held is not None and held[2][1] != os.getpid()
 
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         self._closing()
 
-    def give_back(self) -> None:
-        """Return the lock to its former holder in this process; without one, release it."""
-        former = None if self._former is None else self._former()
-        if former is None:
-            self.release()
-        elif (taken := self._closing.detach()) is not None:
-            former._hold(taken[2][0])
-            _HOLDERS.update({key: former for key, lock in _HOLDERS.items() if lock is self})
+
+_LOCKS: weakref.WeakValueDictionary[str, JournalLock] = weakref.WeakValueDictionary()
 
 
-def _close(descriptor: int, process: int) -> None:
-    """Close the file of a lock; but not in a process forked off, which may have its own by then."""
-    if os.getpid() == process:
-        os.close(descriptor)
+def _release_all() -> None:
+    """Close what a process inherited that was forked off: it would hold the locks of the other."""
+    for lock in list(_LOCKS.values()):
+        lock.release()
 
 
-# The locks of this process by file. POSIX gives up a lock of a process as soon as it closes any of
-# its descriptors of the file, so a process has one descriptor of it at most.
-_HOLDERS: weakref.WeakValueDictionary[tuple[int, int, int] | None, JournalLock] = (
-    weakref.WeakValueDictionary()
-)
-
-
-def _key(name: str) -> tuple[int, int, int] | None:
-    """Identity of a lock; None without a file. A fork inherits no lock."""
-    try:
-        found = os.stat(name)
-    except FileNotFoundError:
-        return None
-    return os.getpid(), found.st_dev, found.st_ino
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_release_all)
 
 
 KIND = "oasis-journal 1"

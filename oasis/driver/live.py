@@ -418,7 +418,7 @@ class LiveScheduler:
     def _in_turn(self) -> Iterator[None]:
         """Inside, no other thread calls; `OasisError` if this scheduler makes no calls."""
         # First of all: in a process forked off, a turn that another thread had never ends.
-        if self._lock is not None and self._lock.is_inherited:
+        if self._lock is not None and self._lock.process != os.getpid():
             raise OasisError(FORKED)
         with self._own_turn():
             if self.service.has_failed:
@@ -426,7 +426,7 @@ class LiveScheduler:
             if self._unusable is not None:
                 raise OasisError(self._unusable)
             # two that number their calls alike would overwrite each other's
-            if self._lock is not None and not self._lock.is_held:
+            if self._lock is not None and not self._holds(self._lock):
                 raise OasisError(TAKEN_OVER)
             yield
 
@@ -512,7 +512,7 @@ class LiveScheduler:
             if Path(path).exists():
                 raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
             # The lock comes first: two processes that both see no journal must not both make one.
-            self._lock = JournalLock(path)
+            self._take(JournalLock.of(path))
             try:
                 # The snapshot before the journal that follows on it: a
                 # journal alone could not be reopened.
@@ -535,7 +535,7 @@ class LiveScheduler:
             process. A scheduler of this process that had it open makes no more calls.
         """
         Path(_snapshot_of(path)).stat()  # where there is no journal, no lock is left behind
-        lock = JournalLock(path)
+        lock = JournalLock.of(path)
         try:
             scheduler = cls.load(_snapshot_of(path), policy)
             contents = read_journal(path)
@@ -544,9 +544,10 @@ class LiveScheduler:
             scheduler.notes = (contents.note,) if contents.note else ()
             scheduler._journal = Journal.resume(path, contents)
         except BaseException:
-            lock.give_back()
+            if lock.holder is None:
+                lock.release()
             raise
-        scheduler._lock = lock
+        scheduler._take(lock)
         return scheduler
 
     def _repeat_all(self, contents: Contents) -> None:
@@ -590,10 +591,16 @@ class LiveScheduler:
             self._journal = None
             self._release()
 
+    def _take(self, lock: JournalLock) -> None:
+        self._lock, lock.holder = lock, id(self)
+
+    def _holds(self, lock: JournalLock) -> bool:
+        return lock.is_held and lock.holder == id(self)
+
     def _release(self) -> None:
-        if self._lock is not None:
+        if self._lock is not None and self._holds(self._lock):
             self._lock.release()
-            self._lock = None
+        self._lock = None
 
     @contextmanager
     def _half_done(self) -> Iterator[None]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts
@@ -184,16 +184,10 @@ class Service:
         if found is not None:
             return found
         # The policy does not say it: the whole service is copied, and the call is made there.
-        copy = self._copy()
+        copy = deepcopy(self)
         decision = copy.take(Submit(job))
         assert isinstance(decision, Decision)
         return Quote(decision, copy.last_change)
-
-    def _copy(self) -> Self:
-        """An independent copy, which shares only what never changes."""
-        kept: list[object] = [self.cluster, self.driver.site, *self._specs.values()]
-        kept += [entry.seen for entry in self.live]
-        return deepcopy(self, {id(thing): thing for thing in kept})
 
     # -- what may happen ---------------------------------------------------------------------------
 

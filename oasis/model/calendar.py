@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
+from oasis.model.summary import Unchanging
+
 
 @dataclass(frozen=True, slots=True)
 class CalendarEntry:
@@ -24,7 +26,7 @@ class CalendarEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Calendar:
+class Calendar(Unchanging):
     """The windows that are known; an empty one changes no decision."""
 
     windows: tuple[CalendarEntry, ...] = ()
@@ -40,10 +42,6 @@ class Calendar:
 
     def __bool__(self) -> bool:
         return bool(self.windows)
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Calendar:
-        """Return itself, because it is immutable."""
-        return self
 
     def closed(self, slot: int) -> frozenset[int]:
         """Machines on which no task may run in `slot`."""

@@ -15,7 +15,7 @@ from oasis.model.job import Job
 from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
 from oasis.model.resources import as_array, check_known
 from oasis.model.rounding import FloatArray
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.validation import LARGEST_SIZE, check_unique
 
 BoolArray = npt.NDArray[np.bool_]
@@ -73,7 +73,7 @@ _SERVER = Named("server", RecordOf(Server))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Cluster(Summarised):
+class Cluster(Summarised, Unchanging):
     """The machines for workers, the machines for parameter servers, and the length of a slot.
 
     Parameters

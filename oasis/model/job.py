@@ -25,7 +25,7 @@ from oasis.model.records import (
 )
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.utility import UTILITY, Constant, Deadline, Utility
 from oasis.model.validation import LARGEST_AMOUNT, integer, number
 
@@ -35,7 +35,7 @@ MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are s
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Job(InForms, Summarised):
+class Job(InForms, Summarised, Unchanging):
     """A training job.
 
     Parameters

@@ -15,7 +15,7 @@ from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.validation import check_unique, integer
 
 SLOT, SERVER, COUNT = 0, 1, 2  # columns of the rows of a schedule
@@ -39,7 +39,7 @@ def placements(rows: npt.ArrayLike) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Schedule(Summarised):
+class Schedule(Summarised, Unchanging):
     """Workers and parameter servers of one job, slot by slot and server by server.
 
     Parameters

@@ -1,13 +1,22 @@
-"""Short representations of objects, as text and in a notebook."""
+"""What objects of the model have in common: a short representation, and copies that share them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import Any, Self
 
 Facts = list[tuple[str, str]]
 LONGEST = 48  # characters of one value in a `repr`
+
+
+class Unchanging:
+    """What never changes is shared by copies of whatever holds it."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
 
 
 class Summarised:

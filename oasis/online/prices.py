@@ -17,7 +17,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
-from oasis.model.summary import Facts, Summarised, short
+from oasis.model.summary import Facts, Summarised, Unchanging, short
 from oasis.model.validation import number
 from oasis.online.completions import completions_by_form
 
@@ -109,7 +109,7 @@ class PriceFunction(Summarised):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PriceBounds(Summarised):
+class PriceBounds(Summarised, Unchanging):
     """Price functions of both server groups, and the options that they were computed with.
 
     Parameters

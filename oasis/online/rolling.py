@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
-from typing import Self
 
 import numpy as np
 
@@ -70,10 +68,6 @@ class LivePlanner(Planner):
         """The present slot, which has not begun."""
         raise NotImplementedError
 
-    def _fixed(self) -> list[object]:
-        """What never changes, so that a copy shares it."""
-        raise NotImplementedError
-
     def promised(self, job: PolicyJob) -> int | None:
         """The slot by which `job` is to be complete; None if nothing was promised."""
         live = self.live.get(job.index)
@@ -97,14 +91,6 @@ class LivePlanner(Planner):
             if part is not None:
                 found[key] = list(allocations(part, self._site).items())
         return found
-
-    def rehearsed(self) -> Self:
-        """An independent copy."""
-        kept = self._fixed()
-        # Jobs and their tables are large.
-        for live in self.live.values():
-            kept += [live.job, live.table, live.schedule, live.forms]
-        return deepcopy(self, {id(thing): thing for thing in kept})
 
 
 def reach_of(lookahead: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -202,7 +203,7 @@ class RollingOASiS(rolling.LivePlanner):
 
     def foresee(self, job: Job, now: int) -> Quote:
         """Return the decision that `job` would get if it arrived in slot `now`; nothing changes."""
-        copied = self.rehearsed()
+        copied = deepcopy(self)
         copied.held.advance(now)
         before = copied.planned()
         # A key that no live job has; the copy is thrown away, so it may be given again.
@@ -219,9 +220,6 @@ class RollingOASiS(rolling.LivePlanner):
     def now(self) -> int:
         """The present slot."""
         return self.held.now
-
-    def _fixed(self) -> list[object]:
-        return [self._site, self._given, self.bounds, self.held.cluster]
 
     def making(self) -> dict[str, Any]:
         """Plain data from which `made` builds the same policy."""

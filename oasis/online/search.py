@@ -243,12 +243,12 @@ class Search:
         run = capacity.starts.searchsorted(row + starts, side="right") - 1
         tables = []
         hosts = self._ps_needed(int(number.max()))[number]
-        for group, demand, units, fits, admitted in (
-            (ledger.worker, self._worker, number, capacity.fits, self.admitted),
-            (ledger.ps, self._ps, hosts, capacity.ps_fits, self.ps_admitted),
+        for group, demand, units, fits in (
+            (ledger.worker, self._worker, number, capacity.fits),
+            (ledger.ps, self._ps, hosts, capacity.ps_fits),
         ):
             # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
-            at, servers, taken = group.fill(demand, row + starts, units, fits[run], admitted)
+            at, servers, taken = group.fill(demand, row + starts, units, fits[run])
             tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
         workers, ps = tables
         return Schedule(job.id, workers, ps, self.form)

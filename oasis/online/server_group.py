@@ -176,12 +176,6 @@ class ServerGroup:
         found: IntArray = np.maximum(units, 0.0).astype(np.int64)
         return found
 
-    def room(
-        self, demand: FloatArray, slots: IntArray, most: int, admitted: BoolArray | None = None
-    ) -> FloatArray:
-        """Units of `demand` (R,) that fit on all servers of each column; (q, C)."""
-        return self.on_columns(self.fits(demand, slots, most, admitted))
-
     def on_columns(self, fits: FloatArray) -> FloatArray:
         """Tasks that fit on all servers of each column, from `fits` of one server; (q, C)."""
         return fits if self._is_open else fits * self.copies
@@ -266,20 +260,13 @@ class ServerGroup:
         return result
 
     def fill(
-        self,
-        demand: FloatArray,
-        slots: IntArray,
-        units: IntArray,
-        room: FloatArray | None = None,
-        admitted: BoolArray | None = None,
+        self, demand: FloatArray, slots: IntArray, units: IntArray, room: FloatArray
     ) -> tuple[IntArray, IntArray, IntArray]:
-        """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first if equal.
+        """Cheapest servers with room for ``units[k]`` in ``slots[k]``, lower index first if equal.
 
-        `room` is the result of `fits` for these slots, with `most` at least these units, if it is
-        known. Returns k, the server and its count, for every server used; the units must fit.
+        `room` is the result of `fits` for these slots, with `most` at least these units.
+        Returns k, the server and its count, for every server used; the units must fit.
         """
-        if room is None:
-            room = self.fits(demand, slots, int(units.max(initial=0)), admitted)
         if self.is_even:
             each, copies, order = room.astype(np.int64), self.copies, None
         else:

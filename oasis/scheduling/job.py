@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, NoReturn, cast, overload
+from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from oasis.model.forms import NOT_ADMITTED, Requirement
 from oasis.model.groups import GROUPS
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.utility import Utility
 
 Tasks = tuple[tuple[int, int], ...]
@@ -156,11 +156,7 @@ class LimitedDemand(Sequence[tuple[int, int]]):
     def __len__(self) -> int:
         return len(self.amounts)
 
-    @overload
-    def __getitem__(self, place: int) -> tuple[int, int]: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[tuple[int, int], ...]: ...
-    def __getitem__(self, place: int | slice) -> Any:
+    def __getitem__(self, place: Any) -> Any:
         return self.amounts[place]
 
 
@@ -184,7 +180,7 @@ class Unvalued:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PolicyJob(Summarised):
+class PolicyJob(Summarised, Unchanging):
     """The facts about a job that a policy may know after its arrival.
 
     `work`, `source` and `curve` say how much work the job has. They are for policies that are told

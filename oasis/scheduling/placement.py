@@ -114,17 +114,15 @@ class Room:
                     return False
         return True
 
-    def occupy(self, job: PolicyJob, allocation: Allocation) -> None:
+    def occupy(self, job: PolicyJob, allocation: Allocation, sign: int = 1) -> None:
         """Subtract `allocation` even if it does not fit: free amounts may become negative."""
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, count in tasks:
-                self.take(machine, demand, count)
+                self.take(machine, demand, sign * count)
 
     def release(self, job: PolicyJob, allocation: Allocation) -> None:
         """Add back the capacity of `allocation`."""
-        for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
-            for machine, count in tasks:
-                self.take(machine, demand, -count)
+        self.occupy(job, allocation, -1)
 
 
 class Placement(Protocol):
@@ -438,15 +436,8 @@ def _sum(one: Tasks, other: Tasks) -> Tasks:
     return tuple(sorted(counts.items()))
 
 
-PLACEMENTS: dict[str, Callable[[], Placement]] = {
-    "best-fit": BestFit,
-    "round-robin": RoundRobin,
-    "first-fit": FirstFit,
-    "spread": Spread,
-    "one-node": OneNode,
-    "most-idle": MostIdle,
-    "minimum-on-one-node": MinimumOnOneNode,
-}
+_RULES = (BestFit, RoundRobin, FirstFit, Spread, OneNode, MostIdle, MinimumOnOneNode)
+PLACEMENTS: dict[str, Callable[[], Placement]] = {rule.name: rule for rule in _RULES}
 
 
 def check_placement(name: str | None) -> str | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, cast
 
 from oasis.model.summary import called
 from oasis.scheduling.job import Allocation
@@ -146,10 +145,6 @@ class BasePolicy:
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
         self.site = site
-
-    def rehearsed(self) -> Self:
-        """Return a copy whose decisions do not change this policy."""
-        return deepcopy(self)
 
     def __repr__(self) -> str:
         """The call that makes it, with the options that differ from their defaults."""

@@ -54,7 +54,8 @@ def check_policy(policy: Any) -> None:
                 continue  # not declared: it is not told
             hint = "; oasis.scheduling.BasePolicy has a default"
             raise _error(policy, f"{attribute}: missing; expected {wanted}{hint}")
-        if not isinstance(value, kind) or (isinstance(value, str) and not _is_name(value)):
+        is_line = not isinstance(value, str) or (value and value.isprintable())  # of a table
+        if not isinstance(value, kind) or not is_line:
             hint = "; is @property missing?" if inspect.ismethod(value) else ""
             raise _error(policy, f"{attribute}: expected {wanted}, got {describe(value)}{hint}")
     parameters_of(policy)
@@ -209,11 +210,6 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
     for kind, is_kind in LATER.items():
         if is_kind(found):  # its call does nothing but make an object
             raise _error(policy, f"{method}: expected {wanted}, got {kind}", found)
-
-
-def _is_name(text: str) -> bool:
-    """Return whether the text fits on one line of a table."""
-    return bool(text) and text.isprintable()
 
 
 def _attribute(candidate: Any, name: str) -> Any:

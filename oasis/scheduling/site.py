@@ -19,7 +19,7 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
 from oasis.model.schedule import SLOT, Schedule
-from oasis.model.summary import Facts, Summarised
+from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.scheduling.job import NOTHING, Allocation, Demand, LimitedDemand, PolicyJob, Tasks
 
 # Integers add up exactly and in any order, which floats do not.
@@ -71,13 +71,18 @@ class Machine:
     capacity: tuple[int, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "capacity", capacity_on(self.grid, self.amounts))
+        # The tolerance is in the capacity once, so that no comparison needs one; a machine without
+        # the resource gets none, or a tiny demand would fit it. Whole amounts need none.
+        slack = 0.0 if self.grid == 1 else TOLERANCE
+        grown = (a + slack * max(1.0, a) if a else 0.0 for a in self.amounts)
+        capacity = tuple(math.floor(amount * self.grid) for amount in grown)
+        object.__setattr__(self, "capacity", capacity)
         if not isinstance(self.labels, Labels):
             object.__setattr__(self, "labels", Labels(self.labels))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Site(Summarised):
+class Site(Summarised, Unchanging):
     """The machines and the clock.
 
     Parameters
@@ -121,10 +126,6 @@ class Site(Summarised):
     _admitting: dict[tuple[str, Requirement], frozenset[int] | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Site:
-        """Return itself: it is immutable, and copied policies hold it."""
-        return self
 
     def __post_init__(self) -> None:
         hosts = {
@@ -198,18 +199,6 @@ def grid_for(amounts: Iterable[float]) -> int:
     """Grid units in one unit: 1 if every amount is whole, else 2^40."""
     # Whole amounts need no finer grid, and those of GPUs and cores mostly are whole.
     return 1 if all(float(amount).is_integer() for amount in amounts) else FINE
-
-
-def capacity_on(grid: int, amounts: Sequence[float]) -> tuple[int, ...]:
-    """Capacities in grid units; the tolerance of `oasis.model.rounding` is part of them."""
-    if grid == 1:
-        return tuple(int(amount) for amount in amounts)
-    return tuple(
-        # The tolerance is in the capacity once, so that no comparison needs one; a machine without
-        # the resource gets none, or a tiny demand would fit it.
-        math.floor((amount + TOLERANCE * max(1.0, amount)) * grid) if amount else 0
-        for amount in amounts
-    )
 
 
 def demand_on(

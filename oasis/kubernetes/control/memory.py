@@ -113,7 +113,7 @@ def _go_on(
     if same:
         driver.bring_policy(found["state"])
         driver.note_amounts([amounts for _, amounts, _ in found["site"]])
-        reconciler.rehearsals.restore(found, specs)
+        reconciler.between.restore(found, specs)
         _go_on_counting(reconciler, seen, now)
     else:
         log.warning(

@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-from oasis.driver.between import EarlyStarts
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
@@ -39,7 +38,7 @@ from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
-from oasis.kubernetes.control.planning import Came, Planning, Rehearsals, planned_ahead
+from oasis.kubernetes.control.planning import Came, EarlyStarts, Planning, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
@@ -104,7 +103,6 @@ class Reconciler:
         self.between = EarlyStarts(self.driver)
         self.tenants = Tenants(clock)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
-        self.rehearsals = Rehearsals(self.driver, self.between)
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -232,9 +230,8 @@ class Reconciler:
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
-        begun = self.between.begin()
+        begun = self.between.begin(self.statuses)
         facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, begun)
-        self.rehearsals.known = frozenset(self.statuses)
         question = partial(self.driver.boundary, slot, facts)
         self._planning = Planning(slot, facts, now, self.driver.slot, before, question)
         return self._planning
@@ -302,7 +299,7 @@ class Reconciler:
             self.reader.read_new(seen, self.driver, now, held)  # a job is claimed, then it begins
             ours = self.pods_of(seen) if held else {}
             self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
-            found = self.rehearsals.look(look, plannable, patience, on_end)
+            found = self.between.look(look, plannable, patience, on_end)
             for uid in found:
                 if (entry := self.between.held.get(uid)) is None:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
@@ -690,7 +687,7 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
-            **self.rehearsals.state(self.reader.specs.keys()),
+            **self.between.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
             "verdicts": self.learning.verdicts.state(),
             "accounts": self.tenants.state(),

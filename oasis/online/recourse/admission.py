@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,11 +41,6 @@ class AdmissionRule:
         """Options of the rule, as plain data."""
         return {"min_utility_fraction": self.min_utility_fraction}
 
-    @property
-    def shared(self) -> Iterable[object]:
-        """Immutable parts that a copy may share with the original."""
-        return ()
-
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         """Start a run; `horizon` and `patience` are those of `Replanner`."""
         self._cluster, self._horizon, self._patience = cluster, horizon, patience
@@ -82,11 +77,6 @@ class AtPrices(AdmissionRule):
             "min_utility_fraction": self.min_utility_fraction,
             "bounds": "so far" if self.given is None else "given",
         }
-
-    @property
-    def shared(self) -> Iterable[object]:
-        """Immutable parts that a copy may share with the original."""
-        return [self.given, *self._seen]
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         super().reset(cluster, horizon, patience)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +79,6 @@ class SampledFutures(AdmissionRule):
             "learned": None if self._learned is None else self._learned.digest,
             "seed": self._seed,
         }
-
-    @property
-    def shared(self) -> Iterable[object]:
-        """Immutable parts that a copy may share with the original."""
-        return [self._learned, self._past, *(live for _, live in self._known)]
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         if self._learned is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from oasis.model.records import Fixed
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
-from oasis.model.summary import Facts, Summarised, short
+from oasis.model.summary import Facts, Summarised, Unchanging, short
 from oasis.model.validation import LARGEST_SIZE, check_keys, check_list, integer, number
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import AdmissionRule
@@ -37,7 +37,7 @@ _REST = (*GROUPS, "bounds", "jobs")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LearnedPrices(Summarised):
+class LearnedPrices(Summarised, Unchanging):
     """Prices that `offline.learn_prices` found in past days, applied to later days.
 
     Parameters
@@ -246,11 +246,6 @@ class AtLearnedPrices(AdmissionRule):
             "min_utility_fraction": self.min_utility_fraction,
             "learned": self._learned.digest,
         }
-
-    @property
-    def shared(self) -> Iterable[object]:
-        """Immutable parts that a copy may share with the original."""
-        return [self._learned]
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         self._learned.check_resources(cluster.resources, cluster.slot_seconds)

@@ -134,6 +134,10 @@ class LiveJob:
             made.append(cls(key, on_grid(one, grid), table, last, size, work, form=k))
         return replace(made[0], forms=tuple(made)) if several else made[0]
 
+    def __deepcopy__(self, memo: dict[int, object]) -> LiveJob:
+        """A copy with the same table, schedule and forms, which nobody writes to."""
+        return replace(self)
+
     @property
     def in_forms(self) -> tuple[LiveJob, ...]:
         """The job in each form that it may still be planned in; itself if there is one."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from oasis.model.errors import InputError
 from oasis.model.records import Number, Whole, check, entry
 
 Commitment = Literal["arrival", "start", "none"]
@@ -57,10 +56,3 @@ class RecourseParams:
 
     def __post_init__(self) -> None:
         check(self)
-
-
-def check_commitment(commitment: str) -> None:
-    """Raise `ValueError` for an unknown level of commitment."""
-    if commitment not in get_args(Commitment):
-        expected = ", ".join(get_args(Commitment))
-        raise InputError("commitment", f"expected one of {expected}", commitment)

@@ -16,7 +16,7 @@ from oasis.model.job import Job
 from oasis.online.recourse.admission import AdmissionRule
 from oasis.online.recourse.futures import SampledFutures
 from oasis.online.recourse.live_job import LiveJob, PromiseRecord, crowded_by, grid_of
-from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.staying import goes_on, in_the_way
 from oasis.online.recourse.working_plan import WorkingPlan
 from oasis.online.rejection import Reason
@@ -99,7 +99,7 @@ class Replanner:
     slots ahead, and a completion counts in this number of slots after the arrival.
     """
 
-    REMADE = ("_clock", "rounds_given")  # the latter is asked of the next decision
+    REMADE = ("rounds_given",)  # it is asked of the next decision
 
     def __init__(
         self,
@@ -112,9 +112,7 @@ class Replanner:
         seconds: float | None = None,
         admission: AdmissionRule | None = None,
         patience: int | None = None,
-        clock: Callable[[], float] = perf_counter,
     ) -> None:
-        check_commitment(commitment)
         self.commitment = commitment
         self.params = params or RecourseParams()
         self.admission = (
@@ -130,7 +128,7 @@ class Replanner:
         self.grid = grid_of(cluster)
         self._servers = sum(len(group.capacity(cluster)) for group in GROUPS)
         self.rng = np.random.default_rng(seed)
-        self._seconds, self._clock = seconds, clock
+        self._seconds = seconds
 
     @property
     def now(self) -> int:
@@ -225,7 +223,7 @@ class Replanner:
         self, arrivals: Mapping[int, Job], forms: Mapping[int, int] | None = None
     ) -> dict[int, str]:
         """Replan all jobs with new ones by key; return rejected and abandoned jobs with reasons."""
-        begin = self._clock()
+        begin = perf_counter()
         plan, forms = self.plan, forms or {}
         gone = {key: why for key, job in arrivals.items() if (why := self._unmet(job))}
         arrivals = {key: job for key, job in arrivals.items() if key not in gone}
@@ -282,7 +280,7 @@ class Replanner:
     def _is_late(self, begin: float) -> bool:
         # A decision that is repeated does the recorded rounds, however fast this machine is.
         limit = self._seconds if self.rounds_given is None else None
-        return limit is not None and self._clock() - begin >= limit
+        return limit is not None and perf_counter() - begin >= limit
 
     def _unmet(self, job: Job) -> str | None:
         """Return why no machine admits a job, for its first form; None if one does."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPric
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.recourse.live_job import Held, LiveJob, PromiseRecord
-from oasis.online.recourse.params import Commitment, RecourseParams, check_commitment
+from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Replanner
 from oasis.online.recourse.rules import (
     RuleName,
@@ -117,7 +118,9 @@ class Recourse(rolling.LivePlanner):
         bounds: PriceBounds | None = None,
         params: RecourseParams | None = None,
     ) -> None:
-        check_commitment(commitment)
+        if commitment not in get_args(Commitment):
+            expected = ", ".join(get_args(Commitment))
+            raise InputError("commitment", f"expected one of {expected}", commitment)
         if seconds is not None and not (isinstance(seconds, Real) and seconds >= 0):
             raise InputError("seconds", "expected a number >= 0", seconds)
         self.commitment: Commitment = commitment
@@ -436,7 +439,7 @@ class Recourse(rolling.LivePlanner):
         Nothing changes. With a limit in seconds the decision itself may still be another.
         """
         # The decision is made in earnest, on a copy, as `submit` would make it.
-        copied = self.rehearsed()
+        copied = deepcopy(self)
         plan, reach = copied._planner.plan, copied._planner.plan.ledger.end
         copied._pass(now, [])
         for key in [key for key, live in plan.live.items() if live.remaining == 0]:
@@ -470,11 +473,6 @@ class Recourse(rolling.LivePlanner):
     def now(self) -> int:
         """The present slot."""
         return self._planner.plan.now
-
-    def _fixed(self) -> list[object]:
-        shared = () if self.admission is None else self.admission.shared
-        kept = [self._site, self._cluster, self.params, self._planner.plan.bounds]
-        return [*kept, self._bounds, self._learned, *shared]
 
     # -- what lasts --------------------------------------------------------------------------------
 

@@ -23,7 +23,9 @@ def admission_rule(
     seed: int = 0,
 ) -> AdmissionRule:
     """Make the admission rule of this name; errors name the argument that does not go with it."""
-    check_rule_name(admission)
+    if admission not in get_args(RuleName):
+        expected = ", ".join(get_args(RuleName))
+        raise InputError("admission", f"expected one of {expected}", admission)
     # Two sources for U and L, or one that the rule never reads: either would be ignored in silence.
     if bounds is not None and (admission != "oasis" or prices is not None):
         raise InputError("bounds", "expected with admission 'oasis' alone, and no learned prices")
@@ -48,13 +50,6 @@ def rule_name(
     if bounds is not None:
         return "oasis"
     return "futures" if prices is None else "learned"
-
-
-def check_rule_name(name: str) -> None:
-    """Raise `ValueError` for an unknown rule of admission."""
-    if name not in get_args(RuleName):
-        expected = ", ".join(get_args(RuleName))
-        raise InputError("admission", f"expected one of {expected}", name)
 
 
 def check_unused(**given: object) -> None:

@@ -26,7 +26,7 @@ NEXT_TO_NOTHING = 1e-100  # below the rounding error of any utility
 class WorkingPlan:
     """Schedules of live jobs from the present slot on, and the ledger that they are charged to.
 
-    Without `bounds` prices are next to nothing: a job completes and works as early as it can.
+    Until `set_prices` they are next to nothing: a job completes and works as early as it can.
     """
 
     def __init__(
@@ -34,7 +34,6 @@ class WorkingPlan:
         cluster: Cluster,
         horizon: int,
         params: RecourseParams,
-        bounds: PriceBounds | None = None,
         rolling: bool = False,
     ) -> None:
         self.cluster, self.params = cluster, params
@@ -42,15 +41,12 @@ class WorkingPlan:
         self.now = 0
         self.live: dict[int, LiveJob] = {}
         self.insertions = 0
-        self.bounds = bounds
+        self.bounds: PriceBounds | None = None
         nothing = np.zeros(len(cluster.resources))
         # Prices are set below: the ledger is made with none.
         free = PriceFunction(nothing - np.inf, nothing, np.nan)
         self.ledger = Ledger.idle(cluster, horizon, PriceBounds(free, free, True, 0.0))
-        if bounds is None:
-            prefer_early(self.ledger, params.growth)
-        else:
-            self.set_prices(bounds)
+        prefer_early(self.ledger, params.growth)
         self._journal: list[tuple[LiveJob, Schedule | None]] = []
 
     # -- prices ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -107,7 +108,7 @@ def test_bad_patience_is_refused(make: Make, options: dict[str, Any], message: s
 def test_a_copy_goes_its_own_way(make: Make) -> None:
     core = make()
     core.take(Submit(job("a", 0, 2, 5.0)))
-    copy = core._copy()
+    copy = deepcopy(core)
     assert copy.cluster is core.cluster  # what nobody changes is shared
     assert copy.find("a") is not core.find("a")
     copy.take(Advance(2))
@@ -120,7 +121,7 @@ def test_a_copy_goes_its_own_way(make: Make) -> None:
 def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
     core = recourse()
     core.take(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
-    now = core._copy()
+    now = deepcopy(core)
     now.take(FinishEarly("a"))
     assert now._happened.completed == [Completion("a", 0, 8.0)]
     for event in (Advance(1), LoseServer("w#0"), LoseServer("w#1")):

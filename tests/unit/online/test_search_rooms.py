@@ -47,7 +47,9 @@ def test_what_is_free_may_be_given_and_may_be_more_than_is_asked_for(
     demand, slots, wanted = np.ones(1), np.zeros(1, dtype=np.int64), np.array([units])
     if sum(free) < units:
         return
-    room = group.fits(demand, slots, units + more)
-    given_room = group.fill(demand, slots, wanted, room)
-    for one, other in zip(group.fill(demand, slots, wanted), given_room, strict=True):
+    fills = [
+        group.fill(demand, slots, wanted, group.fits(demand, slots, most))
+        for most in (units, units + more)
+    ]
+    for one, other in zip(*fills, strict=True):
         assert one.tolist() == other.tolist()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.cluster import Cluster, Server
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.online.prices import PriceFunction
 from oasis.online.server_group import ServerGroup
 
@@ -58,7 +58,7 @@ def test_the_scarcest_resource_decides_what_fits(
 ) -> None:
     group = idle()
     assert group.fits(np.array(demand), at(0), most).tolist() == [fits]
-    assert group.room(np.array(demand), at(0), most).tolist() == [room]
+    assert group.on_columns(group.fits(np.array(demand), at(0), most)).tolist() == [room]
 
 
 def test_a_server_that_is_overfull_has_room_for_nothing() -> None:
@@ -131,12 +131,18 @@ def test_taking_back_what_was_committed_restores_amounts_and_prices() -> None:
     assert np.array_equal(group.expanded(group.price), fresh.expanded(fresh.price))
 
 
+def filled(
+    group: ServerGroup, demand: FloatArray, slots: IntArray, units: IntArray
+) -> tuple[IntArray, ...]:
+    return group.fill(demand, slots, units, group.fits(demand, slots, int(units.max())))
+
+
 def test_cheap_servers_are_filled_first_and_equals_from_the_lowest_index() -> None:
     group = idle()
-    slots, servers, counts = group.fill(np.array([4.0, 0.0]), at(0), at(4))
+    slots, servers, counts = filled(group, np.array([4.0, 0.0]), at(0), at(4))
     assert (slots.tolist(), servers.tolist(), counts.tolist()) == ([0, 0], [0, 1], [2, 2])
     group.commit(at(0), at(0), np.array([[4.0, 0.0]]), PRICE)  # server 0 is now dearer
-    _, servers, counts = group.fill(np.array([4.0, 0.0]), at(0), at(5))
+    _, servers, counts = filled(group, np.array([4.0, 0.0]), at(0), at(5))
     assert servers.tolist() == [1, 2, 3]
     assert counts.tolist() == [2, 2, 1]
 
@@ -144,14 +150,14 @@ def test_cheap_servers_are_filled_first_and_equals_from_the_lowest_index() -> No
 def test_servers_of_one_column_are_filled_one_after_the_other() -> None:
     """Seven units, four on a server: 4 and 3; the last server of a column may be part full."""
     group = idle((Server("a", {"cpu": 8.0, "gpu": 4.0}, 5),))
-    slots, servers, counts = group.fill(np.array([2.0, 1.0]), at(3, 1), at(7, 1))
+    slots, servers, counts = filled(group, np.array([2.0, 1.0]), at(3, 1), at(7, 1))
     assert slots.tolist() == [0, 0, 1]
     assert servers.tolist() == [0, 1, 0]
     assert counts.tolist() == [4, 3, 1]
 
 
 def test_no_units_use_no_servers() -> None:
-    slots, servers, counts = idle().fill(np.array([2.0, 1.0]), at(0, 1), at(0, 0))
+    slots, servers, counts = filled(idle(), np.array([2.0, 1.0]), at(0, 1), at(0, 0))
     assert (len(slots), len(servers), len(counts)) == (0, 0, 0)
 
 
@@ -161,7 +167,7 @@ def test_the_cost_of_n_units_is_that_of_the_n_cheapest_places() -> None:
     group.commit(at(0), at(3), np.array([[0.0, 0.5]]), None)
     group.price[0, 0, group.server == 3] = 10.0
     demand = np.array([4.0, 0.0])
-    room = group.room(demand, at(0), 9)
+    room = group.on_columns(group.fits(demand, at(0), 9))
     table = group.total_costs(demand, at(0), room, 9)
     assert table.shape == (1, 10)
     assert table[0].tolist() == [0.0, 4.0, 8.0, 12.0, 16.0, 20.0, 24.0, 64.0, np.inf, np.inf]
@@ -174,7 +180,7 @@ def test_a_few_units_cost_what_they_cost_among_many(seed: int, most: int) -> Non
     group, demand, slots = idle(), np.array([2.0, 1.0]), at(0, 1, 2, 3)
     group.commit(at(0, 1, 2, 2), at(0, 1, 2, 3), 2.0 * rng.integers(0, 2, (4, 2)), PRICE)
     group.price[...] = rng.integers(1, 4, group.price.shape)  # many servers cost the same
-    room = group.room(demand, slots, 9)
+    room = group.on_columns(group.fits(demand, slots, 9))
     few = group.total_costs(demand, slots, room.copy(), most)
     assert few.tolist() == group.total_costs(demand, slots, room, 9)[:, : most + 1].tolist()
 
@@ -191,7 +197,9 @@ def test_room_by_resource_is_the_room_for_each_resource_alone(
     assert rooms.shape == (len(asked), 3)
     for k, r in enumerate(asked):
         alone = np.where(np.arange(2) == r, demand, 0.0)
-        assert rooms[k].tolist() == group.room(alone, slots, 7).sum(axis=1).tolist()
+        assert (
+            rooms[k].tolist() == group.on_columns(group.fits(alone, slots, 7)).sum(axis=1).tolist()
+        )
 
 
 def test_capacity_of_one_server_of_a_column_changes_alone() -> None:
@@ -254,11 +262,12 @@ def test_columns_hide_nothing_from_a_group_that_has_one_for_each_server(
         arrays: list[FloatArray] = [g.expanded(getattr(g, name)) for g in (shared, single)]
         assert np.array_equal(*arrays)
     demand, slots = np.array([1.0, 0.5]), np.arange(HORIZON)
-    rooms = [group.room(demand, slots, 9).sum(axis=1) for group in (shared, single)]
+    rooms = [g.on_columns(g.fits(demand, slots, 9)).sum(axis=1) for g in (shared, single)]
     assert np.array_equal(*rooms)
     units = np.minimum(rooms[0], 6).astype(np.int64)
     fills = [
-        [part.tolist() for part in group.fill(demand, slots, units)] for group in (shared, single)
+        [part.tolist() for part in filled(group, demand, slots, units)]
+        for group in (shared, single)
     ]
     assert fills[0] == fills[1]
     assert np.bincount(fills[0][0], weights=fills[0][2], minlength=HORIZON).tolist() == list(units)
@@ -271,7 +280,7 @@ def test_on_a_lost_server_not_even_a_unit_that_asks_for_nothing_fits() -> None:
     group.lose(1)
     servers = dict(zip(group.server.tolist(), group.fits(nothing, at(0), 5)[0], strict=True))
     assert [servers[k] for k in (0, 1, 3)] == [5.0, 0.0, 5.0]
-    assert group.room(np.array([1.0, 0.0]), at(0), 5)[0][list(servers).index(1)] == 0
+    assert group.fits(np.array([1.0, 0.0]), at(0), 5)[0][list(servers).index(1)] == 0
     group.set_capacity(1, np.array([8.0, 4.0]))
     assert 0.0 not in group.fits(nothing, at(0), 5)
     group.set_capacity(3, np.zeros(2))

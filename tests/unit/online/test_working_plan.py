@@ -46,7 +46,9 @@ def plan_of(
     rolling: bool = False,
     insert: bool = True,
 ) -> WorkingPlan:
-    plan = WorkingPlan(CLUSTER, HORIZON, params, bounds, rolling)
+    plan = WorkingPlan(CLUSTER, HORIZON, params, rolling)
+    if bounds is not None:
+        plan.set_prices(bounds)
     for key, made in enumerate(jobs):
         plan.live[key] = LiveJob.of(key, made, CLUSTER, HORIZON, grid_of(CLUSTER), 0.0)
         if insert:
