@@ -64,8 +64,6 @@ from oasis.simulator.speed import (
     TrainingSpeed,
 )
 from oasis.simulator.workload import Workload
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.table import Frame
 
 FORMAT, VERSION = "oasis-elastic-workload", 1
 SPAN = Number(above=True, maximum=LARGEST_COUNT)
@@ -469,46 +467,3 @@ def _speed(found: ElasticFile) -> TrainingSpeed:
         Communication(found.share_links) if linked else None,
         CpuSharing() if shared and any(form.worker_cpu or form.ps_cpu for form in forms) else None,
     )
-
-
-def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
-    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
-
-    A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
-    begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
-    and n workers are n times as fast as one. There are no parameter servers and no costs.
-    """
-    gpus = options.gpus_per_server
-    machine = {
-        "id": "node",
-        "count": options.worker_servers,
-        "capacity": {
-            "gpu": gpus,
-            "cpu": gpus * options.cpus_per_gpu,
-            "memory_gb": gpus * options.memory_gb_per_gpu,
-        },
-    }
-    return elastic_from_dict(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "resources": list(machine["capacity"]),  # type: ignore[call-overload]
-            "machines": [machine],
-            "jobs": [_elastic_job(job, options.elasticity) for job in frame.to_dict("records")],
-        }
-    )
-
-
-def _elastic_job(job: Mapping[str, Any], elasticity: float) -> dict[str, Any]:
-    workers = job["workers"]
-    return {
-        "id": job["id"],
-        "arrival": job["submitted"],
-        "work": workers * job["duration"],
-        "workers": {
-            "min": 1,
-            "initial": workers,
-            "max": max(workers, round(elasticity * workers)),
-        },
-        "worker": {name: job[name] for name in ("gpu", "cpu", "memory_gb")},
-    }
