@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from oasis.driver.loop import INFINITY, Loop, World
 from oasis.model.errors import InputError, describe
-from oasis.scheduling.job import PolicyJob
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.view import View
-from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
-from oasis.simulator.execution import Execution, Settled
+from oasis.simulator.costs import ChangeCosts, GangChange
+from oasis.simulator.events import COMPLETION, LOSS, RETURN, SAVED, Agenda, Outage
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.speed import Load, Speed
 from oasis.simulator.state import Checkpoints, JobProgress, State
 from oasis.simulator.workload import Workload
+
+Settled = Callable[[JobProgress], None]
 
 
 class Engine(World):
@@ -73,11 +75,13 @@ class Engine(World):
         _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
         self.speed, self.costs = speed or workload.speed, costs or workload.costs
+        self._coupled = self.speed.coupled
         observation = observation or workload.observation
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))
-        self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
+        self._on_settled = on_settled
+        self.settled: dict[int, JobProgress] = {}  # those that finished or were rejected, by index
         self._observation = observation
         # Most runs look at no training and lose no work: their jobs are made without both.
         self._plain = observation is None and self.costs.checkpoint_interval is None
@@ -93,11 +97,6 @@ class Engine(World):
     def __repr__(self) -> str:
         jobs = f"{len(self.settled)} of {len(self.workload.jobs)} jobs settled"
         return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
-
-    @property
-    def settled(self) -> dict[int, JobProgress]:
-        """Jobs that finished or were rejected, by index."""
-        return self._do.settled
 
     def run(self) -> None:
         """Continue to the end."""
@@ -140,19 +139,76 @@ class Engine(World):
         """Take in what is due."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
-        anything = self._happen(view)
+        anything, state = False, self.state
+        for _, kind, subject, version in self._agenda.take_events(view.now):
+            if kind == COMPLETION:
+                progress = state.jobs.get(subject)
+                # Each change of speed plans a new completion and leaves the old one in
+                # the agenda: taking it out would cost a search.
+                if progress is None or progress.version != version:
+                    continue
+                self._complete(progress)
+                view.finished.append(progress.seen)
+            elif kind == LOSS:
+                view.evicted += self._lose(subject)
+                view.lost.append(subject)
+            elif kind == RETURN:
+                state.restore(subject)
+                view.returned.append(subject)
+            anything = True
         for job in self._agenda.take_arrivals(view.now):
-            progress = self.state.jobs[job.index] = self._enter(job)
+            progress = state.jobs[job.index] = self._enter(job)
             view.arrived.append(progress.seen)
         wake_at = self._loop.wake_at
         if not (anything or view.arrived or (wake_at is not None and wake_at <= view.now)):
             # Only outdated completions were due here.
-            self.state.now = self._before  # a cancelled event does not make the run longer
+            state.now = self._before  # a cancelled event does not make the run longer
         return bool(anything or view.arrived)
 
     def carry_out(self, plan: Plan, view: View) -> bool:
         """Carry out a plan, which has been checked; return whether anything changed."""
-        return self._do.carry_out(plan)
+        jobs, now = self.state.jobs, self.state.now
+        for index, reason in plan.rejected.items():
+            progress = jobs[index]
+            # A job that is given up may have run: its time and work up to now still count.
+            progress.advance(now)
+            progress.refusal = str(reason)
+            self._leave(progress)
+        changed = []
+        for index, allocation in plan.changes.items():
+            progress = jobs[index]
+            before = progress.allocation
+            if allocation != before:
+                # In another form than the one that it is in.
+                switches = bool(
+                    progress.seen.forms and (allocation.workers or allocation.ps)
+                ) and not (progress.has_form and allocation.form == progress.form)
+                progress.advance(now)
+                # An incomplete gang did no work, so it has nothing to save.
+                worked, saved_at, ready = NOTHING, now, now
+                if progress.complete:
+                    ready = progress.ready
+                    # In another form it begins anew from what was saved, as after a pause.
+                    worked = NOTHING if switches else before
+                    saved_at = self._save(progress, NOTHING if switches else allocation)
+                if switches:
+                    self.state.hold(progress, NOTHING, self._coupled)
+                    progress.be_in(allocation.form)
+                self.state.hold(progress, allocation, self._coupled)
+                changed.append((progress, worked, saved_at, ready))
+        # In a pass of its own: a job may wait for what another
+        # saves that comes after it in the plan.
+        for progress, worked, saved_at, ready in changed:
+            if progress.complete:
+                self._delay(progress, worked, saved_at, ready)
+        for progress, *_ in changed:
+            rate = 0.0
+            if (
+                progress.complete and not self._coupled
+            ):  # else they follow at the end of the instant
+                rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
+            self._schedule(progress, rate)
+        return bool(changed or plan.rejected)
 
     def settle(self, changed: bool) -> None:
         """End the instant."""
@@ -160,8 +216,8 @@ class Engine(World):
             self.timeline.append((self.state.now, tuple(self.state.used)))
             # Once per instant, after all changes: a speed in
             # between would hold for no time at all.
-            if self.speed.coupled:
-                self._do.set_speeds()
+            if self._coupled:
+                self._set_speeds()
 
     def finish(self) -> None:
         """Account for the time up to the end of the run of the jobs that are still there.
@@ -213,26 +269,103 @@ class Engine(World):
             self._loop.knows_forms,
         )
 
-    def _happen(self, view: View) -> bool:
-        """Process due events; return if anything happened."""
-        anything = False
-        for _, kind, subject, version in self._agenda.take_events(view.now):
-            if kind == COMPLETION:
-                progress = self.state.jobs.get(subject)
-                # Each change of speed plans a new completion and leaves the old one in
-                # the agenda: taking it out would cost a search.
-                if progress is None or progress.version != version:
-                    continue
-                self._do.complete(progress)
-                view.finished.append(progress.seen)
-            elif kind == LOSS:
-                view.evicted += self._do.lose(subject)
-                view.lost.append(subject)
-            elif kind == RETURN:
-                self.state.restore(subject)
-                view.returned.append(subject)
-            anything = True
-        return anything
+    def _complete(self, progress: JobProgress) -> None:
+        """End a job that has done its work."""
+        # In a slotted workload the work may end within a slot whose machines are held to its end.
+        end = progress.finish
+        progress.advance(end)
+        progress.remaining = 0.0
+        progress.end = end
+        self._leave(progress)
+
+    def _lose(self, machine: int) -> list[PolicyJob]:
+        """Take a machine out of service; the jobs that were on it and now hold nothing."""
+        evicted = []
+        for progress in list(self.state.jobs.values()):
+            if machine in progress.allocation.machines:
+                # Work done up to the loss counts before it is rolled back to the last checkpoint.
+                progress.advance(self.state.now)
+                progress.roll_back()
+                self.state.hold(progress, NOTHING, self._coupled)
+                self._schedule(progress, 0.0)
+                evicted.append(progress.seen)
+        # Last: the jobs gave their room back, and none of it is left on a lost machine.
+        self.state.lose(machine)
+        return evicted
+
+    def _set_speeds(self) -> None:
+        """Recompute the speeds of the jobs that slow each other down."""
+        for index in self.state.load.take_affected():
+            progress = self.state.jobs[index]
+            rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
+            # An unchanged speed keeps its completion: rounding would
+            # move it, and the agenda would grow.
+            if rate != progress.rate:
+                progress.advance(self.state.now)
+                self._schedule(progress, rate)
+
+    def _leave(self, progress: JobProgress) -> None:
+        self.state.hold(progress, NOTHING, self._coupled)
+        del self.state.jobs[progress.job.index]
+        self.settled[progress.job.index] = progress
+        if self._on_settled is not None:
+            self._on_settled(progress)
+
+    def _save(self, progress: JobProgress, after: Allocation) -> float:
+        """Let a job save its state before it gives up its allocation; return when that is done.
+
+        One that is still being set up has nothing new to save.
+        """
+        now, job, before = self.state.now, progress.job, progress.allocation
+        if progress.checkpoints is not None:
+            # Saving before a change is a checkpoint as good as any.
+            progress.checkpoints.write(progress.remaining)
+        saving = self.costs.saving(job, before, after) if progress.ready <= now else 0.0
+        if not saving:
+            return now
+        self.state.saving.keep(job, before, after, now, now + saving)
+        self._agenda.add(now + saving, SAVED, job.index, 0)
+        return now + saving
+
+    def _delay(
+        self, progress: JobProgress, worked: Allocation, saved_at: float, ready: float
+    ) -> None:
+        """Charge what the change costs in time; `worked` is what the job worked with before.
+
+        Had nothing changed, it would be set up at `ready`.
+        """
+        now, after = self.state.now, progress.allocation
+        started = progress.started is not None
+        if started:
+            progress.changes += (GangChange.of(worked, after, started),)
+        saving = self.state.saving
+        if saving.kept:
+            free = saving.free_at(progress.job, worked, after, now, self.state.free)
+            saved_at = max(saved_at, free)
+        lost = self.costs.overhead(progress.job, worked, after, started)
+        # A change in the middle of being set up does not make the first one shorter.
+        progress.ready = max(ready, saved_at + lost)
+        if not started:
+            progress.started = now
+
+    def _schedule(self, progress: JobProgress, rate: float) -> None:
+        """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
+        progress.rate = rate
+        # Completions planned before are out of date from here on.
+        progress.version += 1
+        if rate <= 0.0:
+            progress.finish = INFINITY
+            return
+        now = self.state.now
+        finish = max(now, progress.ready) + progress.remaining / rate
+        free_at = finish
+        if self.state.site.slotted:
+            # A slot is held to its end even if the work ends sooner;
+            # rounding beyond it is not another slot.
+            free_at = max(math.ceil(finish - TOLERANCE), math.floor(now) + 1.0)
+            finish = min(finish, free_at)
+        progress.finish = finish
+        self._agenda.add(free_at, COMPLETION, progress.job.index, progress.version)
 
 
 def _expect_models(speed: object, costs: object) -> None:

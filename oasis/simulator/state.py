@@ -41,33 +41,6 @@ class Checkpoints:
 class JobProgress:
     """One job in the run."""
 
-    __slots__ = (
-        "_history",
-        "allocation",
-        "changes",
-        "checkpoints",
-        "complete",
-        "end",
-        "finish",
-        "form",
-        "forms",
-        "job",
-        "lost",
-        "overhead",
-        "rate",
-        "ready",
-        "refusal",
-        "remaining",
-        "running",
-        "samples",
-        "seen",
-        "since",
-        "stalled",
-        "started",
-        "told",
-        "version",
-        "waiting_since",
-    )
     admitted = False  # in a simulation every job arrives once
     kept_until = 0.0  # a simulation has no minimum run time
 
@@ -309,6 +282,8 @@ class State:
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange the allocation of a job."""
         job, before = progress.job, progress.allocation
+        if not (allocation.workers or before.workers or allocation.ps or before.ps):
+            return
         if before.workers:
             self._shift(before.workers, job.worker, -1, 0)
         if allocation.workers:
