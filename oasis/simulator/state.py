@@ -104,8 +104,6 @@ class JobProgress:
             self.remaining, self.lost = self.remaining * ratio, self.lost * ratio
         if self.checkpoints is not None:
             self.checkpoints.write(self.remaining)
-        if self.samples is not None:
-            self.samples.of(self.job)
 
     def hold(self, now: float, allocation: Allocation) -> None:
         """Hold `allocation` from `now` on."""
@@ -122,7 +120,7 @@ class JobProgress:
             self.overhead += begin - self.since
             self.running += now - begin
             if self.samples is not None and now > begin:
-                self.samples.note(begin, now, self.remaining, self.rate)
+                self.samples.note(self.job, begin, now, self.remaining, self.rate)
             # Rounding may take a little more than is left.
             self.remaining = max(0.0, self.remaining - (now - begin) * self.rate)
             if self.checkpoints is not None:
@@ -154,17 +152,8 @@ class JobProgress:
             return None
         begin = max(self.ready, self.since)
         if self.complete and now > begin:
-            self.samples.note(begin, now, self.remaining, self.rate)
-        return self.samples.values()
-
-
-Rows = dict[int, list[int]]  # amounts by machine
-
-
-def added_tasks(before: Tasks, after: Tasks) -> Tasks:
-    """The tasks of `after` that are not in `before`, machine by machine."""
-    held = dict(before)
-    return tuple((m, n - held.get(m, 0)) for m, n in after if n > held.get(m, 0))
+            self.samples.note(self.job, begin, now, self.remaining, self.rate)
+        return self.samples.values
 
 
 class Saving:
@@ -241,26 +230,19 @@ class Saving:
         self._since = now
 
     def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:
-        total = [0] * len(self._site.resources)
-        for _, row in kept:
-            total = [a + b for a, b in zip(total, row, strict=True)]
-        return total
+        return [sum(row[r] for _, row in kept) for r in range(len(self._site.resources))]
 
-    def _rows(self, job: PolicyJob, before: Allocation, after: Allocation) -> Rows:
+    def _rows(self, job: PolicyJob, before: Allocation, after: Allocation) -> dict[int, list[int]]:
         """Amounts of the tasks that `after` has more than `before`, by machine."""
-        rows: Rows = {}
-        for old, new, demand in (
-            (before.workers, after.workers, job.worker),
-            (before.ps, after.ps, job.ps),
-        ):
-            for machine, count in added_tasks(old, new):
-                row = rows.setdefault(machine, [0] * len(self._site.resources))
-                for resource, amount in demand:
-                    row[resource] += count * amount
+        rows: dict[int, list[int]] = {}
+        for group in GROUPS:
+            held = dict(group.placed(before))
+            for machine, count in group.placed(after):
+                if (more := count - held.get(machine, 0)) > 0:
+                    row = rows.setdefault(machine, [0] * len(self._site.resources))
+                    for resource, amount in group.of(job):
+                        row[resource] += more * amount
         return rows
-
-
-__all__ = ["JobProgress", "State"]
 
 
 class State:
