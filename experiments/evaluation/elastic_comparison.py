@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, cast
@@ -271,13 +271,14 @@ class Slotted:
         self._real = site
         self._policy.reset(self.site)
         self.jobs: dict[int, Translated] = {}
+        self.down: Set[int] = frozenset()
         self._new: list[PolicyJob] = []
         self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
         self._told = self._view()
 
     def _view(self) -> View:
         """A view of the next slot, in which nothing has happened yet."""
-        self.now, self.down = float(self._slot), frozenset[int]()
+        self.now = float(self._slot)
         return View(cast(Books, self), self.name, told_remaining=True)
 
     def decide(self, view: View) -> Plan:

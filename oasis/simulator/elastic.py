@@ -254,7 +254,6 @@ class JobEntry(InForms):
         (job,) = self.in_forms
         n, ps = job.workers, job.parameter_servers
         span = n if isinstance(n, WorkerRange) else WorkerRange(n, n, n)
-        share = ps if isinstance(ps, ServerShare) else None
         worker_demand, ps_demand = (
             site.limited(demand_on(site.grid, each, site.resources), group, group.required(job))
             for group, each in zip(GROUPS, (job.worker, job.ps or {}), strict=True)
@@ -268,8 +267,8 @@ class JobEntry(InForms):
             min_workers=span.min,
             initial_workers=span.initial,
             max_workers=span.max,
-            ps_per_worker=share.per_worker if share else 0.0,
-            fixed_ps=None if share else ps,
+            ps_per_worker=ps.per_worker if isinstance(ps, ServerShare) else 0.0,
+            fixed_ps=None if isinstance(ps, ServerShare) else ps,
             worker_cpu=job.worker_cpu,
             ps_cpu=job.ps_cpu,
             gradient_mb=job.gradient_mb,

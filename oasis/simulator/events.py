@@ -72,9 +72,7 @@ class Agenda:
 
     def take_arrivals(self, now: float) -> list[PolicyJob]:
         """Jobs that arrive at `now`, in the order of the file."""
-        jobs, begin = self._arrivals, self._next
-        end = begin
-        while end < len(jobs) and jobs[end].arrival <= now:
-            end += 1
-        self._next = end
-        return list(jobs[begin:end])
+        begin = self._next
+        while self._next < len(self._arrivals) and self._arrivals[self._next].arrival <= now:
+            self._next += 1
+        return list(self._arrivals[begin : self._next])

@@ -136,20 +136,6 @@ def test_nothing_can_be_put_on_a_lost_server():
         replay(workload(), policy, outages=[Outage(0, 1.0)])
 
 
-@pytest.mark.parametrize(
-    "outages",
-    [[Outage(2, 1.0)], [Outage(0, 2.0, 1.0)], [Outage(0, 1.0, 5.0), Outage(0, 3.0)]],
-)
-def test_impossible_outages_are_refused(outages):
-    with pytest.raises(ValueError, match="outages"):
-        Engine(workload(), Script({}), outages=outages)
-
-
-def test_outages_of_a_slotted_workload_lie_between_slots():
-    with pytest.raises(ValueError, match="whole slots"):
-        Engine(workload(slotted=True), Script({}), outages=[Outage(0, 0.5)])
-
-
 def test_a_timer_is_replaced_by_the_next_answer():
     policy = Script({0.0: Plan(wake_at=3.0), 1.0: Plan(wake_at=2.0)})
     replay(workload(job(), job("b", 1.0)), policy)
