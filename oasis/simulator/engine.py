@@ -21,7 +21,7 @@ from oasis.simulator.costs import ChangeCosts, GangChange
 from oasis.simulator.events import COMPLETION, LOSS, RETURN, SAVED, Agenda, Outage
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.speed import Load, Speed
-from oasis.simulator.state import Checkpoints, JobProgress, State
+from oasis.simulator.state import JobProgress, State
 from oasis.simulator.workload import Workload
 
 Settled = Callable[[JobProgress], None]
@@ -76,15 +76,12 @@ class Engine(World):
         self.workload, self.policy = workload, policy
         self.speed, self.costs = speed or workload.speed, costs or workload.costs
         self._coupled = self.speed.coupled
-        observation = observation or workload.observation
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
         self._agenda = Agenda(workload.jobs, _checked(outages, workload))
         self._on_settled = on_settled
         self.settled: dict[int, JobProgress] = {}  # those that finished or were rejected, by index
-        self._observation = observation
-        # Most runs look at no training and lose no work: their jobs are made without both.
-        self._plain = observation is None and self.costs.checkpoint_interval is None
+        self._observation = observation or workload.observation
         self._before = 0.0  # the last instant at which anything happened
         self.end = INFINITY if workload.site.horizon is None else workload.site.horizon
         with naming_own_line(policy, "reset"):
@@ -125,7 +122,7 @@ class Engine(World):
     @property
     def goes_on(self) -> bool:
         """Whether there is a job, or will be."""
-        return bool(self.state.jobs or self._agenda.arrivals_left)
+        return len(self.settled) < len(self.workload.jobs)
 
     def pass_to(self, now: float) -> None:
         """Let time pass; jobs work when they are looked at."""
@@ -258,16 +255,10 @@ class Engine(World):
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Enter `job` at its arrival, with its samples and its checkpoints."""
         told = job if self._loop.told_remaining else job.untold(self.policy.name)
-        if self._plain:
-            return JobProgress(job, told=told, knows_forms=self._loop.knows_forms)
-        how, interval = self._observation, self.costs.checkpoint_interval
-        return JobProgress(
-            job,
-            None if interval is None else Checkpoints(interval, job.work),
-            None if how is None or job.curve is None else Samples(job, how),
-            told,
-            self._loop.knows_forms,
-        )
+        how = self._observation
+        samples = None if how is None or job.curve is None else Samples(job, how)
+        interval = self.costs.checkpoint_interval
+        return JobProgress(job, interval, samples, told, self._loop.knows_forms)
 
     def _complete(self, progress: JobProgress) -> None:
         """End a job that has done its work."""
@@ -317,9 +308,7 @@ class Engine(World):
         One that is still being set up has nothing new to save.
         """
         now, job, before = self.state.now, progress.job, progress.allocation
-        if progress.checkpoints is not None:
-            # Saving before a change is a checkpoint as good as any.
-            progress.checkpoints.write(progress.remaining)
+        progress.save()  # saving before a change is a checkpoint as good as any
         saving = self.costs.saving(job, before, after) if progress.ready <= now else 0.0
         if not saving:
             return now

@@ -58,11 +58,6 @@ class Agenda:
             return arrival if arrival < time else time
         return time
 
-    @property
-    def arrivals_left(self) -> int:
-        """Jobs that have not arrived."""
-        return len(self._arrivals) - self._next
-
     def take_events(self, now: float) -> list[tuple[float, int, int, int]]:
         """All events but arrivals that are due at `now`, in their order."""
         heap, due = self._heap, []

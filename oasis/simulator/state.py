@@ -10,34 +10,6 @@ from oasis.simulator.observation import Samples
 from oasis.simulator.speed import Load
 
 
-class Checkpoints:
-    """Checkpoints of a job, each `interval` at work: it returns to them when it loses a server."""
-
-    __slots__ = ("_interval", "_left", "_unsaved")
-
-    def __init__(self, interval: float, work: float) -> None:
-        self._interval = interval
-        self._left = work
-        self._unsaved = 0.0  # the time worked since the last one
-
-    def advance(self, worked: float, remaining: float, rate: float) -> None:
-        """Record the last checkpoint of a time at work that ended with `remaining` work."""
-        self._unsaved += worked
-        if self._unsaved >= self._interval:
-            # Only the last of several checkpoints matters; the work since then is at the same rate.
-            self._unsaved %= self._interval
-            self._left = remaining + self._unsaved * rate
-
-    def write(self, remaining: float) -> None:
-        """Write a checkpoint now."""
-        self._left, self._unsaved = remaining, 0.0
-
-    def restore(self) -> float:
-        """Return the remaining work at the last checkpoint, from which the job continues."""
-        self._unsaved = 0.0
-        return self._left
-
-
 class JobProgress:
     """One job in the run."""
 
@@ -47,7 +19,7 @@ class JobProgress:
     def __init__(
         self,
         job: PolicyJob,
-        checkpoints: Checkpoints | None = None,
+        interval: float | None = None,
         samples: Samples | None = None,
         told: PolicyJob | None = None,
         knows_forms: bool = False,
@@ -76,7 +48,10 @@ class JobProgress:
         # a trace of thousands of jobs.
         self._history: list[tuple[float, Tasks, Tasks]] = []
         self.changes: tuple[GangChange, ...] = ()  # after its start: resumed, resized, moved
-        self.checkpoints, self.samples = checkpoints, samples
+        self.samples = samples
+        # It writes a checkpoint each `interval` at work, and returns to it when it loses a server:
+        # the work left then, and the time worked since. None: no work is ever lost.
+        self.interval, self.saved, self.unsaved = interval, self.remaining, 0.0
 
     @property
     def history(self) -> list[tuple[float, Allocation]]:
@@ -102,8 +77,7 @@ class JobProgress:
         elif before.work:
             ratio = self.job.work / before.work
             self.remaining, self.lost = self.remaining * ratio, self.lost * ratio
-        if self.checkpoints is not None:
-            self.checkpoints.write(self.remaining)
+        self.save()
 
     def hold(self, now: float, allocation: Allocation) -> None:
         """Hold `allocation` from `now` on."""
@@ -123,18 +97,25 @@ class JobProgress:
                 self.samples.note(self.job, begin, now, self.remaining, self.rate)
             # Rounding may take a little more than is left.
             self.remaining = max(0.0, self.remaining - (now - begin) * self.rate)
-            if self.checkpoints is not None:
-                self.checkpoints.advance(now - begin, self.remaining, self.rate)
+            if self.interval is not None:
+                self.unsaved += now - begin
+                if self.unsaved >= self.interval:
+                    # Only the last of several matters; the work since then is at the same rate.
+                    self.unsaved %= self.interval
+                    self.saved = self.remaining + self.unsaved * self.rate
         elif self.allocation.workers or self.allocation.ps:
             self.stalled += now - self.since
         self.since = now
 
+    def save(self) -> None:
+        """Write a checkpoint now."""
+        self.saved, self.unsaved = self.remaining, 0.0
+
     def roll_back(self) -> None:
         """Return to the last checkpoint, if work can be lost at all."""
-        if self.checkpoints is not None:
-            left = self.checkpoints.restore()
-            self.lost += left - self.remaining
-            self.remaining = left
+        if self.interval is not None:
+            self.lost += self.saved - self.remaining
+            self.remaining, self.unsaved = self.saved, 0.0
 
     def remaining_at(self, now: float) -> float:
         """Work left at `now`."""
