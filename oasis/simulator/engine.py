@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from oasis.driver.loop import INFINITY, Loop, World
 from oasis.model.errors import InputError, describe
@@ -18,13 +20,28 @@ from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.view import View
 from oasis.simulator.costs import ChangeCosts, GangChange
-from oasis.simulator.events import COMPLETION, LOSS, RETURN, SAVED, Agenda, Outage
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.speed import Load, Speed
 from oasis.simulator.state import JobProgress, State
 from oasis.simulator.workload import Workload
 
 Settled = Callable[[JobProgress], None]
+COMPLETION, LOSS, RETURN, SAVED = range(4)  # also the order at one instant; then the arrivals
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Machine `machine` is lost at time `begin` and back at time `end`.
+
+    Examples
+    --------
+    >>> Outage(3, begin=60.0)
+    Outage(machine=3, begin=60.0, end=inf)
+    """
+
+    machine: int
+    begin: float
+    end: float = INFINITY
 
 
 class Engine(World):
@@ -78,7 +95,15 @@ class Engine(World):
         self._coupled = self.speed.coupled
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
-        self._agenda = Agenda(workload.jobs, _checked(outages, workload))
+        # Events by time, those of one instant by kind and then by job or machine: the order is the
+        # same in every run. Arrivals are sorted already and stay out of the heap, to keep it small.
+        self._heap: list[tuple[float, int, int, int]] = []
+        self._arrived = 0  # jobs so far
+        for outage in _checked(outages, workload):
+            self._heap.append((outage.begin, LOSS, outage.machine, 0))
+            if outage.end < INFINITY:
+                self._heap.append((outage.end, RETURN, outage.machine, 0))
+        heapify(self._heap)
         self._on_settled = on_settled
         self.settled: dict[int, JobProgress] = {}  # those that finished or were rejected, by index
         self._observation = observation or workload.observation
@@ -116,8 +141,11 @@ class Engine(World):
 
     @property
     def next_time(self) -> float:
-        """Time of the next event."""
-        return self._agenda.next_time
+        """Time of the next event; infinity if there is none."""
+        time, jobs = self._heap[0][0] if self._heap else INFINITY, self.workload.jobs
+        if self._arrived < len(jobs) and jobs[self._arrived].arrival < time:
+            return jobs[self._arrived].arrival
+        return time
 
     @property
     def goes_on(self) -> bool:
@@ -136,8 +164,9 @@ class Engine(World):
         """Take in what is due."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
-        anything, state = False, self.state
-        for _, kind, subject, version in self._agenda.take_events(view.now):
+        anything, state, heap, jobs = False, self.state, self._heap, self.workload.jobs
+        while heap and heap[0][0] <= view.now:
+            _, kind, subject, version = heappop(heap)
             if kind == COMPLETION:
                 progress = state.jobs.get(subject)
                 # Each change of speed plans a new completion and leaves the old one in
@@ -153,7 +182,9 @@ class Engine(World):
                 state.restore(subject)
                 view.returned.append(subject)
             anything = True
-        for job in self._agenda.take_arrivals(view.now):
+        while self._arrived < len(jobs) and jobs[self._arrived].arrival <= view.now:
+            job = jobs[self._arrived]
+            self._arrived += 1
             progress = state.jobs[job.index] = self._enter(job)
             view.arrived.append(progress.seen)
         wake_at = self._loop.wake_at
@@ -313,7 +344,7 @@ class Engine(World):
         if not saving:
             return now
         self.state.saving.keep(job, before, after, now, now + saving)
-        self._agenda.add(now + saving, SAVED, job.index, 0)
+        heappush(self._heap, (now + saving, SAVED, job.index, 0))
         return now + saving
 
     def _delay(
@@ -354,7 +385,7 @@ class Engine(World):
             free_at = max(math.ceil(finish - TOLERANCE), math.floor(now) + 1.0)
             finish = min(finish, free_at)
         progress.finish = finish
-        self._agenda.add(free_at, COMPLETION, progress.job.index, progress.version)
+        heappush(self._heap, (free_at, COMPLETION, progress.job.index, progress.version))
 
 
 def _expect_models(speed: object, costs: object) -> None:

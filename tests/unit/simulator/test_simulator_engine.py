@@ -5,10 +5,9 @@ import pickle
 import pytest
 
 from oasis import Instance, PolicyError
-from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site
+from oasis.simulator import NOTHING, Allocation, Machine, Outage, Plan, PolicyJob, Site
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
-from oasis.simulator.events import Outage
 from oasis.simulator.run import replay
 from oasis.simulator.speed import Linear, ScalingTable
 from oasis.simulator.workload import Workload
