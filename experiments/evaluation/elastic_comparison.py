@@ -427,10 +427,14 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
     Restarts are all changes of a running or paused job: resumed, resized, moved.
     """
     jobs, utility = outcome.jobs, utility_of(made, outcome)
+    most = 0.0 if bound is None else bound.value  # 0: nothing can be earned
     changed = measured(outcome, "restarts", "resizes", "migrations")
     return {
         "total_utility": utility,
-        "of_bound": _share(utility, bound),
+        # None without utilities, or if nothing can be earned.
+        "of_bound": utility / bound.value
+        if utility is not None and bound and bound.value
+        else None,
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
         **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
         **measured(outcome, "mean_waiting", "mean_running", "mean_overhead"),
@@ -438,13 +442,6 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
         **measured(outcome, "makespan", "wasted_share", "use"),
         **measured(outcome, "policy_calls", "policy_seconds", "simulator_seconds"),
     }
-
-
-def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
-    """Earned share of the bound; None without utilities, or if nothing can be earned."""
-    if utility is None or bound is None or bound.value == 0:
-        return None
-    return utility / bound.value
 
 
 def compare_elastic(
