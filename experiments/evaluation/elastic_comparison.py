@@ -431,10 +431,7 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
     changed = measured(outcome, "restarts", "resizes", "migrations")
     return {
         "total_utility": utility,
-        # None without utilities, or if nothing can be earned.
-        "of_bound": utility / bound.value
-        if utility is not None and bound and bound.value
-        else None,
+        "of_bound": None if utility is None or not most else utility / most,
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
         **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
         **measured(outcome, "mean_waiting", "mean_running", "mean_overhead"),
