@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.scheduling.site import Machine, Site, cluster_of, policy_job
+from oasis.scheduling.view import Books
 from oasis.simulator import Outcome, Workload, replay
 from oasis.simulator.elastic import FORMAT
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
@@ -67,13 +68,49 @@ class BySlots:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Translated:
-    """A job in the model's terms."""
+    """A job in the model's terms, on the books of a scheduler in slots."""
 
+    admitted: ClassVar = False  # no job arrives twice
+    kept_until: ClassVar = 0.0
+    real: PolicyJob
     job: PolicyJob  # on the site of the model, times in slots; its `source` is the model's job
     ways: tuple[int, ...]  # forms of the elastic job that those of the model's stand for, in order
     speeds: tuple[float, ...]  # worker-seconds that count as one of its worker-slots, by form
+    allocation: Allocation = NOTHING  # as planned for the slot that ended
+    form: int = 0  # in which it was to run last,
+    has_form: bool = False  # if it ever was
+    left: float = 0.0  # worker-slots, at the beginning of the slot
+    held: float = 0.0  # for so long it held machines
+
+    @property
+    def seen(self) -> PolicyJob:
+        """The job as the scheduler sees it."""
+        return self.job
+
+    @property
+    def forms(self) -> tuple[PolicyJob, ...]:
+        """The forms that it may be in."""
+        return self.job.forms
+
+    @property
+    def running(self) -> PolicyJob:
+        """The elastic job in the form in which it runs, or is to."""
+        return self.real.in_form(self.ways[self.form])
+
+    def look(self, view: View) -> None:
+        """Note how far the elastic job is."""
+        self.left = view.remaining(self.running) / self.speeds[self.form]
+        self.held = view.attained(self.real)
+
+    def remaining_at(self, now: float) -> float:
+        """Worker-slots left."""
+        return self.left
+
+    def held_at(self, now: float) -> float:
+        """Time for which it held machines."""
+        return self.held
 
 
 class ElasticModel:
@@ -120,12 +157,10 @@ class ElasticModel:
 
     def jobs(self) -> list[Job]:
         """The model's jobs, each arriving in the first slot that begins after it came."""
-        found = []
-        for job in self.made.jobs:
-            source = self.translate(job, math.ceil(job.arrival / self.length)).job.source
-            assert source is not None
-            found.append(source)
-        return found
+        return [
+            self._source(job, math.ceil(job.arrival / self.length), self.fitting(job) or (0,))
+            for job in self.made.jobs
+        ]
 
     @cached_property
     def lookahead(self) -> int:
@@ -136,10 +171,8 @@ class ElasticModel:
         longest = slots_needed(self.made, self.length)
         for job in self.made.jobs:
             if ways := self.fitting(job):
-                source = self.translate(job, 0).job.source
-                assert source is not None
                 alone = []
-                for way, form in zip(ways, source.in_forms, strict=True):
+                for way, form in zip(ways, self._source(job, 0, ways).in_forms, strict=True):
                     amounts = as_array(form.worker, self.site.resources)
                     held = self._held(amounts, form.chunks, job.in_forms[way].worker)
                     alone.append(-(-form.work(self.length) // held))
@@ -149,11 +182,14 @@ class ElasticModel:
     def translate(self, job: PolicyJob, slot: int) -> Translated:
         """`job` as it arrives in `slot`."""
         ways = self.fitting(job) or (0,)
+        seen = policy_job(self._source(job, slot, ways), self.site, job.index)
         speeds = tuple(self._speed(job.in_forms[way]) for way in ways)
-        forms = tuple(
-            self._form(job.in_forms[way], speed) for way, speed in zip(ways, speeds, strict=True)
-        )
-        source = Job(
+        return Translated(job, seen, ways, speeds)
+
+    def _source(self, job: PolicyJob, slot: int, ways: tuple[int, ...]) -> Job:
+        """The model's job, in these forms."""
+        forms = [self._form(job.in_forms[way]) for way in ways]
+        return Job(
             id=job.id,
             arrival=slot,
             epochs=1,
@@ -164,8 +200,6 @@ class ElasticModel:
             forms=tuple(Form(**form) for form in forms) if len(forms) > 1 else (),
             **forms[0],
         )
-        seen = replace(policy_job(source, self.site), index=job.index)
-        return Translated(seen, ways, speeds)
 
     def fitting(self, job: PolicyJob) -> tuple[int, ...]:
         """The forms of `job` in which its fewest tasks fit the empty cluster."""
@@ -177,12 +211,12 @@ class ElasticModel:
         asked = job.max_workers if job.initial_workers is None else job.initial_workers
         return best_rates(self.made, job)[asked] / asked * self.length
 
-    def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
+    def _form(self, job: PolicyJob) -> dict[str, Any]:
         """The model of one form."""
         asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
-            "minibatch_time": job.work / speed / job.max_workers,
+            "minibatch_time": job.work / self._speed(job) / job.max_workers,
             "worker": self._demand(job),
             "requires": asked,
         }
@@ -210,54 +244,6 @@ class ElasticModel:
         return min(most, int(rounding.units(rows, amounts, most).sum()))
 
 
-class SlotView:
-    """View of the scheduler in slots at the begin of a slot, as far as it is used."""
-
-    def __init__(self, policy: Slotted, view: View, now: int) -> None:
-        self._policy, self._view = policy, view
-        self.now = float(now)
-        self.arrived = policy.entered
-        self.finished = policy.left
-        self.lost, self.returned = policy.lost, policy.returned
-
-    def jobs(self) -> list[PolicyJob]:
-        """Unfinished jobs, in order of arrival."""
-        return [seen.job for seen in self._policy.seen.values()]
-
-    def capacity(self) -> list[tuple[int, ...]]:
-        """Capacity of each available machine."""
-        machines, down = self._policy.model.site.machines, self._view.down()
-        return [(0,) * len(m.capacity) if k in down else m.capacity for k, m in enumerate(machines)]
-
-    def down(self) -> Set[int]:
-        """Machines that are not there."""
-        return self._view.down()
-
-    def allocation(self, job: PolicyJob) -> Allocation:
-        """Planned allocation of `job` in the slot that ended."""
-        return self._policy.wanted.get(job.index, NOTHING)
-
-    def remaining(self, job: PolicyJob) -> float:
-        """Worker-slots left, in the form that was planned, otherwise in that of `job`."""
-        seen, real = self._policy.seen[job.index], self._policy.real[job.index]
-        form = self._policy.forms.get(job.index)
-        if form is None:
-            form = seen.job.forms.index(job) if job in seen.job.forms else 0
-        return self._view.remaining(real.in_form(seen.ways[form])) / seen.speeds[form]
-
-    def attained(self, job: PolicyJob) -> float:
-        """Time for which `job` held machines."""
-        return self._view.attained(self._policy.real[job.index])
-
-    def kept_until(self, job: PolicyJob) -> float:
-        """Time before which `job` must not be changed: always 0."""
-        return 0.0
-
-    def was_admitted(self, job: PolicyJob) -> bool:
-        """Whether `job` was admitted before; here no job arrives twice."""
-        return False
-
-
 class Slotted:
     """A scheduler in slots as a policy of elastic jobs in continuous time.
 
@@ -275,28 +261,25 @@ class Slotted:
 
     def __init__(self, policy: Policy, model: ElasticModel) -> None:
         self.name, self.model, self._policy = policy.name, model, policy
+        self.site, self.closing = model.site, frozenset[int]()  # with its jobs, books for a `View`
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         return {**self._policy.parameters, "slot_seconds": self.model.length}
 
     def reset(self, site: Site) -> None:
-        self._site = site
-        self._policy.reset(self.model.site)
-        self.real: dict[int, PolicyJob] = {}
-        self.seen: dict[int, Translated] = {}
-        self.wanted: dict[int, Allocation] = {}
-        self.forms: dict[int, int] = {}  # of the model, of those that were to run
+        self._real = site
+        self._policy.reset(self.site)
+        self.jobs: dict[int, Translated] = {}
+        self.down: Set[int] = frozenset()
         self._new: list[PolicyJob] = []
         self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
-        self._clear()
+        self._told = self._view()
 
-    def _clear(self) -> None:
-        """Forget the events of the last slot."""
-        self.entered: list[PolicyJob] = []
-        self.left: list[PolicyJob] = []
-        self.lost: list[int] = []
-        self.returned: list[int] = []
+    def _view(self) -> View:
+        """A view of the next slot, in which nothing has happened yet."""
+        self.now = float(self._slot)
+        return View(cast(Books, self), self.name, told_remaining=True)
 
     def decide(self, view: View) -> Plan:
         plan = Plan()
@@ -305,87 +288,74 @@ class Slotted:
         self._slot = max(self._slot, math.ceil(view.now / self.model.length - 1e-9))
         if view.now >= self._slot * self.model.length:
             self._enter(plan)
-            answer = self._policy.decide(cast(View, SlotView(self, view, self._slot)))
-            self._clear()
+            for known in self.jobs.values():
+                known.look(view)
+            self._told.now, self.down = float(self._slot), view.down()
+            answer = self._policy.decide(self._told)
             for index, reason in answer.rejected.items():
                 plan.rejected[index] = reason
-                self._forget(index)
-            self.wanted.update(answer.changes)
-            self.forms |= {
-                index: found.form for index, found in answer.changes.items() if found.workers
-            }
+                del self.jobs[index]
+            for index, wanted in answer.changes.items():
+                known = self.jobs[index]
+                known.allocation = wanted
+                if wanted.workers:
+                    known.form, known.has_form = wanted.form, True
             self._carry_out(view, plan)
-            held = (plan.changes.get(k, view.allocation(job)) for k, job in self.real.items())
+            held = (plan.changes.get(k, view.allocation(job.real)) for k, job in self.jobs.items())
             self._idle = 0 if any(found.workers for found in held) else self._idle + 1
             self._slot += 1
+            self._told = self._view()
         # Without a job there is nothing to plan, and where nothing has run for longer than a plan
         # reaches only an event helps: slots would be counted for ever.
-        if (self.seen or self._new) and self._idle <= WAITED * self.model.lookahead:
+        if (self.jobs or self._new) and self._idle <= WAITED * self.model.lookahead:
             plan.wake_at = self._slot * self.model.length
         return plan
 
     def _note(self, view: View) -> None:
         """Collect events for the beginning of the next slot."""
-        if view.finished or view.arrived or view.lost or view.returned:
+        if view.happened:
             self._idle = 0
-        for job in view.finished:
-            if job.index in self.seen:
-                self.left.append(self.seen[job.index].job)
-            self._forget(job.index)
+        left = [self.jobs.pop(job.index, None) for job in view.finished]
+        self._told.finished += [known.job for known in left if known is not None]
         self._new += view.arrived
-        self.lost += view.lost
-        self.returned += view.returned
+        self._told.lost += view.lost
+        self._told.returned += view.returned
 
     def _enter(self, plan: Plan) -> None:
         for job in self._new:
             if not self.model.fitting(job):  # the model, which splits servers, might not see it
                 plan.rejected[job.index] = job.unmet or NEVER_FITS
                 continue
-            seen = self.model.translate(job, self._slot)
-            self.real[job.index], self.seen[job.index] = job, seen
-            self.entered.append(seen.job)
+            self.jobs[job.index] = self.model.translate(job, self._slot)
+            self._told.arrived.append(self.jobs[job.index].job)
         self._new = []
-
-    def _forget(self, index: int) -> None:
-        for known in (self.seen, self.real, self.wanted, self.forms):
-            known.pop(index, None)
 
     def _carry_out(self, view: View, plan: Plan) -> None:
         """Let each job hold what is planned; those that keep their places come first."""
-        room = Room(self._site, view.capacity(), view.down())
-        wanted = {index: self.wanted.get(index, NOTHING).workers for index in self.seen}
+        room = Room(self._real, view.capacity(), view.down())
+        before = {index: view.allocation(known.real) for index, known in self.jobs.items()}
         kept = {
             index
-            for index, tasks in wanted.items()
-            if tasks and view.allocation(self.real[index]).workers == tasks
+            for index, known in self.jobs.items()
+            if known.allocation.workers and before[index].workers == known.allocation.workers
         }
-        rest = []
-        for index in sorted(wanted, key=lambda index: (index not in kept, index)):
-            form, held = self._form(index), view.allocation(self.real[index])
-            job = self.real[index].in_form(form)
-            if index in kept and room.hold(job, held):
+        found, rest = dict[int, Allocation](), []
+        for index in sorted(self.jobs, key=lambda index: (index not in kept, index)):
+            known = self.jobs[index]
+            if index in kept and room.hold(known.running, before[index]):
                 continue
-            found = _with_servers(room, job, wanted[index])
-            if wanted[index] and not found.workers:
+            found[index] = _with_servers(room, known.running, known.allocation.workers)
+            if known.allocation.workers and not found[index].workers:
                 rest.append(index)
-            elif (found := _in(form, found)) != held:
-                plan.changes[index] = found
         # These come last: what the scheduler has planned for the others must not be in their way.
         for index in rest:
-            form = self._form(index)
-            job, workers = self.real[index].in_form(form), sum(n for _, n in wanted[index])
-            found = _in(form, _somewhere(room, job, workers))
-            if found != view.allocation(job):
-                plan.changes[index] = found
-
-    def _form(self, index: int) -> int:
-        """The form in which a job runs, or is to."""
-        return self.seen[index].ways[self.forms.get(index, 0)]
-
-
-def _in(form: int, found: Allocation) -> Allocation:
-    """Return the same in this form, unless it is nothing."""
-    return found._replace(form=form) if found.workers else found
+            known = self.jobs[index]
+            found[index] = _somewhere(room, known.running, known.allocation.worker_count)
+        for index, placed in found.items():
+            known = self.jobs[index]
+            holds = placed._replace(form=known.ways[known.form]) if placed.workers else placed
+            if holds != before[index]:
+                plan.changes[index] = holds
 
 
 def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
@@ -431,35 +401,24 @@ def elastic_policy(
     if name not in (OASIS, RECOURSE):
         return entry_of(name).make(None, options)
     model = ElasticModel(made, slot_seconds)
-    slots = model.lookahead
-    bounds = _bounds(model, slots, options) if name == OASIS else None
+    slots, bounds = model.lookahead, None
+    if name == OASIS:
+        whole = POLICIES[OASIS].resolve(options)
+        for option in ("granularity", "bounds"):
+            if option in options:
+                raise InputError(f"oasis.{option}", "expected none on elastic jobs")
+        steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
+        bounds = PriceBounds.from_jobs(model.jobs(), cluster_of(model.site), slots, **steering)
     return Slotted(planning_policy(name, options, slots, bounds=bounds), model)
-
-
-def _bounds(model: ElasticModel, slots: int, options: Mapping[str, Any]) -> PriceBounds:
-    whole = POLICIES[OASIS].resolve(options)
-    for option in ("granularity", "bounds"):
-        if option in options:
-            raise InputError(f"oasis.{option}", "expected none on elastic jobs")
-    return PriceBounds.from_jobs(
-        model.jobs(),
-        cluster_of(model.site),
-        slots,
-        min_utility_fraction=whole["min_utility_fraction"],
-        normalize=whole["normalize"],
-    )
 
 
 def utility_of(made: Workload, outcome: Outcome) -> float | None:
     """Total utility of the finished jobs; None if some job has no utility."""
-    jobs = {job.id: job for job in made.jobs}
-    if not all(job.has_utility for job in jobs.values()):
+    if not all(job.has_utility for job in made.jobs):
         return None
-    worth = []
-    for job in outcome.jobs:
-        if job.end is not None:
-            worth.append(float(jobs[job.job_id].utility(job.end - job.arrival)))
-    return math.fsum(worth)
+    worth = {job.id: job.utility for job in made.jobs}
+    ended = ((worth[job.job_id], job.completion) for job in outcome.jobs)
+    return math.fsum(float(of(delay)) for of, delay in ended if delay is not None)
 
 
 def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
@@ -468,10 +427,11 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
     Restarts are all changes of a running or paused job: resumed, resized, moved.
     """
     jobs, utility = outcome.jobs, utility_of(made, outcome)
+    most = 0.0 if bound is None else bound.value  # 0: nothing can be earned
     changed = measured(outcome, "restarts", "resizes", "migrations")
     return {
         "total_utility": utility,
-        "of_bound": _share(utility, bound),
+        "of_bound": None if utility is None or not most else utility / most,
         "admitted": sum(job.refusal is None or job.start is not None for job in jobs),
         **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
         **measured(outcome, "mean_waiting", "mean_running", "mean_overhead"),
@@ -479,13 +439,6 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
         **measured(outcome, "makespan", "wasted_share", "use"),
         **measured(outcome, "policy_calls", "policy_seconds", "simulator_seconds"),
     }
-
-
-def _share(utility: float | None, bound: ElasticBound | None) -> float | None:
-    """Earned share of the bound; None without utilities, or if nothing can be earned."""
-    if utility is None or bound is None or bound.value == 0:
-        return None
-    return utility / bound.value
 
 
 def compare_elastic(

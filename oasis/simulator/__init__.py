@@ -6,8 +6,7 @@ from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.elastic import elastic_from_dict, read_elastic, write_elastic
-from oasis.simulator.engine import Engine
-from oasis.simulator.events import Outage
+from oasis.simulator.engine import Engine, Outage
 from oasis.simulator.observation import Observation
 from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.run import replay, simulate

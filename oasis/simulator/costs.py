@@ -11,7 +11,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 
 
 class GangChange(StrEnum):
-    """Kinds of changes of an allocation, as the job sees them."""
+    """Kinds of changes of an allocation, as the job sees them; each has its field of the costs."""
 
     START = "start"
     RESUME = "resume"
@@ -92,12 +92,8 @@ class ChangeCosts:
         self, job: PolicyJob, before: Allocation, after: Allocation, started: bool
     ) -> float:
         """Time that `job` loses when it goes from `before` to `after`, which is not empty."""
-        change = GangChange.of(before, after, started)
-        if change is GangChange.START:
-            return self.start
-        if change is GangChange.RESUME:
-            return self.resume
-        return self.resize if change is GangChange.RESIZE else self.migrate
+        lost: float = getattr(self, GangChange.of(before, after, started))
+        return lost
 
     def saving(self, job: PolicyJob, before: Allocation, after: Allocation) -> float:
         """Time for which a running `job` saves its state before it gives up `before`.

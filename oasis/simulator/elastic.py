@@ -64,8 +64,6 @@ from oasis.simulator.speed import (
     TrainingSpeed,
 )
 from oasis.simulator.workload import Workload
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.table import Frame
 
 FORMAT, VERSION = "oasis-elastic-workload", 1
 SPAN = Number(above=True, maximum=LARGEST_COUNT)
@@ -255,13 +253,10 @@ class JobEntry(InForms):
             return replace(forms[0], forms=forms, may_switch=self.switch is not None)
         (job,) = self.in_forms
         n, ps = job.workers, job.parameter_servers
-        least, initial, most = (
-            (n.min, n.initial, n.max) if isinstance(n, WorkerRange) else (n, n, n)
-        )
-        needs = (job.worker, job.ps or {})
+        span = n if isinstance(n, WorkerRange) else WorkerRange(n, n, n)
         worker_demand, ps_demand = (
             site.limited(demand_on(site.grid, each, site.resources), group, group.required(job))
-            for group, each in zip(GROUPS, needs, strict=True)
+            for group, each in zip(GROUPS, (job.worker, job.ps or {}), strict=True)
         )
         return PolicyJob(
             id=job.id,
@@ -269,9 +264,9 @@ class JobEntry(InForms):
             work=job.work,
             worker=worker_demand,
             ps=ps_demand,
-            min_workers=least,
-            initial_workers=initial,
-            max_workers=most,
+            min_workers=span.min,
+            initial_workers=span.initial,
+            max_workers=span.max,
             ps_per_worker=ps.per_worker if isinstance(ps, ServerShare) else 0.0,
             fixed_ps=None if isinstance(ps, ServerShare) else ps,
             worker_cpu=job.worker_cpu,
@@ -425,90 +420,38 @@ def elastic_from_dict(data: Any) -> Workload:
     oasis.model.errors.InstanceError: version: expected 1, got 2
     """
     found = parse(ElasticFile, data)
-    machines = [(name, machine) for machine in found.machines for name in machine.ids]
-    check_unique((name for name, _ in machines), "machines", "id", ".id")
-    rows = [machine.capacity for machine in found.machines]
+    named = [(name, machine) for machine in found.machines for name in machine.ids]
+    check_unique((name for name, _ in named), "machines", "id", ".id")
     forms = [form for job in found.jobs for form in job.in_forms]
+    rows = [machine.capacity for machine in found.machines]
     rows += [amounts for form in forms for amounts in (form.worker, form.ps or {})]
     # One grid for all machines and demands: amounts then add up exactly, in any order.
     grid = grid_for(amount for row in rows for amount in row.values())
-    site = Site(
-        found.resources,
-        tuple(
-            Machine(
-                name,
-                tuple(machine.capacity.get(resource, 0.0) for resource in found.resources),
-                grid=grid,
-                cpu_cores=machine.cpu_cores or math.inf,
-                link_gbps=machine.link_gbps or math.inf,
-                labels=machine.labels,
-            )
-            for name, machine in machines
-        ),
-        partial_gangs=found.partial_gangs,
+    machines = tuple(
+        Machine(
+            name,
+            tuple(machine.capacity.get(resource, 0.0) for resource in found.resources),
+            grid=grid,
+            cpu_cores=machine.cpu_cores or math.inf,
+            link_gbps=machine.link_gbps or math.inf,
+            labels=machine.labels,
+        )
+        for name, machine in named
     )
+    site = Site(found.resources, machines, partial_gangs=found.partial_gangs)
+    tables = {job.id: job.speedup for job in found.jobs if job.speedup}
+    # A part without effect would only slow the simulation down: speeds would depend on neighbours.
+    linked = any(one.link_gbps for one in found.machines) and any(one.gradient_mb for one in forms)
+    shared = any(one.cpu_cores for one in found.machines)
+    loss = found.crowding_loss
     return replace(
         Workload.of(site, [job.policy_job(site) for job in found.jobs]),
-        speed=_speed(found),
+        speed=TrainingSpeed(
+            ScalingTable(tables, sharing=loss) if tables or loss else Linear(),
+            Communication(found.share_links) if linked else None,
+            CpuSharing() if shared and any(one.worker_cpu or one.ps_cpu for one in forms) else None,
+        ),
         costs=found.costs or ChangeCosts(),
         observation=found.observation,
         document=data,
     )
-
-
-def _speed(found: ElasticFile) -> TrainingSpeed:
-    """Build the speed model of the file, leaving out parts that have no effect."""
-    machines, forms = found.machines, [form for job in found.jobs for form in job.in_forms]
-    tables = {job.id: job.speedup for job in found.jobs if job.speedup}
-    # A part without effect would only slow the simulation down: speeds would depend on neighbours.
-    linked = any(one.link_gbps for one in machines) and any(form.gradient_mb for form in forms)
-    shared = any(machine.cpu_cores for machine in machines)
-    loss = found.crowding_loss
-    return TrainingSpeed(
-        ScalingTable(tables, sharing=loss) if tables or loss else Linear(),
-        Communication(found.share_links) if linked else None,
-        CpuSharing() if shared and any(form.worker_cpu or form.ps_cpu for form in forms) else None,
-    )
-
-
-def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
-    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
-
-    A job may run with one worker and with up to ``options.elasticity`` times the recorded ones; it
-    begins with as many as recorded. Its work is what the recorded workers did in the recorded time,
-    and n workers are n times as fast as one. There are no parameter servers and no costs.
-    """
-    gpus = options.gpus_per_server
-    machine = {
-        "id": "node",
-        "count": options.worker_servers,
-        "capacity": {
-            "gpu": gpus,
-            "cpu": gpus * options.cpus_per_gpu,
-            "memory_gb": gpus * options.memory_gb_per_gpu,
-        },
-    }
-    return elastic_from_dict(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "resources": list(machine["capacity"]),  # type: ignore[call-overload]
-            "machines": [machine],
-            "jobs": [_elastic_job(job, options.elasticity) for job in frame.to_dict("records")],
-        }
-    )
-
-
-def _elastic_job(job: Mapping[str, Any], elasticity: float) -> dict[str, Any]:
-    workers = job["workers"]
-    return {
-        "id": job["id"],
-        "arrival": job["submitted"],
-        "work": workers * job["duration"],
-        "workers": {
-            "min": 1,
-            "initial": workers,
-            "max": max(workers, round(elasticity * workers)),
-        },
-        "worker": {name: job[name] for name in ("gpu", "cpu", "memory_gb")},
-    }

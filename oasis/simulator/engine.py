@@ -8,21 +8,40 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from oasis.driver.loop import INFINITY, Loop, World
 from oasis.model.errors import InputError, describe
-from oasis.scheduling.job import PolicyJob
+from oasis.model.rounding import TOLERANCE
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.view import View
-from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.events import COMPLETION, LOSS, RETURN, Agenda, Outage
-from oasis.simulator.execution import Execution, Settled
+from oasis.simulator.costs import ChangeCosts, GangChange
 from oasis.simulator.observation import Observation, Samples
 from oasis.simulator.speed import Load, Speed
-from oasis.simulator.state import Checkpoints, JobProgress, State
+from oasis.simulator.state import JobProgress, State
 from oasis.simulator.workload import Workload
+
+Settled = Callable[[JobProgress], None]
+COMPLETION, LOSS, RETURN, SAVED = range(4)  # also the order at one instant; then the arrivals
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Machine `machine` is lost at time `begin` and back at time `end`.
+
+    Examples
+    --------
+    >>> Outage(3, begin=60.0)
+    Outage(machine=3, begin=60.0, end=inf)
+    """
+
+    machine: int
+    begin: float
+    end: float = INFINITY
 
 
 class Engine(World):
@@ -73,14 +92,21 @@ class Engine(World):
         _expect_models(speed, costs)
         self.workload, self.policy = workload, policy
         self.speed, self.costs = speed or workload.speed, costs or workload.costs
-        observation = observation or workload.observation
+        self._coupled = self.speed.coupled
         self.state = State(workload.site)
         self.timeline: list[tuple[float, tuple[int, ...]]] = []
-        self._agenda = Agenda(workload.jobs, _checked(outages, workload))
-        self._do = Execution(self.state, self._agenda, self.speed, self.costs, on_settled)
-        self._observation = observation
-        # Most runs look at no training and lose no work: their jobs are made without both.
-        self._plain = observation is None and self.costs.checkpoint_interval is None
+        # Events by time, those of one instant by kind and then by job or machine: the order is the
+        # same in every run. Arrivals are sorted already and stay out of the heap, to keep it small.
+        self._heap: list[tuple[float, int, int, int]] = []
+        self._arrived = 0  # jobs so far
+        for outage in _checked(outages, workload):
+            self._heap.append((outage.begin, LOSS, outage.machine, 0))
+            if outage.end < INFINITY:
+                self._heap.append((outage.end, RETURN, outage.machine, 0))
+        heapify(self._heap)
+        self._on_settled = on_settled
+        self.settled: dict[int, JobProgress] = {}  # those that finished or were rejected, by index
+        self._observation = observation or workload.observation
         self._before = 0.0  # the last instant at which anything happened
         self.end = INFINITY if workload.site.horizon is None else workload.site.horizon
         with naming_own_line(policy, "reset"):
@@ -93,11 +119,6 @@ class Engine(World):
     def __repr__(self) -> str:
         jobs = f"{len(self.settled)} of {len(self.workload.jobs)} jobs settled"
         return f"<Engine: policy {self.policy.name}, time {self.state.now:.6g}, {jobs}>"
-
-    @property
-    def settled(self) -> dict[int, JobProgress]:
-        """Jobs that finished or were rejected, by index."""
-        return self._do.settled
 
     def run(self) -> None:
         """Continue to the end."""
@@ -120,13 +141,16 @@ class Engine(World):
 
     @property
     def next_time(self) -> float:
-        """Time of the next event."""
-        return self._agenda.next_time
+        """Time of the next event; infinity if there is none."""
+        time, jobs = self._heap[0][0] if self._heap else INFINITY, self.workload.jobs
+        if self._arrived < len(jobs) and jobs[self._arrived].arrival < time:
+            return jobs[self._arrived].arrival
+        return time
 
     @property
     def goes_on(self) -> bool:
         """Whether there is a job, or will be."""
-        return bool(self.state.jobs or self._agenda.arrivals_left)
+        return len(self.settled) < len(self.workload.jobs)
 
     def pass_to(self, now: float) -> None:
         """Let time pass; jobs work when they are looked at."""
@@ -140,19 +164,79 @@ class Engine(World):
         """Take in what is due."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
-        anything = self._happen(view)
-        for job in self._agenda.take_arrivals(view.now):
-            progress = self.state.jobs[job.index] = self._enter(job)
+        anything, state, heap, jobs = False, self.state, self._heap, self.workload.jobs
+        while heap and heap[0][0] <= view.now:
+            _, kind, subject, version = heappop(heap)
+            if kind == COMPLETION:
+                progress = state.jobs.get(subject)
+                # Each change of speed plans a new completion and leaves the old one in
+                # the agenda: taking it out would cost a search.
+                if progress is None or progress.version != version:
+                    continue
+                self._complete(progress)
+                view.finished.append(progress.seen)
+            elif kind == LOSS:
+                view.evicted += self._lose(subject)
+                view.lost.append(subject)
+            elif kind == RETURN:
+                state.restore(subject)
+                view.returned.append(subject)
+            anything = True
+        while self._arrived < len(jobs) and jobs[self._arrived].arrival <= view.now:
+            job = jobs[self._arrived]
+            self._arrived += 1
+            progress = state.jobs[job.index] = self._enter(job)
             view.arrived.append(progress.seen)
         wake_at = self._loop.wake_at
         if not (anything or view.arrived or (wake_at is not None and wake_at <= view.now)):
             # Only outdated completions were due here.
-            self.state.now = self._before  # a cancelled event does not make the run longer
+            state.now = self._before  # a cancelled event does not make the run longer
         return bool(anything or view.arrived)
 
     def carry_out(self, plan: Plan, view: View) -> bool:
         """Carry out a plan, which has been checked; return whether anything changed."""
-        return self._do.carry_out(plan)
+        jobs, now = self.state.jobs, self.state.now
+        for index, reason in plan.rejected.items():
+            progress = jobs[index]
+            # A job that is given up may have run: its time and work up to now still count.
+            progress.advance(now)
+            progress.refusal = str(reason)
+            self._leave(progress)
+        changed = []
+        for index, allocation in plan.changes.items():
+            progress = jobs[index]
+            before = progress.allocation
+            if allocation != before:
+                # In another form than the one that it is in.
+                switches = bool(
+                    progress.seen.forms and (allocation.workers or allocation.ps)
+                ) and not (progress.has_form and allocation.form == progress.form)
+                progress.advance(now)
+                # An incomplete gang did no work, so it has nothing to save.
+                worked, saved_at, ready = NOTHING, now, now
+                if progress.complete:
+                    ready = progress.ready
+                    # In another form it begins anew from what was saved, as after a pause.
+                    worked = NOTHING if switches else before
+                    saved_at = self._save(progress, NOTHING if switches else allocation)
+                if switches:
+                    self.state.hold(progress, NOTHING, self._coupled)
+                    progress.be_in(allocation.form)
+                self.state.hold(progress, allocation, self._coupled)
+                changed.append((progress, worked, saved_at, ready))
+        # In a pass of its own: a job may wait for what another
+        # saves that comes after it in the plan.
+        for progress, worked, saved_at, ready in changed:
+            if progress.complete:
+                self._delay(progress, worked, saved_at, ready)
+        for progress, *_ in changed:
+            rate = 0.0
+            if (
+                progress.complete and not self._coupled
+            ):  # else they follow at the end of the instant
+                rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
+            self._schedule(progress, rate)
+        return bool(changed or plan.rejected)
 
     def settle(self, changed: bool) -> None:
         """End the instant."""
@@ -160,8 +244,8 @@ class Engine(World):
             self.timeline.append((self.state.now, tuple(self.state.used)))
             # Once per instant, after all changes: a speed in
             # between would hold for no time at all.
-            if self.speed.coupled:
-                self._do.set_speeds()
+            if self._coupled:
+                self._set_speeds()
 
     def finish(self) -> None:
         """Account for the time up to the end of the run of the jobs that are still there.
@@ -202,37 +286,106 @@ class Engine(World):
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Enter `job` at its arrival, with its samples and its checkpoints."""
         told = job if self._loop.told_remaining else job.untold(self.policy.name)
-        if self._plain:
-            return JobProgress(job, told=told, knows_forms=self._loop.knows_forms)
-        how, interval = self._observation, self.costs.checkpoint_interval
-        return JobProgress(
-            job,
-            None if interval is None else Checkpoints(interval, job.work),
-            None if how is None or job.curve is None else Samples(job, how),
-            told,
-            self._loop.knows_forms,
-        )
+        how = self._observation
+        samples = None if how is None or job.curve is None else Samples(job, how)
+        interval = self.costs.checkpoint_interval
+        return JobProgress(job, interval, samples, told, self._loop.knows_forms)
 
-    def _happen(self, view: View) -> bool:
-        """Process due events; return if anything happened."""
-        anything = False
-        for _, kind, subject, version in self._agenda.take_events(view.now):
-            if kind == COMPLETION:
-                progress = self.state.jobs.get(subject)
-                # Each change of speed plans a new completion and leaves the old one in
-                # the agenda: taking it out would cost a search.
-                if progress is None or progress.version != version:
-                    continue
-                self._do.complete(progress)
-                view.finished.append(progress.seen)
-            elif kind == LOSS:
-                view.evicted += self._do.lose(subject)
-                view.lost.append(subject)
-            elif kind == RETURN:
-                self.state.restore(subject)
-                view.returned.append(subject)
-            anything = True
-        return anything
+    def _complete(self, progress: JobProgress) -> None:
+        """End a job that has done its work."""
+        # In a slotted workload the work may end within a slot whose machines are held to its end.
+        end = progress.finish
+        progress.advance(end)
+        progress.remaining = 0.0
+        progress.end = end
+        self._leave(progress)
+
+    def _lose(self, machine: int) -> list[PolicyJob]:
+        """Take a machine out of service; the jobs that were on it and now hold nothing."""
+        evicted = []
+        for progress in list(self.state.jobs.values()):
+            if machine in progress.allocation.machines:
+                # Work done up to the loss counts before it is rolled back to the last checkpoint.
+                progress.advance(self.state.now)
+                progress.roll_back()
+                self.state.hold(progress, NOTHING, self._coupled)
+                self._schedule(progress, 0.0)
+                evicted.append(progress.seen)
+        # Last: the jobs gave their room back, and none of it is left on a lost machine.
+        self.state.lose(machine)
+        return evicted
+
+    def _set_speeds(self) -> None:
+        """Recompute the speeds of the jobs that slow each other down."""
+        for index in self.state.load.take_affected():
+            progress = self.state.jobs[index]
+            rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
+            # An unchanged speed keeps its completion: rounding would
+            # move it, and the agenda would grow.
+            if rate != progress.rate:
+                progress.advance(self.state.now)
+                self._schedule(progress, rate)
+
+    def _leave(self, progress: JobProgress) -> None:
+        self.state.hold(progress, NOTHING, self._coupled)
+        del self.state.jobs[progress.job.index]
+        self.settled[progress.job.index] = progress
+        if self._on_settled is not None:
+            self._on_settled(progress)
+
+    def _save(self, progress: JobProgress, after: Allocation) -> float:
+        """Let a job save its state before it gives up its allocation; return when that is done.
+
+        One that is still being set up has nothing new to save.
+        """
+        now, job, before = self.state.now, progress.job, progress.allocation
+        progress.save()  # saving before a change is a checkpoint as good as any
+        saving = self.costs.saving(job, before, after) if progress.ready <= now else 0.0
+        if not saving:
+            return now
+        self.state.saving.keep(job, before, after, now, now + saving)
+        heappush(self._heap, (now + saving, SAVED, job.index, 0))
+        return now + saving
+
+    def _delay(
+        self, progress: JobProgress, worked: Allocation, saved_at: float, ready: float
+    ) -> None:
+        """Charge what the change costs in time; `worked` is what the job worked with before.
+
+        Had nothing changed, it would be set up at `ready`.
+        """
+        now, after = self.state.now, progress.allocation
+        started = progress.started is not None
+        if started:
+            progress.changes += (GangChange.of(worked, after, started),)
+        saving = self.state.saving
+        if saving.kept:
+            free = saving.free_at(progress.job, worked, after, now, self.state.free)
+            saved_at = max(saved_at, free)
+        lost = self.costs.overhead(progress.job, worked, after, started)
+        # A change in the middle of being set up does not make the first one shorter.
+        progress.ready = max(ready, saved_at + lost)
+        if not started:
+            progress.started = now
+
+    def _schedule(self, progress: JobProgress, rate: float) -> None:
+        """Plan the completion at the new speed; in a slotted workload, at the end of its slot."""
+        progress.rate = rate
+        # Completions planned before are out of date from here on.
+        progress.version += 1
+        if rate <= 0.0:
+            progress.finish = INFINITY
+            return
+        now = self.state.now
+        finish = max(now, progress.ready) + progress.remaining / rate
+        free_at = finish
+        if self.state.site.slotted:
+            # A slot is held to its end even if the work ends sooner;
+            # rounding beyond it is not another slot.
+            free_at = max(math.ceil(finish - TOLERANCE), math.floor(now) + 1.0)
+            finish = min(finish, free_at)
+        progress.finish = finish
+        heappush(self._heap, (free_at, COMPLETION, progress.job.index, progress.version))
 
 
 def _expect_models(speed: object, costs: object) -> None:

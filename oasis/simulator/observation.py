@@ -11,8 +11,6 @@ from oasis.model.records import Number, Whole, check, entry
 from oasis.model.validation import LARGEST_COUNT
 from oasis.scheduling.job import PolicyJob
 
-Piece = tuple[float, float, float, float]  # begin and end of a time at work, work left, rate
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -46,44 +44,27 @@ class Observation:
 
 
 class Samples:
-    """The samples of one job so far, which has a `curve`, computed when they are read."""
+    """The samples of one job so far, which has a `curve`."""
 
-    __slots__ = ("_how", "_job", "_next", "_pieces", "_rng", "_values")
+    __slots__ = ("_how", "_next", "_rng", "values")
 
     def __init__(self, job: PolicyJob, how: Observation) -> None:
-        self._job, self._how = job, how
+        self._how = how
         self._next = 0  # the next multiple of the interval to look at
         # A generator for each job: errors do not depend on which job was looked at first.
         self._rng = np.random.default_rng([how.seed, job.index]) if how.noise else None
-        self._values: list[tuple[float, float]] = []
-        self._pieces: list[Piece] = []
+        self.values: list[tuple[float, float]] = []  # time and value of each evaluation
 
-    def of(self, job: PolicyJob) -> None:
-        """Continue with `job`: the same one in another form."""
-        self.values()  # of the time in the form before, by the work of that one
-        self._job = job
-
-    def note(self, begin: float, now: float, remaining: float, rate: float) -> None:
-        """Record that the job works from `begin`, with `remaining` work left, to `now`."""
-        self._pieces.append((begin, now, remaining, rate))
-
-    def values(self) -> list[tuple[float, float]]:
-        """Time and value of each evaluation up to the last time that was noted."""
-        # Only now: most jobs are never looked at, and then no sample is computed.
-        for piece in self._pieces:
-            self._look(*piece)
-        self._pieces.clear()
-        return self._values
-
-    def _look(self, begin: float, now: float, remaining: float, rate: float) -> None:
-        interval, curve, work = self._how.interval, self._job.curve, self._job.work
+    def note(self, job: PolicyJob, begin: float, now: float, remaining: float, rate: float) -> None:
+        """Look at `job`, which works from `begin`, with `remaining` work left, to `now`."""
+        interval, curve = self._how.interval, job.curve
         assert curve is not None
         # Multiples of the interval in which the job did not work show nothing.
         self._next = max(self._next, math.ceil(begin / interval))
         while (time := self._next * interval) <= now:
             self._next += 1
             left = max(0.0, remaining - (time - begin) * rate)
-            value = curve.at(1.0 - left / work if work else 1.0)
+            value = curve.at(1.0 - left / job.work if job.work else 1.0)
             if self._rng is not None:
                 value += self._how.noise * float(self._rng.standard_normal())
-            self._values.append((time, value))
+            self.values.append((time, value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -22,9 +22,6 @@ COUNTS = (
     *("finished", "unfinished", "rejected", "admitted", "calls", "policy_calls"),
     *("restarts", "resizes", "migrations", "given_up_after_start"),
 )  # figures that every run has; others are null where no job has what they are of
-
-COUNTED = (GangChange.RESUME, GangChange.RESIZE, GangChange.MIGRATE)
-NO_CHANGES = (0, 0, 0)  # most jobs of a trace are never changed
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,7 +105,6 @@ class JobTimes(Summarised):
         job, changes = progress.job, progress.changes
         until = progress.since if progress.end is None else progress.end
         running, overhead = progress.running, progress.overhead
-        restarts, resizes, migrations = map(changes.count, COUNTED) if changes else NO_CHANGES
         return cls(
             job_id=job.id,
             arrival=job.arrival,
@@ -120,9 +116,9 @@ class JobTimes(Summarised):
             overhead=overhead,
             refusal=progress.refusal,
             stalled=progress.stalled,
-            restarts=restarts,
-            resizes=resizes,
-            migrations=migrations,
+            restarts=changes.count(GangChange.RESUME),
+            resizes=changes.count(GangChange.RESIZE),
+            migrations=changes.count(GangChange.MIGRATE),
             lost_work=progress.lost,
             work_done=job.work - progress.remaining + progress.lost,
         )
@@ -267,17 +263,11 @@ class Outcome(Summarised):
 
         From the first arrival (or time 0 where there is a horizon) to the end of the run.
         """
-        size = len(self.site.resources)
-        span, sums = self._span, self._areas()
-        result: dict[str, dict[str, float | None]] = {}
-        for g, group in enumerate(GROUPS):
-            # Amounts in use are in grid units, totals in units of the resource.
-            supply = [total * self.site.grid * span for total in self.site.totals(group)]
-            result[group] = {
-                name: sums[g * size + r] / supply[r] if supply[r] > 0 else None
-                for r, name in enumerate(self.site.resources)
-            }
-        return result
+        size, areas = len(self.site.resources), self._areas()
+        return {
+            group: self._shares(areas[g * size : (g + 1) * size], self.site.totals(group))
+            for g, group in enumerate(GROUPS)
+        }
 
     @property
     def use(self) -> dict[str, float | None]:
@@ -286,23 +276,22 @@ class Outcome(Summarised):
         Worker tasks and parameter servers together, and what saving kept busy; a machine that hosts
         both counts once. Over the same time as `utilisation`.
         """
-        size, sums = len(self.site.resources), self._areas()
+        size, areas = len(self.site.resources), self._areas()
         kept = self.saving or (0.0,) * size
-        result: dict[str, float | None] = {}
-        for r, name in enumerate(self.site.resources):
-            total = math.fsum(machine.amounts[r] for machine in self.site.machines)
-            supply = total * self.site.grid * self._span
-            area = sums[r] + sums[size + r] + kept[r]
-            result[name] = area / supply if supply > 0 else None
-        return result
+        whole = [a + b + more for a, b, more in zip(areas, areas[size:], kept, strict=False)]
+        rows = zip(*(machine.amounts for machine in self.site.machines), strict=True)
+        return self._shares(whole, [math.fsum(row) for row in rows])
 
-    @property
-    def _span(self) -> float:
-        """Time from the first arrival, or time 0 where there is a horizon, to the end."""
+    def _shares(self, areas: list[float], totals: Sequence[float]) -> dict[str, float | None]:
+        """Mean share in use by resource, of what there is in all while the run lasts."""
         begin = 0.0
         if self.site.horizon is None and self.jobs:
             begin = self.jobs[0].arrival
-        return self.until - begin
+        span, shares = self.until - begin, {}
+        for name, area, total in zip(self.site.resources, areas, totals, strict=True):
+            supply = total * self.site.grid * span  # amounts in use are in grid units
+            shares[name] = area / supply if supply > 0 else None
+        return shares
 
     def _areas(self) -> list[float]:
         """Amount times time of each entry of the timeline."""

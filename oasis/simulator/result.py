@@ -154,13 +154,10 @@ class Run(Summarised):
         >>> run.to_frame()[["job_id", "start", "completion"]].values.tolist()
         [['j0', 4, 8], ['j1', <NA>, <NA>], ['j2', 6, 9]]
         """
-        columns = ("job_id", "admitted", "utility", "cost", "payoff", "completion", "reason")
         rows = []
         for decision in self.decisions:
-            row = {name: getattr(decision, name) for name in columns}
-            plan = decision.schedule
-            row |= {"start": None, "worker_slots": None}
-            if plan is not None:
+            row = {name: getattr(decision, name, None) for name in FRAME}
+            if (plan := decision.schedule) is not None:
                 row |= {"start": plan.start, "worker_slots": plan.worker_slots}
             rows.append(row)
         return frame(rows, FRAME)

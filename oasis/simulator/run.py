@@ -17,9 +17,7 @@ from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.engine import Engine
-from oasis.simulator.events import Outage
-from oasis.simulator.execution import Settled
+from oasis.simulator.engine import Engine, Outage, Settled
 from oasis.simulator.observation import Observation
 from oasis.simulator.outcome import JobTimes, Outcome
 from oasis.simulator.result import Run

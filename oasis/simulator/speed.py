@@ -51,18 +51,11 @@ class Load:
 
     def add(self, job: PolicyJob, allocation: Allocation) -> None:
         """Count a job that begins to hold `allocation`."""
-        machines = self._count(allocation, 1)
-        workers, ps = dict(allocation.workers), dict(allocation.ps)
-        for machine in machines:
-            cores = workers.get(machine, 0) * job.worker_cpu + ps.get(machine, 0) * job.ps_cpu
-            self._cores[machine][job.index] = cores
-            self.cpu[machine] = fsum(self._cores[machine].values())
+        self._count(job, allocation, 1)
 
     def remove(self, job: PolicyJob, allocation: Allocation) -> None:
         """Count a job no longer that held `allocation`."""
-        for machine in self._count(allocation, -1):
-            del self._cores[machine][job.index]
-            self.cpu[machine] = fsum(self._cores[machine].values())
+        self._count(job, allocation, -1)
 
     def take_affected(self) -> list[int]:
         """Jobs on the machines where anything was counted since the last call, by index."""
@@ -71,15 +64,18 @@ class Load:
         # Sorted, so that completions are planned in the same order in every run.
         return sorted(affected)
 
-    def _count(self, allocation: Allocation, sign: int) -> set[int]:
-        machines = allocation.machines
-        self._touched |= machines
-        for machine in machines:
+    def _count(self, job: PolicyJob, allocation: Allocation, sign: int) -> None:
+        workers, ps = dict(allocation.workers), dict(allocation.ps)
+        for machine in allocation.machines:
+            here, servers, cores = workers.get(machine, 0), ps.get(machine, 0), self._cores[machine]
+            if sign > 0:
+                cores[job.index] = here * job.worker_cpu + servers * job.ps_cpu
+            else:
+                del cores[job.index]
+            self.cpu[machine] = fsum(cores.values())
             self.tenants[machine] += sign
-        for tasks in allocation.by_group:
-            for machine, count in tasks:
-                self.tasks[machine] += sign * count
-        return machines
+            self.tasks[machine] += sign * (here + servers)
+            self._touched.add(machine)
 
 
 class Speed(Protocol):

@@ -10,71 +10,16 @@ from oasis.simulator.observation import Samples
 from oasis.simulator.speed import Load
 
 
-class Checkpoints:
-    """Checkpoints of a job, each `interval` at work: it returns to them when it loses a server."""
-
-    __slots__ = ("_interval", "_left", "_unsaved")
-
-    def __init__(self, interval: float, work: float) -> None:
-        self._interval = interval
-        self._left = work
-        self._unsaved = 0.0  # the time worked since the last one
-
-    def advance(self, worked: float, remaining: float, rate: float) -> None:
-        """Record the last checkpoint of a time at work that ended with `remaining` work."""
-        self._unsaved += worked
-        if self._unsaved >= self._interval:
-            # Only the last of several checkpoints matters; the work since then is at the same rate.
-            self._unsaved %= self._interval
-            self._left = remaining + self._unsaved * rate
-
-    def write(self, remaining: float) -> None:
-        """Write a checkpoint now."""
-        self._left, self._unsaved = remaining, 0.0
-
-    def restore(self) -> float:
-        """Return the remaining work at the last checkpoint, from which the job continues."""
-        self._unsaved = 0.0
-        return self._left
-
-
 class JobProgress:
     """One job in the run."""
 
-    __slots__ = (
-        "_history",
-        "allocation",
-        "changes",
-        "checkpoints",
-        "complete",
-        "end",
-        "finish",
-        "form",
-        "forms",
-        "job",
-        "lost",
-        "overhead",
-        "rate",
-        "ready",
-        "refusal",
-        "remaining",
-        "running",
-        "samples",
-        "seen",
-        "since",
-        "stalled",
-        "started",
-        "told",
-        "version",
-        "waiting_since",
-    )
     admitted = False  # in a simulation every job arrives once
     kept_until = 0.0  # a simulation has no minimum run time
 
     def __init__(
         self,
         job: PolicyJob,
-        checkpoints: Checkpoints | None = None,
+        interval: float | None = None,
         samples: Samples | None = None,
         told: PolicyJob | None = None,
         knows_forms: bool = False,
@@ -103,7 +48,10 @@ class JobProgress:
         # a trace of thousands of jobs.
         self._history: list[tuple[float, Tasks, Tasks]] = []
         self.changes: tuple[GangChange, ...] = ()  # after its start: resumed, resized, moved
-        self.checkpoints, self.samples = checkpoints, samples
+        self.samples = samples
+        # It writes a checkpoint each `interval` at work, and returns to it when it loses a server:
+        # the work left then, and the time worked since. None: no work is ever lost.
+        self.interval, self.saved, self.unsaved = interval, self.remaining, 0.0
 
     @property
     def history(self) -> list[tuple[float, Allocation]]:
@@ -129,10 +77,7 @@ class JobProgress:
         elif before.work:
             ratio = self.job.work / before.work
             self.remaining, self.lost = self.remaining * ratio, self.lost * ratio
-        if self.checkpoints is not None:
-            self.checkpoints.write(self.remaining)
-        if self.samples is not None:
-            self.samples.of(self.job)
+        self.save()
 
     def hold(self, now: float, allocation: Allocation) -> None:
         """Hold `allocation` from `now` on."""
@@ -149,21 +94,28 @@ class JobProgress:
             self.overhead += begin - self.since
             self.running += now - begin
             if self.samples is not None and now > begin:
-                self.samples.note(begin, now, self.remaining, self.rate)
+                self.samples.note(self.job, begin, now, self.remaining, self.rate)
             # Rounding may take a little more than is left.
             self.remaining = max(0.0, self.remaining - (now - begin) * self.rate)
-            if self.checkpoints is not None:
-                self.checkpoints.advance(now - begin, self.remaining, self.rate)
+            if self.interval is not None:
+                self.unsaved += now - begin
+                if self.unsaved >= self.interval:
+                    # Only the last of several matters; the work since then is at the same rate.
+                    self.unsaved %= self.interval
+                    self.saved = self.remaining + self.unsaved * self.rate
         elif self.allocation.workers or self.allocation.ps:
             self.stalled += now - self.since
         self.since = now
 
+    def save(self) -> None:
+        """Write a checkpoint now."""
+        self.saved, self.unsaved = self.remaining, 0.0
+
     def roll_back(self) -> None:
         """Return to the last checkpoint, if work can be lost at all."""
-        if self.checkpoints is not None:
-            left = self.checkpoints.restore()
-            self.lost += left - self.remaining
-            self.remaining = left
+        if self.interval is not None:
+            self.lost += self.saved - self.remaining
+            self.remaining, self.unsaved = self.saved, 0.0
 
     def remaining_at(self, now: float) -> float:
         """Work left at `now`."""
@@ -181,17 +133,8 @@ class JobProgress:
             return None
         begin = max(self.ready, self.since)
         if self.complete and now > begin:
-            self.samples.note(begin, now, self.remaining, self.rate)
-        return self.samples.values()
-
-
-Rows = dict[int, list[int]]  # amounts by machine
-
-
-def added_tasks(before: Tasks, after: Tasks) -> Tasks:
-    """The tasks of `after` that are not in `before`, machine by machine."""
-    held = dict(before)
-    return tuple((m, n - held.get(m, 0)) for m, n in after if n > held.get(m, 0))
+            self.samples.note(self.job, begin, now, self.remaining, self.rate)
+        return self.samples.values
 
 
 class Saving:
@@ -268,26 +211,19 @@ class Saving:
         self._since = now
 
     def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:
-        total = [0] * len(self._site.resources)
-        for _, row in kept:
-            total = [a + b for a, b in zip(total, row, strict=True)]
-        return total
+        return [sum(row[r] for _, row in kept) for r in range(len(self._site.resources))]
 
-    def _rows(self, job: PolicyJob, before: Allocation, after: Allocation) -> Rows:
+    def _rows(self, job: PolicyJob, before: Allocation, after: Allocation) -> dict[int, list[int]]:
         """Amounts of the tasks that `after` has more than `before`, by machine."""
-        rows: Rows = {}
-        for old, new, demand in (
-            (before.workers, after.workers, job.worker),
-            (before.ps, after.ps, job.ps),
-        ):
-            for machine, count in added_tasks(old, new):
-                row = rows.setdefault(machine, [0] * len(self._site.resources))
-                for resource, amount in demand:
-                    row[resource] += count * amount
+        rows: dict[int, list[int]] = {}
+        for group in GROUPS:
+            held = dict(group.placed(before))
+            for machine, count in group.placed(after):
+                if (more := count - held.get(machine, 0)) > 0:
+                    row = rows.setdefault(machine, [0] * len(self._site.resources))
+                    for resource, amount in group.of(job):
+                        row[resource] += more * amount
         return rows
-
-
-__all__ = ["JobProgress", "State"]
 
 
 class State:
@@ -309,6 +245,8 @@ class State:
     def hold(self, progress: JobProgress, allocation: Allocation, coupled: bool) -> None:
         """Exchange the allocation of a job."""
         job, before = progress.job, progress.allocation
+        if not (allocation.workers or before.workers or allocation.ps or before.ps):
+            return
         if before.workers:
             self._shift(before.workers, job.worker, -1, 0)
         if allocation.workers:

@@ -61,11 +61,9 @@ class Workload(Summarised):
     def summary(self) -> tuple[str, Facts]:
         """Jobs, machines and resources, and a model of speed that is not linear."""
         names = ", ".join(self.site.resources)
-        counts = [("jobs", len(self.jobs)), ("machines", len(self.site.machines))]
-        said = [(name, str(count)) for name, count in counts]
-        said.append(("resources", names))
+        said = [("jobs", str(len(self.jobs))), ("machines", str(len(self.site.machines)))]
         speed = [] if isinstance(self.speed, Linear) else [("speed", type(self.speed).__name__)]
-        return "Workload", [*said, *speed]
+        return "Workload", [*said, ("resources", names), *speed]
 
     @classmethod
     def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
@@ -143,7 +141,12 @@ def rigid_workload_on(
     machines = tuple(Machine(f"s{k}", (float(size),)) for k, size in enumerate(sizes))
     given, most = tuple(jobs), max(sizes)
     for k, job in enumerate(given):
-        _check_rigid(k, job, most)
+        if not isinstance(job, PlainJob):
+            raise TypeError(f"jobs[{k}]: expected a PlainJob, got {describe(job)}")
+        if not 1 <= job.gpus <= most:
+            expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
+            raise InstanceError(f"jobs[{k}].gpus", expected)
+        check_times(k, job)
     # A stable sort: jobs of one instant keep the order of the file.
     recorded = tuple(sorted(given, key=lambda job: job.submitted))
     demands = {size: ((0, size),) for size in {job.gpus for job in recorded}}  # few, of a million
@@ -159,18 +162,8 @@ def rigid_workload_on(
     return Workload(Site(("gpu",), machines), tuple(made), recorded)
 
 
-def _check_rigid(k: int, job: PlainJob, most: int) -> None:
-    if not isinstance(job, PlainJob):
-        raise TypeError(f"jobs[{k}]: expected a PlainJob, got {describe(job)}")
-    if not 1 <= job.gpus <= most:
-        expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
-        raise InstanceError(f"jobs[{k}].gpus", expected)
-    check_times(k, job)
-
-
 def check_times(k: int, job: PlainJob) -> None:
     """Refuse times of the job at place `k` that a simulation cannot add up."""
-    if not 0 <= job.duration <= LARGEST_COUNT:
-        raise InstanceError(f"jobs[{k}].duration", f"expected {SECONDS}, got {job.duration:g}")
-    if not 0 <= job.submitted <= LARGEST_COUNT:
-        raise InstanceError(f"jobs[{k}].submitted", f"expected {SECONDS}, got {job.submitted:g}")
+    for name, time in (("duration", job.duration), ("submitted", job.submitted)):
+        if not 0 <= time <= LARGEST_COUNT:
+            raise InstanceError(f"jobs[{k}].{name}", f"expected {SECONDS}, got {time:g}")

@@ -79,7 +79,7 @@ PARTS = (
     ),
     Part(
         "engine",
-        ("oasis/driver/loop.py", "oasis/simulator/engine.py", "oasis/simulator/execution.py"),
+        ("oasis/driver/loop.py", "oasis/simulator/engine.py"),
         (
             U + "simulator/test_simulator_engine*.py",
             U + "simulator/test_simulate.py",

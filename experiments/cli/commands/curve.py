@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import math
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from experiments.cli.console import note
@@ -12,8 +17,10 @@ from experiments.cli.files import READ
 from experiments.cli.options import ResultFile
 from experiments.cli.results import deliver
 from oasis.model.errors import InputError
+from oasis.scheduling.job import TrainingCurve
 from oasis.simulator.elastic import elastic_from_dict, read_elastic
-from oasis.simulator.training_log import POINTS, TrainingLog, read_training_log
+
+POINTS = 64  # of a curve: more than the intervals in which anybody looks at a training
 
 
 def command(
@@ -92,3 +99,66 @@ def _with_curve(
     document["jobs"] = [job | own if job["id"] in set(chosen) else job for job in document["jobs"]]
     elastic_from_dict(document)  # what cannot be read again is not written
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingLog:
+    """The content of the log of a training."""
+
+    curve: TrainingCurve  # the values by the share of the way from the first row to the last
+    length: float  # of that way, in units of the column of steps or times
+    rows: int  # that were used
+    empty: int  # rows without a value
+
+
+def read_training_log(
+    path: Path, *, position: str | None = None, value: str | None = None, points: int = POINTS
+) -> TrainingLog:
+    """Read a CSV with a header, a row for each step that was logged; steps or times increase."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        header, *rows = [[cell.strip() for cell in row] for row in csv.reader(stream)] or [[]]
+    if len(header) < 2:
+        raise InputError(f"{path}: line 1", "expected the names of two columns or more", header)
+    for column in (position, value):
+        if column is not None and column not in header:
+            raise InputError(f"{path}: line 1", f"expected a column {column!r}", header)
+    places = [k if name is None else header.index(name) for k, name in enumerate((position, value))]
+    found: list[tuple[float, float]] = []
+    empty = 0
+    for line, cells in enumerate(rows, start=2):
+        texts = [cells[k] if k < len(cells) else "" for k in places]
+        if not texts[1]:
+            empty += any(cells)  # a blank line is no row
+            continue
+        where = [f"{path}: line {line}: {header[k]}" for k in places]
+        at, shown = map(_number, texts, where)
+        if found and at <= found[-1][0]:
+            expected = f"expected more than {found[-1][0]:g}, that of the row before"
+            raise InputError(where[0], expected, at)
+        found.append((at, shown))
+    if len(found) < 2:
+        raise InputError(str(path), "expected two rows with a value or more", len(found))
+    return TrainingLog(_curve(found, points), found[-1][0] - found[0][0], len(found), empty)
+
+
+def _curve(found: list[tuple[float, float]], points: int) -> TrainingCurve:
+    """The values by share; of a longer log than `points` pieces, those at even shares."""
+    first, length = found[0][0], found[-1][0] - found[0][0]
+    pairs = [((at - first) / length, shown) for at, shown in found]
+    # Shares of rows that are nearer than a float can tell would not increase.
+    distinct = all(before < after for (before, _), (after, _) in pairwise(pairs))
+    if len(pairs) > points + 1 or not distinct:
+        even = np.linspace(0.0, 1.0, points + 1)
+        values = np.interp(even, *np.array(pairs).T)
+        pairs = list(zip(even.tolist(), values.tolist(), strict=True))
+    return TrainingCurve(tuple(pairs))
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise InputError(where, "expected a finite number", text)
+    return found

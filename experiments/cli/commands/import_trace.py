@@ -18,14 +18,16 @@ from experiments.cli.options import Output, flag, naming_flags, trace_panel, wit
 from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
-from oasis.simulator.elastic import elastic_from_window
+from oasis.simulator import Workload, elastic_from_dict
+from oasis.simulator.elastic import FORMAT, VERSION
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
 from oasis.traces.job_table import kept_line, loosened
+from oasis.traces.mapping import MachineOptions
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain import FORMATS
 from oasis.traces.plain_instance import JobTrace
 from oasis.traces.plain_job import FACTS
-from oasis.traces.table import notes_of
+from oasis.traces.table import Frame, notes_of
 
 CHOSEN = ("worker_servers", "gpus_per_server", "ps_servers", "max_node_gpus", "horizon")  # by --all
 app = CommandGroup(
@@ -149,6 +151,35 @@ def _import(
     machines = len(made.site.machines)
     where = "standard output" if is_stdout(output) else output
     note(f"wrote {where}: {len(made.jobs)} elastic jobs on {machines} machines")
+
+
+def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
+    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
+
+    Their work is what the recorded workers did in the recorded time, and they begin with as many.
+    """
+    gpus, most = options.gpus_per_server, options.elasticity
+    each = {"gpu": 1, "cpu": options.cpus_per_gpu, "memory_gb": options.memory_gb_per_gpu}
+    capacity = {name: gpus * amount for name, amount in each.items()}
+    jobs = [
+        {
+            "id": job["id"],
+            "arrival": job["submitted"],
+            "work": (n := job["workers"]) * job["duration"],
+            "workers": {"min": 1, "initial": n, "max": max(n, round(most * n))},
+            "worker": {name: job[name] for name in each},
+        }
+        for job in frame.to_dict("records")
+    ]
+    return elastic_from_dict(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "resources": list(each),
+            "machines": [{"id": "node", "count": options.worker_servers, "capacity": capacity}],
+            "jobs": jobs,
+        }
+    )
 
 
 def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:

@@ -10,8 +10,7 @@ from oasis.model.errors import InstanceError
 from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING
 from oasis.scheduling.site import Machine, Site, allocation_in, allocations, cluster_of
-from oasis.simulator import Workload
-from oasis.simulator.events import Outage
+from oasis.simulator import Outage, Workload
 from tests.oracle import kinds
 
 INSTANCE = oasis.generate("testbed", jobs=8, seed=2)

@@ -11,8 +11,8 @@ from baselines import DRF, FIFO, SRTF
 from experiments.evaluation.comparison import compare
 from oasis import Instance, OASiS
 from oasis.online.recourse.policy import Recourse
+from oasis.simulator import Outage
 from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.events import Outage
 from tests import builders
 
 CLUSTER = builders.cluster()

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.state import Saving, added_tasks
+from oasis.simulator.state import Saving
 
 SITE = Site(("gpu", "cpu"), (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0))))
 JOB = PolicyJob("a", 0.0, 60.0, ((0, 1), (1, 2)), ((1, 1),), max_workers=4)
 TWO = Allocation(((0, 2),), ((1, 1),))
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "added"),
-    [
-        ((), ((0, 2),), ((0, 2),)),
-        (((0, 2),), ((0, 3), (1, 1)), ((0, 1), (1, 1))),
-        (((0, 3),), ((0, 2),), ()),
-        (((0, 3),), (), ()),
-    ],
-)
-def test_added_tasks_are_counted_machine_by_machine(
-    before: tuple[tuple[int, int], ...],
-    after: tuple[tuple[int, int], ...],
-    added: tuple[tuple[int, int], ...],
-) -> None:
-    assert added_tasks(before, after) == added
 
 
 def test_only_what_a_job_gives_up_is_kept_busy() -> None:

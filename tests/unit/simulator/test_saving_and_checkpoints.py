@@ -2,10 +2,18 @@
 
 import pytest
 
-from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site, TrainingCurve
+from oasis.simulator import (
+    NOTHING,
+    Allocation,
+    Machine,
+    Outage,
+    Plan,
+    PolicyJob,
+    Site,
+    TrainingCurve,
+)
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
-from oasis.simulator.events import Outage
 from oasis.simulator.observation import Observation
 from oasis.simulator.run import replay
 from oasis.simulator.workload import Workload

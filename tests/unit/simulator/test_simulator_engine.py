@@ -5,10 +5,9 @@ import pickle
 import pytest
 
 from oasis import Instance, PolicyError
-from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site
+from oasis.simulator import NOTHING, Allocation, Machine, Outage, Plan, PolicyJob, Site
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
-from oasis.simulator.events import Outage
 from oasis.simulator.run import replay
 from oasis.simulator.speed import Linear, ScalingTable
 from oasis.simulator.workload import Workload
@@ -134,20 +133,6 @@ def test_nothing_can_be_put_on_a_lost_server():
     policy = Script({0.0: Plan(), 1.0: Plan({0: ON_A})})
     with pytest.raises(PolicyError, match=r"policy script \[job a, server m0\]: is down"):
         replay(workload(), policy, outages=[Outage(0, 1.0)])
-
-
-@pytest.mark.parametrize(
-    "outages",
-    [[Outage(2, 1.0)], [Outage(0, 2.0, 1.0)], [Outage(0, 1.0, 5.0), Outage(0, 3.0)]],
-)
-def test_impossible_outages_are_refused(outages):
-    with pytest.raises(ValueError, match="outages"):
-        Engine(workload(), Script({}), outages=outages)
-
-
-def test_outages_of_a_slotted_workload_lie_between_slots():
-    with pytest.raises(ValueError, match="whole slots"):
-        Engine(workload(slotted=True), Script({}), outages=[Outage(0, 0.5)])
 
 
 def test_a_timer_is_replaced_by_the_next_answer():

@@ -7,8 +7,7 @@ from time import perf_counter
 
 import pytest
 
-from oasis.simulator import NOTHING, Allocation, Machine, Plan, PolicyJob, Site, View
-from oasis.simulator.events import Outage
+from oasis.simulator import NOTHING, Allocation, Machine, Outage, Plan, PolicyJob, Site, View
 from oasis.simulator.run import replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import Workload

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.simulator import Allocation, Machine, Plan, PolicyJob, Site, View
+from oasis.simulator import Allocation, Machine, Outage, Plan, PolicyJob, Site, View
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
-from oasis.simulator.events import Outage
 from oasis.simulator.run import replay
 from oasis.simulator.workload import Workload
 

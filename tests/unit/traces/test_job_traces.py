@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from experiments.cli.commands.import_trace import elastic_from_window
 from oasis import Instance, InstanceError
-from oasis.simulator.elastic import elastic_from_window
 from oasis.traces import SlurmOptions, SwfOptions
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance

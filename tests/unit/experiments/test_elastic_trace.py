@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baselines import FIFO
-from oasis.simulator.elastic import elastic_from_window
+from experiments.cli.commands.import_trace import elastic_from_window
 from oasis.simulator.run import replay
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.table import pd

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from experiments.cli.commands.curve import read_training_log
 from experiments.cli.main import main
 from oasis import InputError
 from oasis.scheduling import TrainingCurve
 from oasis.simulator import read_elastic, write_elastic
-from oasis.simulator.training_log import read_training_log
 from tests.builders import elastic
 
 
