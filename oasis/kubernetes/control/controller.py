@@ -34,7 +34,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, without_others
+from oasis.kubernetes.objects.existing import EXISTING, without_others
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.scheduling.policy import Policy
 
@@ -150,7 +150,7 @@ class Controller:
         reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         reconciler.begin_slot_if_due(self._now(), seen)
         actions = reconciler.steps(seen, set(), self._now()).actions
-        reconciler.refused(self.writer.do(actions), self._now())
+        reconciler.did(actions, self.writer.do(actions), self._now())
         self.writer.close()
         return {
             "slot": reconciler.driver.slot,
@@ -324,7 +324,7 @@ class Controller:
         if actions:
             failed = self.writer.do(actions)
             # Statuses are written last, so that they tell of the writes that were refused.
-            reconciler.refused(failed, self._now())
+            reconciler.did(actions, failed, self._now())
         self.writer.write_statuses(jobs.values())
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
@@ -387,7 +387,7 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLASSES, (None,), None, True),
         (WINDOWS, (None,), None, True),
-        *((existing.where, spaces, SELECTOR, True) for existing in EXISTING),
+        *((existing.where, spaces, existing.selector, True) for existing in EXISTING),
     ]
     return [
         (kind, where, which, optional)

@@ -41,6 +41,7 @@ log = logging.getLogger("oasis.kubernetes")
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
+NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
@@ -181,6 +182,11 @@ class StatusWriter:
         """Whether no node, or the API server, takes its pods, also under a former controller."""
         return self._placed in (NO_NODE, PODS_REFUSED)
 
+    @property
+    def is_without_jobset(self) -> bool:
+        """Whether nothing says yet how many pods a TrainJob has."""
+        return self._placed == NO_JOBSET
+
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
         if self.phase in HOLDING:
@@ -215,7 +221,7 @@ class StatusWriter:
 
     def has_node(self) -> None:
         """Record that a node admits the job (again), and that it is not too long."""
-        if self._placed in (NO_NODE, PODS_REFUSED, "TooLong"):
+        if self._placed in (NO_NODE, NO_JOBSET, PODS_REFUSED, "TooLong"):
             self._unsay(PLACED)
 
     @property

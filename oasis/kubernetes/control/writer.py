@@ -27,7 +27,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import controller_of, is_indexed, is_scheduled
+from oasis.kubernetes.objects.existing import controller_of, is_indexed
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -142,9 +142,7 @@ class ClusterWriter:
         elif isinstance(action, Switch):
             found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
             if not self._objects.is_dry:
-                store = self._others[action.kind.where.plural]
-                # without our label no watch would tell of it any more
-                (store.put if is_scheduled(found) else store.drop)(action.kind.where.kept(found))
+                self._others[action.kind.where.plural].put(action.kind.where.kept(found))
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
             self.ending.add(action.pod["metadata"]["uid"])

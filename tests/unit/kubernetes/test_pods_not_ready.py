@@ -88,7 +88,8 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
         now = played.now() + tick / 2
         actions = played.reconciler.steps(played.seen(), set(), now).actions
         asked += [tick / 2] * bool(actions)
-        played.reconciler.refused([(a.job, action_word(a), "403") for a in actions], now)
+        failed = [(a.job, action_word(a), "403") for a in actions]
+        played.reconciler.did(actions, failed, now)
     assert asked == [1.0, 3.0, 7.0, 15.0, 31.0]
 
 

@@ -22,7 +22,6 @@ from oasis.kubernetes.control.settings import check_names
 from oasis.kubernetes.names import FIELD_MANAGER, KIND, NAMESPACE
 from oasis.kubernetes.objects.existing import (
     EXISTING,
-    SELECTOR,
     ExistingKind,
     controller_of,
     job_items,
@@ -164,7 +163,7 @@ def seen_jobs(
     for namespace in namespaces:
         seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
         for kind in EXISTING:
-            found = objects.list_if_served(kind.where, namespace, SELECTOR)
+            found = objects.list_if_served(kind.where, namespace, kind.selector)
             seen.setdefault(kind.where.plural, []).extend(found)
     return seen
 
