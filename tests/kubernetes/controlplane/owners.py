@@ -31,7 +31,7 @@ def start_owners(plane: ControlPlane) -> None:
     components = module_directory(JOBSET, "sigs.k8s.io/jobset") / "config/components"
     manifests = module_directory(TRAINER, "github.com/kubeflow/trainer/v2") / "manifests/base"
     for crds in (components / "crd/bases", manifests / "crds"):
-        texts = [path.read_text() for path in crds.glob("*k*.io_*.yaml")]
+        texts = [path.read_text() for path in crds.glob("*_*.yaml")]
         define(plane.client, [yaml.safe_load(text) for text in texts])
     home, files = plane.directory / "jobset", plane.components.certificates
     home.mkdir()
