@@ -265,7 +265,8 @@ def test_a_label_is_enough_under_a_class_that_says_the_rest(
         apply(scene.plane.client, [runtime(2, "3s")])
     bare = template("3s")
     del bare["spec"]["schedulingGates"]
-    parts = [{"name": "w", "template": {"spec": {"parallelism": 2, "template": bare}}}]
+    pods = {"parallelism": 2, "completions": 2, "template": bare}
+    parts = [{"name": "w", "template": {"spec": pods}}]
     specs: dict[ExistingKind, Any] = {JOB: {"parallelism": 2, "template": bare}}
     specs |= {JOBSET: {"replicatedJobs": parts}, TRAINJOB: {"runtimeRef": {"name": "for-2-nodes"}}}
     body = marked(scene, kind, "bare", specs[kind])
