@@ -47,13 +47,7 @@ from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import (
-    ended,
-    existing_objects,
-    is_suspended,
-    job_items,
-    queue_of,
-)
+from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.decision import Decision
@@ -600,7 +594,6 @@ class Reconciler:
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
             if uid not in entries
-            and queue_of(found) is None
             and has_pods_but_no_plan(found, marked.get(uid, {}), is_over=uid in over)
         ]
         for uid, error in steps.failed.items():
@@ -795,7 +788,6 @@ class Reconciler:
                     cause=self.windows.cause(entry, self.driver, self.machines),
                 )
                 job.in_state(state_of(policy, entry.job), now)
-                job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:

@@ -63,7 +63,6 @@ class StatusWriter:
         # Type, reason, message and time of events that say what happened.
         self.news: list[tuple[str, str, str, float]] = []
         self.refusals, self.again_at = 0, 0.0  # of its writes in a row, and when to try next
-        self._resizes_before = dict(self.status.get("resizes") or {})
         self._clock = clock
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
@@ -120,21 +119,6 @@ class StatusWriter:
             self.status["phase"] = "Pending"
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
-
-    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
-        """Record the number of resizes, and the seconds without work that all, and the last, cost.
-
-        What was counted before this controller began is in the status already.
-        """
-        if not entry.resizes:
-            return
-        before = self._resizes_before
-        self.status["resizes"] = {
-            "count": entry.resizes,
-            "restarts": entry.restarts,
-            "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
-            "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
-        }
 
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
@@ -313,6 +297,8 @@ class StatusWriter:
         before = self.phase
         self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
         self.status["workers"] = workers
+        if entry.resizes:
+            self.status["resizes"] = {"count": entry.resizes, "restarts": entry.restarts}
         if entry.has_form and entry.spec.forms:
             self.status["form"] = entry.form
         self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]

@@ -103,11 +103,6 @@ BY_NAME = {kind.name: kind for kind in EXISTING}
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
 
 
-def is_scheduled(found: Object) -> bool:
-    """Return whether an object has the label by which its owner asks for scheduling."""
-    return (found["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
-
-
 def _parent_of(found: Object) -> str | None:
     """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place.
 
@@ -120,21 +115,29 @@ def _parent_of(found: Object) -> str | None:
 
 
 def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
-    """Objects of one kind that stand for jobs of their own.
+    """Objects of one kind that have our label, and stand for jobs of their own.
 
     Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
-    result is the JobSet that the Trainer makes, suspended as the TrainJob is.
+    result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     """
-    there = seen.get(kind.where.plural, ())
-    found = [item for item in there if is_scheduled(item) and _parent_of(item) is None]
+    found = [item for item in seen.get(kind.where.plural, ()) if _is_ours(item)]
     if kind is not TRAINJOB or not found:
         return found
-    made = {_parent_of(item): item["spec"] for item in seen.get(JOBSET.where.plural, ())}
-    parts = [made.get(item["metadata"]["uid"], {}).get("replicatedJobs") for item in found]
-    return [
-        {**item, "spec": {**item["spec"], "replicatedJobs": part}}
-        for item, part in zip(found, parts, strict=True)
-    ]
+    made = {(*_name(j), _parent_of(j)): j["spec"] for j in seen.get(JOBSET.where.plural, ())}
+    whole: list[Object] = []
+    for item in found:
+        parts = made.get((*_name(item), item["metadata"]["uid"]), {}).get("replicatedJobs")
+        whole.append({**item, "spec": {**item["spec"], "replicatedJobs": parts}})
+    return whole
+
+
+def _is_ours(found: Object) -> bool:
+    labels = found["metadata"].get("labels") or {}
+    return labels.get(names.SCHEDULED) == "true" and _parent_of(found) is None
+
+
+def _name(found: Object) -> tuple[str, str]:
+    return found["metadata"]["namespace"], found["metadata"]["name"]
 
 
 def job_items(
@@ -151,9 +154,7 @@ def existing_objects(
     seen: Mapping[str, Iterable[Object]],
 ) -> dict[str, tuple[ExistingKind, Object]]:
     """Jobs whose pods other controllers create, by uid."""
-    return {
-        item["metadata"]["uid"]: (kind, item) for kind in EXISTING for item in items_of(seen, kind)
-    }
+    return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
 def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
