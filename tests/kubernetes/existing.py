@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import yaml
+
 from oasis.kubernetes import names
-from oasis.kubernetes.objects.existing import TRAINJOB, ExistingKind
+from oasis.kubernetes.objects.existing import ExistingKind
 from tests.kubernetes.cluster import GPU
 from tests.kubernetes.scene import Scene
 
@@ -81,20 +84,6 @@ def status(scene: Scene, kind: ExistingKind, name: str) -> Object:
 
 
 def runtime(nodes: int, lasts: str) -> Object:
-    """A ClusterTrainingRuntime of so many nodes with a GPU each, as Kubeflow ships one for torch.
-
-    The Trainer fills in counts where the job has this label, resources where the container does.
-    """
-    part = {"name": "node", "template": {"spec": {"template": template(lasts)}}}
-    part["template"]["metadata"] = {
-        "labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
-    }
-    part["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
-    spec = {"mlPolicy": {"numNodes": nodes}, "template": {"spec": {"replicatedJobs": [part]}}}
-    meta = {"name": f"for-{nodes}-nodes"}
-    return {
-        "apiVersion": TRAINJOB.api_version,
-        "kind": "ClusterTrainingRuntime",
-        "metadata": meta,
-        "spec": spec,
-    }
+    """A ClusterTrainingRuntime of so many nodes with a GPU each."""
+    text = Path(__file__).with_name("runtime.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text.replace("$NODES", str(nodes)).replace("$LASTS", lasts))  # type: ignore[no-any-return]
