@@ -13,7 +13,7 @@ from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
 from oasis.kubernetes.names import NODE, TASK
-from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended
+from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended, queue_of
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
 from oasis.model.groups import GROUPS, TaskGroup
@@ -165,7 +165,8 @@ def has_pods_but_no_plan(
     Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     """
     there = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
-    return not is_suspended(found) and any(is_over or not p.is_gated(pod) for pod in there)
+    is_ours = not is_suspended(found) and queue_of(found) is None
+    return is_ours and any(is_over or not p.is_gated(pod) for pod in there)
 
 
 Free = dict[str, dict[str, Fraction]]

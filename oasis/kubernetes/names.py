@@ -45,5 +45,6 @@ ON_REJECTION = f"{GROUP}/on-rejection"
 FRAMEWORK = f"{GROUP}/framework"  # as spec.network of an OasisJob
 PORT = f"{GROUP}/port"
 STATUS = f"{GROUP}/status"  # JSON, written by us, as the status of an OasisJob
+QUEUE = "kueue.x-k8s.io/queue-name"  # the label by which they are Kueue's
 
 BANDWIDTH = f"{GROUP}/bandwidth"  # extended resource, bits a second

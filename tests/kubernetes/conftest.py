@@ -15,6 +15,7 @@ import pytest
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM
 from tests.kubernetes.controlplane.gobuild import GoMissingError, GoProgram, ensure
+from tests.kubernetes.controlplane.owners import start_owners
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes
@@ -51,6 +52,12 @@ def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
     """The one control plane of the session. Tests take `cluster`, which they leave clean."""
     with ControlPlane(controlplane_binary) as plane:
         yield plane
+
+
+@pytest.fixture(scope="session")
+def owners(shared_plane: ControlPlane) -> None:
+    """The controllers of JobSets and TrainJobs; to build them takes ten minutes of two cores."""
+    start_owners(shared_plane)
 
 
 @pytest.fixture

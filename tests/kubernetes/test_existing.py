@@ -1,4 +1,4 @@
-"""Jobs, JobSets and TrainJobs on a real control plane, with the shipped rights alone."""
+"""Jobs on a real control plane, with the shipped rights alone."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ import oasis
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import EVENTS, PODS
-from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
+from oasis.kubernetes.objects.existing import JOB, ExistingKind
 from tests.kubernetes.adapter import call, rigid, scene_of, wait_phases
-from tests.kubernetes.cluster import GATE, GPU, Cluster
-from tests.kubernetes.controlplane.access import define
+from tests.kubernetes.cluster import GATE, Cluster
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import (
-    definition,
     job_spec,
     make,
     marked,
     read,
-    replicated,
-    stand_ins,
     status,
     template,
 )
@@ -148,35 +144,3 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
         said = wait_phase(scene, JOB, "moves", "Invalid")
         assert "value" in {c["type"]: c for c in said["conditions"]}["Valid"]["message"]
         until(lambda: read(scene, JOB, "moves")["spec"]["suspend"], "nobody pays for it", 20.0)
-
-
-def test_jobsets_and_trainjobs_are_placed_and_followed_to_their_end(cluster: Cluster) -> None:
-    """Beside stand-ins for their controllers; JobSet's own is in `test_jobset`."""
-    scene = scene_of(cluster)
-    define(cluster.plane.client, [definition(JOBSET), definition(TRAINJOB)])
-    resources = {"requests": {"cpu": "1"}, "limits": {GPU: "1"}}
-    with scene.controller(FIFO), stand_ins(scene):
-        pair = {"replicatedJobs": [replicated("worker", 3, "5s"), replicated("ps", 1, "5s")]}
-        make(scene, JOBSET, marked(scene, JOBSET, "pair", pair, SERVERS="ps"))
-        lost = marked(scene, JOBSET, "lost", pair, SERVERS="driver")
-        make(scene, JOBSET, lost)
-        trainer = {"numNodes": 2, "resourcesPerNode": resources}
-        spec = {"runtimeRef": {"name": "torch"}, "trainer": trainer}
-        make(scene, TRAINJOB, marked(scene, TRAINJOB, "torch", spec))
-        fixed = {"MINIMUM": "1", "MAXIMUM": "2"}
-        make(scene, TRAINJOB, marked(scene, TRAINJOB, "fixed", spec, **fixed))
-        until(lambda: len(nodes_of_pods(scene, "pair-")) == 4, "the JobSet runs", 60.0)
-        planned = status(scene, JOBSET, "pair")["plan"][0]
-        for task, word in (("worker", "workers"), ("ps", "parameterServers")):
-            there = list(nodes_of_pods(scene, f"pair-{task}-").values())
-            assert {node: there.count(node) for node in there} == planned[word]
-        until(lambda: len(nodes_of_pods(scene, "torch-")) == 2, "the TrainJob runs", 60.0)
-        wait_phase(scene, JOBSET, "pair", "Completed")
-        wait_phase(scene, TRAINJOB, "torch", "Completed")
-        for kind, name, what in (
-            (JOBSET, "lost", "expected a replicated job of the object (worker, ps), got 'driver'"),
-            (TRAINJOB, "fixed", "a TrainJob cannot be resized"),
-        ):
-            said = wait_phase(scene, kind, name, "Invalid")
-            assert what in {c["type"]: c for c in said["conditions"]}["Valid"]["message"]
-            assert read(scene, kind, name)["spec"]["suspend"] is True

@@ -62,7 +62,7 @@ print(json.dumps({
     "processes": sum(name.isdigit() for name in os.listdir("/proc")),
     **{key: os.environ[key] for key in ("RANK", "NODE", "ADDRESS", "BOTH")},
 }))
-from oasis.kubernetes.reporter import report
+from deploy.reporter import report
 report(12.0, loss=0.5)
 """
 

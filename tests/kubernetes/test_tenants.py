@@ -28,17 +28,16 @@ from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from oasis.kubernetes.objects.manifests import shared
 from tests.kubernetes.adapter import elastic, rigid, running_workers, scene_of, wait_phases
-from tests.kubernetes.cluster import GPU, Cluster, pod, report_rights
-from tests.kubernetes.controlplane.access import Account, apply, define
+from tests.kubernetes.cluster import Cluster, pod, report_rights
+from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import (
-    definition,
     job_spec,
     make,
     marked,
-    stand_ins,
+    runtime,
     status,
     template,
 )
@@ -253,32 +252,31 @@ def labelled(installed: Objects, shared_plane: ControlPlane) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("labelled")
+@pytest.mark.parametrize(
+    "kind", [JOB, *(pytest.param(kind, marks=pytest.mark.nightly) for kind in (JOBSET, TRAINJOB))]
+)
 def test_a_label_is_enough_under_a_class_that_says_the_rest(
-    scene: Scene, cluster: Cluster, installed: Objects
+    scene: Scene, installed: Objects, kind: ExistingKind, request: pytest.FixtureRequest
 ) -> None:
     said = {"utility": {"kind": "constant", "value": 9}, "work": {"workerSeconds": 4}}
     installed.apply(CLASSES, utility_class("small", maximum=100, default=True, **said))
-    define(cluster.plane.client, [definition(JOBSET), definition(TRAINJOB)])
+    if kind is not JOB:
+        request.getfixturevalue("owners")
+        apply(scene.plane.client, [runtime(2, "3s")])
     bare = template("3s")
     del bare["spec"]["schedulingGates"]
-    parts = [{"name": "w", "template": {"spec": {"parallelism": 2, "template": bare}}}]
-    trainer = {"numNodes": 2, "resourcesPerNode": {"requests": {GPU: "1"}}}
+    pods = {"parallelism": 2, "completions": 2, "template": bare}
+    parts = [{"name": "w", "template": {"spec": pods}}]
     specs: dict[ExistingKind, Any] = {JOB: {"parallelism": 2, "template": bare}}
-    specs |= {JOBSET: {"replicatedJobs": parts}, TRAINJOB: {"trainer": trainer}}
-    with stand_ins(scene), scene.controller(FIFO):
-        for kind, spec in specs.items():
-            body = marked(scene, kind, f"bare-{kind.name.lower()}", spec)
-            del body["metadata"]["annotations"], body["spec"]["suspend"]
-            path = kind.where.path(scene.namespace)
-            dry = partial(
-                installed.connection.request, "POST", path, body=body, query={"dryRun": "All"}
-            )
-            # The API server follows a new policy after a moment.
-            until(lambda ask=dry: ask()["spec"].get("suspend"), "it would be suspended", 30.0)
-            make(scene, kind, body)
-        for kind in specs:
-            name = f"bare-{kind.name.lower()}"
-            until(lambda k=kind, n=name: status(scene, k, n).get("utility") == 9, name, 60.0)
+    specs |= {JOBSET: {"replicatedJobs": parts}, TRAINJOB: {"runtimeRef": {"name": "for-2-nodes"}}}
+    body = marked(scene, kind, "bare", specs[kind])
+    del body["metadata"]["annotations"], body["spec"]["suspend"]
+    ask = partial(installed.connection.request, "POST", kind.where.path(scene.namespace), body=body)
+    with scene.controller(FIFO):
+        # The API server follows a new policy after a moment.
+        until(lambda: ask(query={"dryRun": "All"})["spec"].get("suspend"), "it is suspended", 30.0)
+        make(scene, kind, body)
+        until(lambda: status(scene, kind, "bare").get("utility") == 9, "it trains", 60.0)
 
 
 def test_rights_in_some_namespaces_are_enough_for_them(

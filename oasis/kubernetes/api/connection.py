@@ -36,7 +36,8 @@ class ApiError(OasisError):
         message: str,
         retry_after: float | None = None,
     ) -> None:
-        self.cause = f"{status} {reason}: {message}{_advice(message, path, status)}"
+        self.advice = _advice(message, path, status)
+        self.cause = f"{status} {reason}: {message}{self.advice}"
         super().__init__(f"{method} {path}: {self.cause}")
         self.status, self.reason, self.message = status, reason, message
         self.retry_after = retry_after
@@ -46,7 +47,8 @@ class LostAnswerError(OasisError):
     """No answer came: the request may have been carried out, unless it was `never_sent`."""
 
     def __init__(self, method: str, path: str, message: str, never_sent: bool = False) -> None:
-        self.cause = f"no answer: {message}{_advice(message)}"
+        self.advice = _advice(message)
+        self.cause = f"no answer: {message}{self.advice}"
         super().__init__(f"{method} {path}: {self.cause}")
         self.never_sent = never_sent
 
@@ -59,6 +61,11 @@ class TooLateError(OasisError):
         super().__init__(f"{method} {path}: {self.cause}")
 
 
+INSTALL = (
+    "`oasis kubernetes install | kubectl apply -f -` installs the kind and gives the controller "
+    "its rights"
+)
+OLDER = ("field not declared in schema", "status.phase: Unsupported value")  # with an older CRD
 # What errors that do not go away by themselves say, and what to do about them.
 ADVICE = (
     (
@@ -78,14 +85,11 @@ ADVICE = (
     ("Failed to resolve", "correct server of the kubeconfig: there is no host of that name"),
     ("connect timeout", "is server of the kubeconfig right, and no firewall between?"),
     ("Unauthorized", "renew the credentials of the kubeconfig"),
+    *((words, f"the kind there is of an older version: {INSTALL}") for words in OLDER),
     (
         'namespaces "',
         "`oasis kubernetes install | kubectl apply -f -` makes it; or name another",
     ),
-)
-INSTALL = (
-    "`oasis kubernetes install | kubectl apply -f -` installs the kind and gives the controller "
-    "its rights"
 )
 
 

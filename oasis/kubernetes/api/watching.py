@@ -14,7 +14,7 @@ Key = tuple[str, str]
 WATCH_SECONDS = 300  # after which the server is asked to end a watch
 QUIET_SECONDS = 90.0  # after which we end one that hangs: the server sends a word each minute
 PAUSE = 0.2  # seconds after an error, so that a server in trouble is not flooded
-ABSENT_SECONDS = 60.0  # to the next look for a kind that is not installed
+ABSENT_SECONDS = 5.0  # to the next look for a kind that is not installed
 NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
 SILENT_SECONDS = 3.0  # so long a question may be without answer before it is said
@@ -150,7 +150,7 @@ class Watcher(Asker):
     """A thread that keeps a `ObjectStore` as the API server has it.
 
     In it `on_change` is called with the event's type and the object after each change. The API
-    server need not know an `optional` kind; it is asked again every minute. Watchers of several
+    server need not know an `optional` kind; it is asked again every 5 seconds. Watchers of several
     namespaces may share a `store`.
 
     `synced` is set when all objects were listed once.

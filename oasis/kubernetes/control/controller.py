@@ -34,7 +34,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.existing import EXISTING, SELECTOR, without_others
+from oasis.kubernetes.objects.existing import EXISTING, without_others
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.scheduling.policy import Policy
 
@@ -90,7 +90,7 @@ class Controller:
             lambda held: self._news.put((self._now(), "lease", str(held), None)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self._left)
+        self._fenced = Objects(objects.connection, left=self.lease.left)
         writes, stores = objects if objects.is_dry else self._fenced, self.stores
         self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
         self.reconciler: Reconciler | None = None
@@ -105,9 +105,6 @@ class Controller:
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
         return lambda event, found: self._news.put((self._now(), kind, event, found))
-
-    def _left(self) -> float:
-        return self.lease.left()
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""
@@ -150,7 +147,7 @@ class Controller:
         reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         reconciler.begin_slot_if_due(self._now(), seen)
         actions = reconciler.steps(seen, set(), self._now()).actions
-        reconciler.refused(self.writer.do(actions), self._now())
+        reconciler.did(actions, self.writer.do(actions), self._now())
         self.writer.close()
         return {
             "slot": reconciler.driver.slot,
@@ -324,7 +321,7 @@ class Controller:
         if actions:
             failed = self.writer.do(actions)
             # Statuses are written last, so that they tell of the writes that were refused.
-            reconciler.refused(failed, self._now())
+            reconciler.did(actions, failed, self._now())
         self.writer.write_statuses(jobs.values())
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
@@ -387,7 +384,7 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLASSES, (None,), None, True),
         (WINDOWS, (None,), None, True),
-        *((existing.where, spaces, SELECTOR, True) for existing in EXISTING),
+        *((existing.where, spaces, existing.selector, True) for existing in EXISTING),
     ]
     return [
         (kind, where, which, optional)

@@ -10,9 +10,10 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.statuses import NO_JOBSET, StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
+    TRAINJOB,
     ExistingKind,
     ended,
     job_items,
@@ -83,9 +84,14 @@ class JobReader:
         self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str]
     ) -> None:
         """Read all jobs if one of them is new, so that its status names this controller."""
-        metas = (item["metadata"] for _, item in job_items(seen))
-        if any(m["uid"] not in self.statuses and not m.get("deletionTimestamp") for m in metas):
+        if any(self._is_new(kind, item) for kind, item in job_items(seen)):
             self.read(seen, driver, now, early)
+
+    def _is_new(self, kind: ExistingKind | None, item: Mapping[str, Any]) -> bool:
+        job = self.statuses.get(item["metadata"]["uid"])
+        if job is not None and job.is_without_jobset:
+            return kind is TRAINJOB and bool(kind.parts(item))
+        return job is None and not item["metadata"].get("deletionTimestamp")
 
     def _take(
         self,
@@ -106,7 +112,10 @@ class JobReader:
         if self._is_over(job, item, live, now):
             return None
         job.status["controller"] = self._controller
-        self._read_one(job, item, policy, now)
+        if kind is not TRAINJOB or kind.parts(item):
+            self._read_one(job, item, policy, now)
+        elif uid not in self.specs:  # else the Trainer makes its JobSet anew
+            job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
         return self.specs.get(uid)
 
     def _is_stopped(self, job: StatusWriter, item: Mapping[str, Any]) -> bool:

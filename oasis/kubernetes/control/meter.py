@@ -50,9 +50,6 @@ class _Gang:
     since: float
     workers: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)  # by worker, in the present slot
-    idle_since: float | None = None
-    idle: float = 0.0
-    last_idle: float = 0.0
 
 
 class WorkMeter:
@@ -70,15 +67,8 @@ class WorkMeter:
     def note(self, uid: str, workers: Iterable[str], at: float) -> None:
         """From `at` on these workers of a job do work; none while its gang is incomplete."""
         gang = self._gangs.setdefault(uid, _Gang(at))
-        at = _credit(gang, at)
-        workers = tuple(workers)
-        before, gang.workers = gang.workers, workers
-        if before and not gang.workers:
-            gang.idle_since = at
-        elif gang.workers and gang.idle_since is not None:
-            gang.last_idle = at - gang.idle_since
-            gang.idle += gang.last_idle
-            gang.idle_since = None
+        _credit(gang, at)
+        gang.workers = tuple(workers)
 
     def close(self, at: float) -> dict[str, float]:
         """Worker-slots of each job since the last call; a slot ends at `at`."""
@@ -95,21 +85,15 @@ class WorkMeter:
         gang = self._gangs.get(uid)
         return set() if gang is None else set(gang.workers)
 
-    def idle(self, uid: str) -> tuple[float, float]:
-        """Seconds for which a job that had worked did not, and then did again: in all, and last."""
-        gang = self._gangs.get(uid)
-        return (gang.idle, gang.last_idle) if gang is not None else (0.0, 0.0)
-
     def forget(self, keep: Callable[[str], bool]) -> None:
         """Forget all jobs but those to `keep`."""
         self._gangs = {uid: gang for uid, gang in self._gangs.items() if keep(uid)}
 
 
-def _credit(gang: _Gang, at: float) -> float:
-    """Credit the time up to `at`; return up to when it is credited now, which may be later."""
+def _credit(gang: _Gang, at: float) -> None:
+    """Credit the time up to `at`."""
     # Notes may come out of order, as a boundary is noted at its nominal time: no time counts twice.
     at = max(at, gang.since)
     for worker in gang.workers:
         gang.seconds[worker] = gang.seconds.get(worker, 0.0) + (at - gang.since)
     gang.since = at
-    return at

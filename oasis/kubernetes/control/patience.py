@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ FIRST_WAIT = 1.0  # seconds after a write of a job was refused; twice as long ea
 LONGEST_WAIT = 60.0  # seconds
 # What took the room may go again soon; who waits for longer only keeps nodes from others.
 STUCK = 0.5  # of a slot: so long a pod may be without room before its gang is withdrawn
+SWITCHES = ("suspend", "resume")  # of which an object gets each once a slot
 LONGEST_PAUSE = 3600.0  # seconds until room is planned again for a job that could not use it
 
 
@@ -44,19 +45,27 @@ class Patience:
     longest: float = LONGEST_WAIT  # seconds between two attempts of a write that is refused
     _refused: dict[Write, tuple[int, float, str]] = field(default_factory=dict)
     _waits: dict[str, _Wait] = field(default_factory=dict)
+    _suspended: dict[str, bool] = field(default_factory=dict)  # objects, as we wrote them last
+    _switched: set[Write] = field(default_factory=set)  # in this slot
     _stuck_since: dict[str, float] = field(default_factory=dict)  # by uid of the pod
     # By job and by pod, with its task and index before it if it knows others.
     _failures: dict[str, dict[str, int]] = field(default_factory=dict)
 
     # -- writes ------------------------------------------------------------------------------------
 
-    def wrote(self, asked: Iterable[Write], failures: Iterable[Failure], now: float) -> None:
+    def wrote(self, asked: Collection[Write], failures: Collection[Failure], now: float) -> None:
         """Record the writes, and those that the API server refused."""
         failed = [(uid, word, why) for uid, word, why in failures if isinstance(why, str)]
         refused = Counter((uid, word) for uid, word, _ in failed)
         for write, count in Counter(asked).items():
             if refused[write] < count:  # some of it was taken: the waits begin anew
                 self._refused.pop(write, None)
+        unsure = {(uid, word) for uid, word, _ in failures}  # the answer of a write may be lost
+        for uid, word in (write for write in asked if write[1] in SWITCHES):
+            self._suspended.pop(uid, None)
+            if (uid, word) not in unsure:
+                self._suspended[uid] = word == SWITCHES[0]
+                self._switched.add((uid, word))
         for uid, word, why in failed:
             if refused.pop((uid, word), 0):
                 times = self._refused.get((uid, word), (0, 0.0, ""))[0]
@@ -65,7 +74,19 @@ class Patience:
 
     def may_write(self, uid: str, word: str, now: float) -> bool:
         """Return whether a write of this kind may be retried now."""
-        return now >= self._refused.get((uid, word), (0, now, ""))[1]
+        is_due = now >= self._refused.get((uid, word), (0, now, ""))[1]
+        return is_due and (uid, word) not in self._switched
+
+    def begin_slot(self) -> None:
+        """Let each object be suspended once more, and resumed."""
+        self._switched.clear()
+
+    def others_switched(self, uid: str, is_suspended: bool) -> bool:
+        """Return, once, whether others suspended or resumed an object after we did."""
+        if self._suspended.get(uid, is_suspended) == is_suspended:
+            return False
+        del self._suspended[uid]
+        return True
 
     def is_refused(self, uid: str, word: str) -> bool:
         """Return whether the last write of this kind was refused."""
@@ -186,6 +207,7 @@ class Patience:
         """Forget all jobs but those that are `there`; those that are not `live` hold nothing."""
         self._waits = {uid: wait for uid, wait in self._waits.items() if uid in there}
         self._refused = {key: said for key, said in self._refused.items() if key[0] in there}
+        self._suspended = {uid: said for uid, said in self._suspended.items() if uid in there}
         self._failures = {uid: counts for uid, counts in self._failures.items() if uid in there}
         for uid, wait in self._waits.items():
             wait.since = wait.since if uid in live else None

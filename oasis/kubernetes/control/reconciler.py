@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -17,6 +17,7 @@ from oasis.driver.entry import Decided, Entry, Facts
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
+    Action,
     Create,
     Steps,
     Switch,
@@ -37,7 +38,7 @@ from oasis.kubernetes.control.learning import Learning
 from oasis.kubernetes.control.machines import Machines, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience, Write
+from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
 from oasis.kubernetes.control.planning import Came, EarlyStarts, Planning, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, StatusWriter
@@ -45,7 +46,7 @@ from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
+from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.decision import Decision
@@ -89,7 +90,6 @@ class Reconciler:
         self._short: dict[str, str] = {}
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
-        self._asked: list[Write] = []  # what the last steps ask for
         self._policy_error: Exception | None = None  # that was logged last
         self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
         self._planning: Planning | None = None
@@ -255,6 +255,7 @@ class Reconciler:
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now)
         self.withdrawn.clear()
+        self.patience.begin_slot()
         self._short.clear()
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
             self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
@@ -600,7 +601,6 @@ class Reconciler:
             for action in steps.actions
             if self.patience.may_write(action.job, action_word(action), now)
         ]
-        self._asked = [(action.job, action_word(action)) for action in steps.actions]
         return steps
 
     def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
@@ -617,6 +617,11 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
+        found = self.existing[uid][1] if uid in self.existing else None
+        if found is not None and self.patience.others_switched(uid, is_suspended(found)):
+            verb = "suspended" if is_suspended(found) else "resumed"
+            expected = f"expected to be changed here alone, and another {verb} it"
+            raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
         return Target(
             spec,
             self._wanted(entry, pods),
@@ -624,7 +629,7 @@ class Reconciler:
             pods,
             slot,
             uid in self.withdrawn,
-            self.existing[uid][1] if uid in self.existing else None,
+            found,
             entry.allocation.worker_count,
             network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
@@ -654,14 +659,10 @@ class Reconciler:
             if node in going:
                 self.patience.excuse(uid, now)
 
-    def refused(self, failures: Iterable[Failure], now: float) -> None:
-        """Write on the jobs' statuses which writes the API server refused, or could not be made.
-
-        All others that the last `steps` asked for were carried out.
-        """
-        failures = list(failures)
-        self.patience.wrote(self._asked, failures, now)
-        self._asked = []
+    def did(self, actions: Iterable[Action], failures: Collection[Failure], now: float) -> None:
+        """Record what was done, but for the `failures`: these are told on the jobs."""
+        asked = [(action.job, action_word(action)) for action in actions]
+        self.patience.wrote(asked, failures, now)
         for uid, _, why in failures:
             if isinstance(why, Exception):
                 self.reader.fail(uid, why, "acting on", now)
@@ -784,7 +785,6 @@ class Reconciler:
                     cause=self.windows.cause(entry, self.driver, self.machines),
                 )
                 job.in_state(state_of(policy, entry.job), now)
-                job.resized(entry, self.meter.idle(uid))
         phases = [job.phase for job in self.statuses.values()]
         # A gauge keeps its last value, so phases that no job is in any more are set to 0.
         for phase in PHASES:

@@ -41,6 +41,7 @@ log = logging.getLogger("oasis.kubernetes")
 Status = dict[str, Any]
 NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
+NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
@@ -62,7 +63,6 @@ class StatusWriter:
         # Type, reason, message and time of events that say what happened.
         self.news: list[tuple[str, str, str, float]] = []
         self.refusals, self.again_at = 0, 0.0  # of its writes in a row, and when to try next
-        self._resizes_before = dict(self.status.get("resizes") or {})
         self._clock = clock
 
     def say(self, kind: str, status: str, reason: str, message: str, now: float) -> None:
@@ -120,21 +120,6 @@ class StatusWriter:
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def resized(self, entry: Entry[JobSpec], idle: tuple[float, float]) -> None:
-        """Record the number of resizes, and the seconds without work that all, and the last, cost.
-
-        What was counted before this controller began is in the status already.
-        """
-        if not entry.resizes:
-            return
-        before = self._resizes_before
-        self.status["resizes"] = {
-            "count": entry.resizes,
-            "restarts": entry.restarts,
-            "seconds": round(before.get("seconds", 0.0) + idle[0], 3),
-            "lastSeconds": round(idle[1] or before.get("lastSeconds", 0.0), 3),
-        }
-
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
@@ -181,6 +166,11 @@ class StatusWriter:
         """Whether no node, or the API server, takes its pods, also under a former controller."""
         return self._placed in (NO_NODE, PODS_REFUSED)
 
+    @property
+    def is_without_jobset(self) -> bool:
+        """Whether nothing says yet how many pods a TrainJob has."""
+        return self._placed == NO_JOBSET
+
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
         if self.phase in HOLDING:
@@ -215,7 +205,7 @@ class StatusWriter:
 
     def has_node(self) -> None:
         """Record that a node admits the job (again), and that it is not too long."""
-        if self._placed in (NO_NODE, PODS_REFUSED, "TooLong"):
+        if self._placed in (NO_NODE, NO_JOBSET, PODS_REFUSED, "TooLong"):
             self._unsay(PLACED)
 
     @property
@@ -307,6 +297,8 @@ class StatusWriter:
         before = self.phase
         self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
         self.status["workers"] = workers
+        if entry.resizes:
+            self.status["resizes"] = {"count": entry.resizes, "restarts": entry.restarts}
         if entry.has_form and entry.spec.forms:
             self.status["form"] = entry.form
         self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]

@@ -27,7 +27,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import controller_of, is_indexed, is_scheduled
+from oasis.kubernetes.objects.existing import controller_of, is_indexed
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -50,7 +50,7 @@ class ClusterWriter:
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
         self.ending: set[str] = set()  # uids of pods whose deletion was asked for
-        self._untold = ""  # why the conditions of a window could not be written, as logged last
+        self._untold = ""  # why a status, or the conditions of a window, could not be written
 
     def close(self) -> None:
         """Wait for the writes that are under way."""
@@ -92,7 +92,8 @@ class ClusterWriter:
             job.refusals = job.refusals + 1 if isinstance(error, ApiError) else 0
             job.again_at = now + longer(job.refusals) if job.refusals else 0.0
             if isinstance(error, (ApiError, LostAnswerError)):
-                log.warning("%s; tried again", error)
+                if not self._is_told(error):
+                    log.warning("%s; tried again", error)
             elif error is not None:
                 self._metrics.job_errors.labels("telling").inc()
                 log.error("a status could not be written; tried again", exc_info=error)
@@ -101,6 +102,11 @@ class ClusterWriter:
         """Write conditions on capacity windows; what is refused is asked at the next boundary."""
         for done in [self._pool.submit(self._write_window, *each) for each in told]:
             done.result()
+
+    def _is_told(self, error: ApiError | LostAnswerError) -> bool:
+        """Return whether such an error was logged last: one cause has one line."""
+        before, self._untold = self._untold, error.advice or str(error)
+        return before == self._untold
 
     def _write_window(self, found: Mapping[str, Any], conditions: list[Any]) -> None:
         # Of two controllers that write at a time, one is refused (409): the list is everybody's.
@@ -111,8 +117,7 @@ class ClusterWriter:
             self._others[WINDOWS.plural].put(WINDOWS.kept(answer))
         except (ApiError, LostAnswerError) as error:
             is_changed = isinstance(error, ApiError) and error.status == 409
-            if not is_changed and str(error) != self._untold:
-                self._untold = str(error)
+            if not (is_changed or self._is_told(error)):
                 log.warning("%s; what becomes of the window is only in this log", error)
 
     def _try(self, action: Action) -> Failure | None:
@@ -142,9 +147,7 @@ class ClusterWriter:
         elif isinstance(action, Switch):
             found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
             if not self._objects.is_dry:
-                store = self._others[action.kind.where.plural]
-                # without our label no watch would tell of it any more
-                (store.put if is_scheduled(found) else store.drop)(action.kind.where.kept(found))
+                self._others[action.kind.where.plural].put(action.kind.where.kept(found))
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
             self.ending.add(action.pod["metadata"]["uid"])

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from oasis.kubernetes import names
@@ -49,7 +50,6 @@ class PodSet:
     completions: int  # how many have to succeed
     template: Object
     path: str  # its place in the object, for messages
-    gated: bool = True  # whether its gate can be seen in the object
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class ExistingKind:
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
     elastic: bool = False  # whether the number of its workers can be changed while it is suspended
+    selector: str | None = SELECTOR  # of those that are watched
 
 
 def _job_parts(found: Object) -> list[PodSet]:
@@ -71,25 +72,15 @@ def _job_parts(found: Object) -> list[PodSet]:
     return [PodSet("", count, completions, spec["template"], "spec.template")]
 
 
-def _jobset_parts(found: Object) -> list[PodSet]:
+def _jobset_parts(found: Object, of: str = "") -> list[PodSet]:
     parts = []
     for k, entry in enumerate(found["spec"].get("replicatedJobs") or ()):
         job = entry["template"]["spec"]
         replicas, each = int(entry.get("replicas", 1)), int(job.get("parallelism", 1))
         completions = replicas * int(job.get("completions") or each)
-        path = f"spec.replicatedJobs[{k}].template.spec.template"
+        path = f"{of}spec.replicatedJobs[{k}].template.spec.template"
         parts.append(PodSet(entry["name"], replicas * each, completions, job["template"], path))
     return parts
-
-
-def _trainjob_parts(found: Object) -> list[PodSet]:
-    """Its template is that of its runtime; the resources of a node are its own."""
-    trainer = found["spec"].get("trainer") or {}
-    container = {"resources": trainer.get("resourcesPerNode") or {}}
-    template = {"spec": {"containers": [container]}}
-    count = int(trainer.get("numNodes") or 1)
-    # The gate stands in the template of its runtime, which this object does not hold.
-    return [PodSet("", count, count, template, "spec.trainer", gated=False)]
 
 
 def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
@@ -98,9 +89,13 @@ def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
 
 
 JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"), elastic=True)
-JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed"))
+# All JobSets are watched, because those that the Trainer makes have no label of ours.
+JOBSET = _kind(
+    *("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed")), selector=None
+)
 TRAINJOB = _kind(
-    "TrainJob", "trainer.kubeflow.org/v1alpha1", _trainjob_parts, ("Complete", "Failed")
+    *("TrainJob", "trainer.kubeflow.org/v1alpha1", partial(_jobset_parts, of="its JobSet, ")),
+    ("Complete", "Failed"),
 )
 EXISTING = (JOB, JOBSET, TRAINJOB)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
@@ -108,25 +103,41 @@ BY_NAME = {kind.name: kind for kind in EXISTING}
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
 
 
-def is_scheduled(found: Object) -> bool:
-    """Return whether an object has the label by which its owner asks for scheduling."""
-    return (found["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
-
-
-def is_child(found: Object) -> bool:
-    """Return whether an object belongs to a JobSet or a TrainJob, which is scheduled in its place.
+def _parent_of(found: Object) -> str | None:
+    """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place.
 
     Such a child may carry our label because its parent's template does.
     """
-    return any(
-        owner.get("controller") and owner.get("kind") in CHILDREN_OF
-        for owner in found["metadata"].get("ownerReferences") or ()
-    )
+    for owner in found["metadata"].get("ownerReferences") or ():
+        if owner.get("controller") and owner.get("kind") in CHILDREN_OF:
+            return str(owner["uid"])
+    return None
 
 
 def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
-    """Objects of one kind that stand for jobs of their own."""
-    return [item for item in seen.get(kind.where.plural, ()) if not is_child(item)]
+    """Objects of one kind that have our label, and stand for jobs of their own.
+
+    Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
+    result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
+    """
+    found = [item for item in seen.get(kind.where.plural, ()) if _is_ours(item)]
+    if kind is not TRAINJOB or not found:
+        return found
+    made = {(*_name(j), _parent_of(j)): j["spec"] for j in seen.get(JOBSET.where.plural, ())}
+    whole: list[Object] = []
+    for item in found:
+        parts = made.get((*_name(item), item["metadata"]["uid"]), {}).get("replicatedJobs")
+        whole.append({**item, "spec": {**item["spec"], "replicatedJobs": parts}})
+    return whole
+
+
+def _is_ours(found: Object) -> bool:
+    labels = found["metadata"].get("labels") or {}
+    return labels.get(names.SCHEDULED) == "true" and _parent_of(found) is None
+
+
+def _name(found: Object) -> tuple[str, str]:
+    return found["metadata"]["namespace"], found["metadata"]["name"]
 
 
 def job_items(
@@ -143,9 +154,7 @@ def existing_objects(
     seen: Mapping[str, Iterable[Object]],
 ) -> dict[str, tuple[ExistingKind, Object]]:
     """Jobs whose pods other controllers create, by uid."""
-    return {
-        item["metadata"]["uid"]: (kind, item) for kind in EXISTING for item in items_of(seen, kind)
-    }
+    return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
 def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
@@ -193,6 +202,11 @@ def is_suspended(found: Object) -> bool:
     return bool(found["spec"].get("suspend"))
 
 
+def queue_of(found: Object) -> str | None:
+    """The queue of Kueue that an object is in, where Kueue suspends and resumes it."""
+    return (found["metadata"].get("labels") or {}).get(names.QUEUE)
+
+
 def is_indexed(found: Object) -> bool:
     """Return whether each pod of a Job has an index, and with it a host name."""
     return bool(found["spec"].get("completionMode") == "Indexed")
@@ -231,7 +245,7 @@ def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
         raise InstanceError(f"{NOTES}.{names.SERVERS}", expected)
     for part in (*workers, *servers):
         gates = [gate.get("name") for gate in part.template["spec"].get("schedulingGates") or ()]
-        if part.gated and names.GATE not in gates:
+        if names.GATE not in gates:
             path = f"{part.path}.spec.schedulingGates"
             raise InstanceError(path, f"expected the gate {names.GATE}", gates)
     if workers[0].count < 1:
@@ -247,6 +261,8 @@ def content_version(found: Object, kind: ExistingKind) -> int:
         for name in sorted(notes)
         if name.startswith(f"{names.GROUP}/") and name != names.STATUS
     }
+    if (queue := queue_of(found)) is not None:
+        said[names.QUEUE] = queue
     # We set the parallelism of such a Job at each resume: a change of it is no edit.
     resized = names.MAXIMUM in notes
     parts = [
@@ -270,6 +286,9 @@ def parse_existing(
     """
     meta = found["metadata"]
     notes = meta.get("annotations") or {}
+    if (queue := queue_of(found)) is not None:
+        expected = "expected none: Kueue would suspend what is resumed here, and is left to it"
+        raise InstanceError(f"metadata.labels.{names.QUEUE}", expected, queue)
     workers, servers = tasks_of(kind, found)
     minimum, maximum = _range(kind, found, workers.count)
     place = f"{NOTES}.{names.UTILITY}"

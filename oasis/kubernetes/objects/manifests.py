@@ -81,5 +81,6 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_renamed(each, names) for each in value]
     if isinstance(value, str):
-        return re.sub("|".join(names), lambda found: names[found[0]], value)
+        # The API group, which is oasis-scheduler.io, has no controller's name in it.
+        return re.sub(rf"({'|'.join(names)})(?!\.io)", lambda found: names[found[0]], value)
     return value

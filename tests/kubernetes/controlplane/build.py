@@ -39,6 +39,8 @@ def _versions_of_helm() -> tuple[tuple[str, str], ...]:
 
 
 CONTROLPLANE = GoProgram("controlplane", _HERE / "box", linked=_versions())
+JOBSET = GoProgram("jobset", _HERE / "jobset", "sigs.k8s.io/jobset")
+TRAINER = GoProgram("trainer", _HERE / "trainer")
 HELM = GoProgram("helm", _HERE / "helm", "helm.sh/helm/v3/cmd/helm", _versions_of_helm())
 
 

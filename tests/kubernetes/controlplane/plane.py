@@ -115,7 +115,7 @@ class ControlPlane:
         """Start a killed API server again: same address, same data, an empty watch cache."""
         if self._running["kube-apiserver"].poll() is None:
             self.kill("kube-apiserver")
-        self._run("kube-apiserver", self.components.api_server(*flags), self._api_ready)
+        self.run("kube-apiserver", self.components.api_server(*flags), self._api_ready)
 
     def pids(self) -> dict[str, int]:
         """Process id of each process by name."""
@@ -126,8 +126,8 @@ class ControlPlane:
         parts.write_files(self._tokens)
         for process in USERS:
             self._account(process).kubeconfig().replace(parts.kubeconfig(process))
-        self._run("etcd", parts.etcd(), partial(answers, f"{parts.etcd_url}/health"))
-        self._run("kube-apiserver", parts.api_server(), self._api_ready)
+        self.run("etcd", parts.etcd(), partial(answers, f"{parts.etcd_url}/health"))
+        self.run("kube-apiserver", parts.api_server(), self._api_ready)
         scheduler = f"https://127.0.0.1:{parts.ports.scheduler}/healthz"
         rest = [
             ("kube-controller-manager", parts.controller_manager(), self._accounts_ready),
@@ -141,7 +141,8 @@ class ControlPlane:
         for name, _, ready in rest:
             self._wait(name, ready)
 
-    def _run(self, name: str, command: list[str], ready: Callable[[], bool]) -> None:
+    def run(self, name: str, command: list[str], ready: Callable[[], bool]) -> None:
+        """Start a process that ends with the others, and wait until it is ready."""
         self._launch(name, command)
         self._wait(name, ready)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.kubernetes.reporter import report
+from deploy.reporter import report
 
 SIZE, PARTS, ROWS = 16, 4, 8
 RATE = float(os.environ.get("RATE", "0.05"))

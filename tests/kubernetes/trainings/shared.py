@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.kubernetes.reporter import report
+from deploy.reporter import report
 from tests.kubernetes.trainings.regression import PARTS, SIZE, data
 
 SAVED = 5  # every so many steps

@@ -9,7 +9,6 @@ import pytest
 
 import oasis
 from experiments.cli.commands.kubernetes.cluster import (
-    AnyController,
     Found,
     of_controller,
     sign_of_life,
@@ -98,7 +97,7 @@ def test_what_keeps_the_lease_from_us_is_not_hidden() -> None:
 def test_the_jobs_of_one_controller() -> None:
     jobs: list[Found] = [(None, {"name": k, "status": {"controller": k}}) for k in ("s/a", "s/b")]
     jobs += [(None, {"name": "new"}), (None, {"name": "old", "status": {}})]
-    found, names = of_controller(jobs, AnyController("s", "a"))
+    found, names = of_controller(jobs, "s", "a")
     assert ([job["name"] for _, job in found], names) == (["s/a", "new", "old"], ["s/a"])
-    assert of_controller(jobs, AnyController("s")) == (jobs, ["s/a", "s/b"])
-    assert of_controller([], AnyController("s")) == ([], ["s/oasis-scheduler"])
+    assert of_controller(jobs, "s", None) == (jobs, ["s/a", "s/b"])
+    assert of_controller([], "s", None) == ([], ["s/oasis-scheduler"])

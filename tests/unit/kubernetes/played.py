@@ -203,7 +203,7 @@ class Played:
                     self._carry_out(action)
                 else:
                     failures.append((action.job, action_word(action), why))
-            self.reconciler.refused(failures, self.now())
+            self.reconciler.did(actions, failures, self.now())
             for uid in (*self.jobs, *self.batch):
                 mine = {n: trimmed_pod(pod) for n, pod in self.pods.items() if job_of(pod) == uid}
                 self.reconciler.note(uid, mine, self.now())

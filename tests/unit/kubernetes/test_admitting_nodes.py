@@ -109,7 +109,7 @@ def test_a_job_that_grows_where_its_pods_only_stay(other: bool) -> None:
 
 
 def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
-    """The pods of a TrainJob ask for what its runtime says, which the object does not hold."""
+    """A webhook may let them ask for what no template says."""
     made = played("fifo", *KINDS)
     uid = made.submit(asking("j", 1, 2))
     made.slot += 1

@@ -13,9 +13,8 @@ import pytest
 
 from baselines import FIFO
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Switch, described
+from oasis.kubernetes.acting import Switch, action_word, described
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.memory import awake
@@ -23,13 +22,12 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter, status_of
-from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
     JOBSET_NAME,
     REPLICATED_JOB,
-    is_child,
+    ExistingKind,
     items_of,
     job_items,
 )
@@ -87,7 +85,7 @@ def words(reconciler: Reconciler, seen: dict[str, list[Any]]) -> list[tuple[str,
     return [(each["action"], each["job"]) for each in made]
 
 
-# -- deleted, or without our label ---------------------------------------------------------------
+# -- deleted, or switched by others --------------------------------------------------------------
 
 
 def test_of_a_job_that_was_deleted_within_the_slot_no_pods_are_made() -> None:
@@ -100,22 +98,63 @@ def test_of_a_job_that_was_deleted_within_the_slot_no_pods_are_made() -> None:
     assert words(reconciler, seen) == [("resume", "ns/job/job-u")], "its label was set again"
 
 
-def test_an_answer_without_our_label_does_not_bring_an_object_back() -> None:
-    class Answering:
-        is_dry = False
+def act(reconciler: Reconciler, seen: dict[str, list[Any]]) -> list[str]:
+    """Do what is wanted to the one object; the words for it."""
+    actions = reconciler.steps(seen, set(), time.time()).actions
+    for action in actions:
+        assert isinstance(action, Switch)
+        found = seen[action.kind.where.plural]
+        found[0] = {**found[0], "spec": {**found[0]["spec"], "suspend": action.suspend}}
+    reconciler.did(actions, [], time.time())
+    return [action_word(action) for action in actions]
 
-        def merge_patch(self, kind: Any, body: Any) -> dict[str, Any]:
-            return answer
 
-    found, store = stored(job(2), 5), ObjectStore()
-    writer = ClusterWriter(Answering(), ObjectStore(), 1, Metrics(), {"jobs": store})  # type: ignore[arg-type]
-    switch = Switch("u", found, JOB, suspend=True)
-    for version, labels, kept in ((6, found["metadata"]["labels"], 1), (8, {}, 0)):
-        answer = stored(job(2), version)
-        answer["metadata"]["labels"] = labels
-        assert writer.do([switch]) == []
-        assert len(store.items()) == kept
-    writer.close()
+def switched(found: dict[str, Any], suspend: bool) -> dict[str, Any]:
+    """The object, after another has suspended or resumed it."""
+    return {**found, "spec": {**found["spec"], "suspend": suspend}}
+
+
+@pytest.mark.parametrize("kind", [JOB, JOBSET])
+def test_what_another_controller_switches_too_is_left_alone_until_an_edit(
+    kind: ExistingKind,
+) -> None:
+    found = stored(job(2) if kind is JOB else jobset(SERVERS="s"))
+    seen = cluster(**{kind.where.plural: [found]})
+    reconciler = at_work(seen)
+    assert act(reconciler, seen) == ["resume"]
+    seen[kind.where.plural] = [switched(found, True)]
+    for suspend in (False, True, False):
+        assert act(reconciler, seen) == []
+        seen[kind.where.plural] = [switched(found, suspend)]
+    job_status = reconciler.statuses["u"]
+    assert job_status.phase == "Invalid"
+    said = "spec.suspend: expected to be changed here alone, and another suspended it"
+    assert (job_status.said("Valid") or {})["message"].startswith(said)
+    assert ("Warning", "Invalid") in {(each[0], each[1]) for each in job_status.news}
+    found["metadata"]["annotations"][names.WORK] = '{"workerSeconds": 90}'
+    seen[kind.where.plural] = [found]
+    reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
+    assert reconciler.begin_slot_if_due(time.time(), seen)
+    assert act(reconciler, seen) == ["resume"]
+
+
+def test_an_object_is_suspended_and_resumed_no_more_than_once_a_slot() -> None:
+    """Pods that never are those of the plan would otherwise be begun anew at every look."""
+    found = stored(job(2))
+    found["spec"]["suspend"] = False
+    seen = cluster(jobs=[found])
+    reconciler = at_work(seen)
+    stray = pod("stray", "n0", "Running")
+    stray["metadata"]["ownerReferences"] = [{"kind": "Job", "uid": "u", "controller": True}]
+    stray["metadata"]["annotations"][names.NODE] = stray["spec"]["nodeName"] = "n9"
+    done = []
+    for _ in range(6):
+        seen["pods"] = [stray] if not seen["jobs"][0]["spec"]["suspend"] else []
+        done += act(reconciler, seen)
+    assert done == ["suspend", "resume"]
+    reconciler.clock = SlotClock(60.0, 0.0, reconciler.clock.epoch - 60.0)
+    assert reconciler.begin_slot_if_due(time.time(), seen)
+    assert act(reconciler, seen) == ["suspend"]
 
 
 # -- edited annotations --------------------------------------------------------------------------
@@ -229,8 +268,6 @@ def test_a_child_job_with_our_label_leaves_its_pods_to_its_jobset() -> None:
         ownerReferences=[made_by],
     )
     seen = cluster(jobs=[child], jobsets=[parent], pods=[running])
-    assert is_child(child)
-    assert not is_child(parent)
     assert items_of(seen, JOB) == []
     assert job_items(seen) == [(JOBSET, parent)]
     assert claimed(running, claims_of(seen)) == "u"

@@ -64,6 +64,7 @@ def made(spec: dict[str, Any], uid: str = "u", **notes: str) -> dict[str, Any]:
         **{getattr(names, key): value for key, value in notes.items()},
     }
     meta = {"name": f"job-{uid}", "namespace": "ns", "uid": uid, "annotations": said}
+    meta["labels"] = {names.SCHEDULED: "true"}
     return {"metadata": meta, "spec": {"suspend": True, **spec}}
 
 
@@ -92,13 +93,51 @@ def test_a_job_is_a_gang_of_as_many_pods_as_it_says() -> None:
     assert spec.job.utility(5) == 3
 
 
-def test_a_jobset_may_have_parameter_servers_and_a_trainjob_has_nodes() -> None:
+def test_a_jobset_may_have_parameter_servers() -> None:
     spec = read(jobset(SERVERS="s"), JOBSET)
     assert (spec.job.chunks, spec.fixed_ps, spec.ps is not None) == (4, 1, True)
-    trainer = {"numNodes": 5, "resourcesPerNode": CONTAINER["resources"]}
-    spec = read(made({"trainer": trainer}), TRAINJOB)
-    assert (spec.min_workers, spec.fixed_ps) == (5, None)
+
+
+def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
+    """The JobSet that the Trainer makes of a TrainJob, without our label."""
+    part = {"parallelism": nodes, "completions": nodes, "template": template()}
+    entry = {"name": "node", "replicas": 1, "template": {"spec": part}}
+    meta = {"name": owner["metadata"]["name"], "namespace": "ns", "uid": "made"}
+    reference = {"kind": "TrainJob", "controller": True, "uid": owner["metadata"]["uid"]}
+    suspend = owner["spec"]["suspend"]
+    spec = {"suspend": suspend, "replicatedJobs": [entry]}
+    return {"metadata": {**meta, "ownerReferences": [reference]}, "spec": spec}
+
+
+def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_said_which() -> (
+    None
+):
+    train = made({"runtimeRef": {"name": "torch"}})
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    seen: dict[str, Any] = {"trainjobs": [train], "jobsets": []}
+    assert not reader.read(seen, drives, 0.0)
+    said = {each["type"]: each["reason"] for each in reader.statuses["u"].status["conditions"]}
+    assert (said, reader.statuses["u"].phase) == ({"Placed": "NoJobSet"}, "Pending")
+    seen["jobsets"] = [made_by_trainer(train, 5)]
+    reader.read_new(seen, drives, 0.0, ())
+    spec = reader.specs["u"]
+    assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (5, 5, None)
     assert spec.worker_requests["nvidia.com/gpu"] == 1
+    seen["jobsets"] = []
+    assert reader.read(seen, drives, 0.0) == {"u": spec}, "the Trainer makes it again"
+
+
+def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
+    train = made({})
+    below = made_by_trainer(train, 1)
+    del below["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"][
+        "schedulingGates"
+    ]
+    reader = JobReader(CLOCK, DEFAULT_RESOURCES)
+    assert not reader.read({"trainjobs": [train], "jobsets": [below]}, driver(), 0.0)
+    (said,) = reader.statuses["u"].status["conditions"]
+    place = "its JobSet, spec.replicatedJobs[0].template.spec.template.spec.schedulingGates"
+    assert said["message"].startswith(f"{place}: expected the gate")
 
 
 def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> None:
@@ -147,6 +186,17 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
     assert claimed(foreign, claims) is None, "and whoever wrote the annotation was not us"
     elsewhere = pod("e", "n0", namespace="other", ownerReferences=[owner])
     assert claimed(elsewhere, claims) is None
+
+
+def test_an_object_in_a_queue_of_kueue_is_left_to_it() -> None:
+    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    queued = job()
+    seen = {"jobs": [queued]}
+    assert reader.read(seen, drives, 0.0)
+    queued["metadata"]["labels"][names.QUEUE] = "team"
+    assert not reader.read(seen, drives, 0.0)
+    (said,) = reader.statuses["u"].status["conditions"]
+    assert said["message"].startswith(f"metadata.labels.{names.QUEUE}: expected none: Kueue")
 
 
 @pytest.mark.parametrize("owner", [JOBSET, TRAINJOB])

@@ -23,16 +23,15 @@ Event = tuple[
 ]  # from when on these do work, in the order of the calls; None: a slot ends
 
 
-def by_hand(events: list[Event]) -> tuple[list[Counter[str]], int]:
-    """Seconds of each worker in each slot, and idle ones: from what was known as each passed."""
-    slots, idle = [Counter[str]() for _ in range(3)], 0
+def by_hand(events: list[Event]) -> list[Counter[str]]:
+    """Seconds of each worker in each slot, from what was known as each passed."""
+    slots = [Counter[str]() for _ in range(3)]
     for second in range(max(at for at, _ in events)):
         first = next(k for k, (at, _) in enumerate(events) if at > second)
         told = [workers for _, workers in events[:first]]
         known = [workers for workers in told if workers is not None]
         slots[told.count(None)].update(known[-1] if known else "")
-        idle += any(known) and not known[-1] and any(workers for _, workers in events[first:])
-    return slots, idle
+    return slots
 
 
 def test_each_second_is_counted_once_also_where_notes_come_out_of_order() -> None:
@@ -46,23 +45,8 @@ def test_each_second_is_counted_once_also_where_notes_come_out_of_order() -> Non
                 found.append(meter.close(float(at))["j"])
             else:
                 meter.note("j", workers, float(at))
-        slots, idle = by_hand(events)
-        most = [sum(min(6, seconds) for seconds in slot.values()) / 6 for slot in slots]
+        most = [sum(min(6, seconds) for seconds in slot.values()) / 6 for slot in by_hand(events)]
         assert [*found, 0.0] == most, events
-        assert meter.idle("j")[0] == idle, events
-
-
-def test_what_was_broken_and_is_whole_again_is_told() -> None:
-    meter = WorkMeter(SlotClock(slot_seconds=10.0))
-    meter.note("j", ["a"], 0.0)
-    meter.note("j", [], 3.0)
-    meter.note("j", ["b"], 7.5)
-    assert meter.idle("j") == (4.5, 4.5)
-    assert meter.close(10.0) == {"j": 0.55}
-    meter.note("j", [], 12.0)
-    meter.note("j", ["c"], 13.0)
-    assert meter.idle("j") == (5.5, 1.0)
-    assert meter.idle("nobody") == (0.0, 0.0)
 
 
 def test_a_worker_that_the_plan_took_away_earns_nothing_in_the_slot() -> None:

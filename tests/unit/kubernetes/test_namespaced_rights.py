@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
+from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import OASIS_JOBS, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.controller import Controller, followed
@@ -21,15 +22,17 @@ CLUSTER_WIDE = {"nodes", "utilityclasses", "capacitywindows"}
 
 
 def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
-    rules = [rule for made in own() for rule in made.get("rules", ())]
+    rules = [rule for made in own("sys", name="other") for rule in made.get("rules", ())]
+    groups = {group for rule in rules for group in rule["apiGroups"] if group.startswith("o")}
+    assert groups == {names.GROUP}, "whatever its name is"
     policies = [made for made in shared() if made["metadata"]["name"] == "oasis-scheduler-status"]
     guarded = policies[0]["spec"]["matchConstraints"]["resourceRules"]
     for kind in EXISTING:
         group, _, version = kind.api_version.partition("/")
-        names = {"apiGroups": [group], "resources": [kind.where.plural]}
-        assert {**names, "verbs": ["list", "watch", "patch"]} in rules
+        of_kind = {"apiGroups": [group], "resources": [kind.where.plural]}
+        assert {**of_kind, "verbs": ["list", "watch", "patch"]} in rules
         operations = ["CREATE", "UPDATE"]
-        assert {**names, "apiVersions": [version], "operations": operations} in guarded
+        assert {**of_kind, "apiVersions": [version], "operations": operations} in guarded
 
 
 def test_everything_is_followed_where_there_are_rights() -> None:

@@ -88,7 +88,8 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
         now = played.now() + tick / 2
         actions = played.reconciler.steps(played.seen(), set(), now).actions
         asked += [tick / 2] * bool(actions)
-        played.reconciler.refused([(a.job, action_word(a), "403") for a in actions], now)
+        failed = [(a.job, action_word(a), "403") for a in actions]
+        played.reconciler.did(actions, failed, now)
     assert asked == [1.0, 3.0, 7.0, 15.0, 31.0]
 
 
@@ -130,8 +131,8 @@ def test_gates_that_nobody_may_open_are_no_reason_to_make_pods() -> None:
     assert "open: 422" in str(played.said(bad, "Placed"))
 
 
-def test_a_status_that_is_refused_is_written_less_and_less_often(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_status_that_is_refused_is_written_less_and_less_often_and_the_older_kind_named_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Strict:
         is_dry = False
@@ -139,18 +140,21 @@ def test_a_status_that_is_refused_is_written_less_and_less_often(
 
         def apply(self, *_: Any) -> None:
             self.asked += 1
-            raise ApiError("PATCH", "/", 422, "Invalid", "phase: Unsupported value")
+            why = "(ns/j, Kind=OasisJob): .status.resizes: field not declared in schema"
+            raise ApiError("PATCH", "/", 500, "", f"failed to create typed patch object {why}")
 
     moment, objects = [0.0], Strict()
     monkeypatch.setattr(writer.time, "monotonic", lambda: moment[0])
     clerk = writer.ClusterWriter(objects, ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
-    found = {"metadata": {"name": "j", "namespace": "ns", "uid": "u"}}
-    job = StatusWriter(found, SlotClock(60.0))
+    meta = {"namespace": "ns", "uid": "u"}
+    jobs = [StatusWriter({"metadata": {"name": n, **meta}}, SlotClock(60.0)) for n in "jk"]
     for tick in range(120):
         moment[0] = tick / 2
-        clerk.write_statuses([job])
+        clerk.write_statuses(jobs)
     clerk.close()
-    assert objects.asked == 6, "after 0, 1, 3, 7, 15 and 31 s"
+    assert objects.asked == 2 * 6, "after 0, 1, 3, 7, 15 and 31 s"
+    (said,) = caplog.messages
+    assert "; the kind there is of an older version: `oasis kubernetes install" in said
 
 
 class Lingering(Played):

@@ -120,7 +120,7 @@ class Disturbed(Played):
                     self._carry_out(action)
                 else:
                     failures.append((action.job, action_word(action), "409"))
-            self.reconciler.refused(failures, self.now())
+            self.reconciler.did(actions, failures, self.now())
             if failures:
                 break
         super().settle()

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from oasis.kubernetes import reporter
+from deploy import reporter
 from oasis.kubernetes.cluster.world import Report, reported
 
 

@@ -23,7 +23,7 @@ from oasis.kubernetes.api.connection import (
     TooLateError,
 )
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import LEASES, Objects
+from oasis.kubernetes.api.resources import LEASES, WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import controller
 from oasis.kubernetes.control.meter import SteadyTime
@@ -309,6 +309,29 @@ def test_a_watch_that_hangs_is_begun_again() -> None:
         query, timeout = asked[-1]
         assert (query["resourceVersion"], timeout) == (version, 90.0)
     assert watcher.trouble is None, "it answers when it is asked"
+
+
+def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None:
+    meta = {"name": "x", "uid": "x", "resourceVersion": "5"}
+    answers: list[Any] = [ApiError("GET", "/", 404, "NotFound", "404 page not found")]
+    answers.append({"items": [{"metadata": meta}], "metadata": {"resourceVersion": "6"}})
+
+    class Later(FakeConnection):
+        def request(self, *_: Any, **__: Any) -> Any:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        def stream(self, *_: Any) -> Iterator[Any]:
+            return iter(())
+
+    over = threading.Event()
+    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over, optional=True)  # type: ignore[arg-type]
+    assert 0.0 < watcher._ask() < 10.0
+    assert watcher.synced.is_set()
+    watcher._ask()
+    assert [item["metadata"]["name"] for item in watcher.store.items()] == ["x"]
 
 
 @pytest.mark.parametrize("status", [403, 500])

@@ -22,7 +22,6 @@ from oasis.kubernetes.control.settings import check_names
 from oasis.kubernetes.names import FIELD_MANAGER, KIND, NAMESPACE
 from oasis.kubernetes.objects.existing import (
     EXISTING,
-    SELECTOR,
     ExistingKind,
     controller_of,
     job_items,
@@ -79,32 +78,22 @@ class ControllerOptions:
 
     namespace: System = SYSTEM
     name: Annotated[
-        str, typer.Option("--controller-name", help="Name of its lease and of its checkpoint.")
-    ] = FIELD_MANAGER
-
-    def __post_init__(self) -> None:
-        _check_names(self.namespace, self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class AnyController:
-    """Options that name a controller, or all of them."""
-
-    namespace: System = SYSTEM
-    name: Annotated[
         str | None,
         typer.Option(
-            "--controller-name", help="Name of its lease and of its checkpoint. [default: of each]"
+            "--controller-name",
+            help="Name of its lease and of its checkpoint. [default: oasis-scheduler; if jobs are "
+            "listed, of each]",
         ),
     ] = None
 
     def __post_init__(self) -> None:
-        _check_names(self.namespace, FIELD_MANAGER if self.name is None else self.name)
+        with naming_flags((), namespace="--system-namespace", name="--controller-name"):
+            check_names(self.namespace, self.one)
 
-
-def _check_names(namespace: str, name: str) -> None:
-    with naming_flags((), namespace="--system-namespace", name="--controller-name"):
-        check_names(namespace, name)
+    @property
+    def one(self) -> str:
+        """The name, where there can be one controller alone."""
+        return FIELD_MANAGER if self.name is None else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +153,7 @@ def seen_jobs(
     for namespace in namespaces:
         seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
         for kind in EXISTING:
-            found = objects.list_if_served(kind.where, namespace, SELECTOR)
+            found = objects.list_if_served(kind.where, namespace, kind.selector)
             seen.setdefault(kind.where.plural, []).extend(found)
     return seen
 
@@ -186,15 +175,15 @@ def id_of(job: Found) -> str:
 
 
 def of_controller(
-    found: Iterable[Found], of: AnyController | ControllerOptions
+    found: Iterable[Found], namespace: str, name: str | None
 ) -> tuple[list[Found], list[str]]:
     """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
     said = [(job, controller_of(job[1], job[0])) for job in found]
-    if of.name is not None:
-        wanted = f"{of.namespace}/{of.name}"
+    if name is not None:
+        wanted = f"{namespace}/{name}"
         return [job for job, its in said if its in (None, wanted)], [wanted]
     names = {its for _, its in said if its is not None}
-    return [job for job, _ in said], sorted(names) or [f"{of.namespace}/{FIELD_MANAGER}"]
+    return [job for job, _ in said], sorted(names) or [f"{namespace}/{FIELD_MANAGER}"]
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def install(
     _check_arguments(arguments or [])
     within = cluster.namespaces_of(spaces)
     made = [] if own else manifests.shared()
-    made += manifests.own(of.namespace, image, arguments or (), of.name, within, monitored)
+    made += manifests.own(of.namespace, image, arguments or (), of.one, within, monitored)
     console.print_text(yaml.safe_dump_all(made, sort_keys=False, width=100).rstrip("\n"))
 
 

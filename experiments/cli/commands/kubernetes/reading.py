@@ -50,7 +50,7 @@ STATUS_COLUMNS = (
 def status(
     *,
     jobs: cluster.JobNamespace = None,
-    of: cluster.AnyController,
+    of: cluster.ControllerOptions,
     place: cluster.ClusterOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +62,8 @@ def status(
     Example: oasis kubernetes status -n research
     """
     objects = place.connect()
-    found, controllers = cluster.of_controller(cluster.jobs_of(objects, jobs), of)
+    there = cluster.jobs_of(objects, jobs)
+    found, controllers = cluster.of_controller(there, of.namespace, of.name)
     lives = [cluster.sign_of_life(objects, each) for each in controllers]
     document = {"jobs": [summary(item) for item in found], "controllers": lives}
     if as_json:
@@ -184,7 +185,7 @@ def explained(job: cluster.Found) -> list[dict[str, Any]]:
 def plan(
     *,
     jobs: cluster.JobNamespace = None,
-    of: cluster.AnyController,
+    of: cluster.ControllerOptions,
     place: cluster.ClusterOptions,
     delivery: Delivery,
 ) -> None:
@@ -195,7 +196,8 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    found, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), of)
+    there = cluster.jobs_of(place.connect(), jobs)
+    found, _ = cluster.of_controller(there, of.namespace, of.name)
     document = {"jobs": [entry for job in found if (entry := planned(job))["plan"]]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
@@ -247,7 +249,7 @@ def quote(
     """
     found = read_object(file)
     objects = place.connect()
-    memory = cluster.memory_of(objects, of.namespace, of.name)
+    memory = cluster.memory_of(objects, of.namespace, of.one)
     clock = cluster.clock_of(memory)
     with located_at(source=file):
         spec = parse_job(found, clock, cluster.resources_of(gpu))

@@ -140,12 +140,12 @@ def report(
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
     given = limits.given()
     objects = place.connect()
-    clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.name))
+    clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.one))
     within = cluster.namespaces_of(spaces)
     reach = Reach(clock, cluster.resources_of(gpu), machines, within or (jobs,), within or (None,))
     now = time.time()
     seen = _seen(objects, reach)
-    mine, _ = cluster.of_controller(job_items(seen), of)
+    mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.one)
     recent = [job for job in mine if _is_recent(job, now - since)]
     summaries = [summary(job) for job in recent]
     last = clock.slot(now)

@@ -1,4 +1,4 @@
-"""The controller itself, and what a training process reports with: ``run`` and ``reporter``."""
+"""The controller itself: ``run``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,15 +35,6 @@ from oasis.simulator import Policy
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
     from oasis.kubernetes.control.reconciler import Reconciler
-
-
-def reporter() -> None:
-    """Print a Python file with which a training process reports its progress; it needs no library.
-
-    Example: oasis kubernetes reporter > reporter.py
-    """
-    file = resources.files("oasis.kubernetes") / "reporter.py"
-    console.print_text(file.read_text(encoding="utf-8").rstrip("\n"))
 
 
 def run(
@@ -139,7 +129,7 @@ def run(
     ):
         settings = ControllerSettings(
             namespace=of.namespace,
-            name=of.name,
+            name=of.one,
             slot_seconds=slot_seconds,
             startup_seconds=startup_seconds,
             resources=cluster.resources_of(gpu),
