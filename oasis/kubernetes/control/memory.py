@@ -57,7 +57,7 @@ def restored(
     been there.
     """
     # What jobs have held is not forgotten, whatever else of the checkpoint is of no use any more.
-    accounts = {} if found is None else found.get("accounts", {})
+    tenants = {} if found is None else found.get("tenants", {})
     # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -66,7 +66,7 @@ def restored(
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
     reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
-    reconciler.tenants.restore(accounts)
+    reconciler.tenants.restore(tenants)
     if found is None:
         _from_objects(reconciler, reconciler.read_specs(seen, now()))
         return reconciler
@@ -77,7 +77,7 @@ def restored(
         # A damaged checkpoint must not keep the controller
         # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
-        kept = {"format": None, "accounts": accounts}
+        kept = {"format": None, "tenants": tenants}
         return restored(kept, make, settings, metrics, seen, checkpoint, now)
     return reconciler
 
@@ -92,6 +92,7 @@ def _go_on(
     entries = *found["driver"]["entries"], *found.get("held", ())
     specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
     reconciler.done.update(found["done"])
+    reconciler.metered.update(found.get("metered", found["done"]))
     reconciler.patience.restore(found["patience"])
     reconciler.learning.verdicts.restore(found.get("verdicts", ()))
     driver = reconciler.driver

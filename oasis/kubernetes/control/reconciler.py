@@ -82,7 +82,8 @@ class Reconciler:
         self.meter = WorkMeter(clock)
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
-        self.done: dict[str, float] = {}
+        self.done: dict[str, float] = {}  # worker-slots that count
+        self.metered: dict[str, float] = {}  # for which workers were seen at work
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
@@ -102,7 +103,7 @@ class Reconciler:
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
-        self.tenants = Tenants(clock)
+        self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.rehearsals = Rehearsals(self.driver, self.between)
         self.windows = Windows(settings, clock)
@@ -266,8 +267,10 @@ class Reconciler:
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
         self.learning.forget_others(self.statuses)
-        self.tenants.forget_others(self.statuses)
+        unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
+        self.tenants.forget_others(unfinished, self.metered, outcome.completed)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
+        self.metered = {uid: done for uid, done in self.metered.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
         self._unsaved = "plan"
         self._save()
@@ -349,7 +352,8 @@ class Reconciler:
         declared = []
         for uid, spec in specs.items():
             with self.handling(uid, "judging", now):
-                self.tenants.declare(spec, self.driver.as_seen, self.site)
+                begun = uid in live and live[uid].begun
+                self.tenants.declare(spec, self.driver.as_seen, self.site, begun)
                 declared.append(spec)
         let_in, waiting = self.tenants.let_in(declared, live)
         for uid, message in waiting.items():
@@ -361,7 +365,7 @@ class Reconciler:
                 job = self.statuses[uid]
                 if job.is_held_back and uid not in live:
                     self.remember(uid, spec)
-                job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
+                job.let_in(self.tenants.overrun(spec), now)
                 found[uid] = spec
         return found
 
@@ -431,6 +435,7 @@ class Reconciler:
         if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
+            self.metered[uid] = max(self.metered.get(uid, 0.0), done)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
             form, given = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
@@ -446,6 +451,7 @@ class Reconciler:
         for s in range(self.driver.slot + 1, slot + 1):
             worked = self.meter.close(self.clock.begin(s))
             for uid, amount in worked.items():
+                self.metered[uid] = self.metered.get(uid, 0.0) + amount
                 if uid not in self._telling:  # then nothing is work before it is reported
                     self.done[uid] = self.done.get(uid, 0.0) + amount
             for uid, entry in self.driver.by_uid.items():
@@ -465,10 +471,12 @@ class Reconciler:
         except InstanceError as error:
             log.warning("job %s: %s", uid, error)
             return
-        # What the training counts itself replaces what the meter saw of its pods.
+        # What the training counts itself replaces what the meter saw of its pods, as far as they
+        # can have done it: without a start, a worker works for all of a slot.
         if reported.progress is not None:
             self._telling.add(uid)
-            self.done[uid] = reported.progress / self.clock.work_seconds
+            most = self.metered.get(uid, 0.0) * self.clock.slot_seconds
+            self.done[uid] = min(reported.progress, most) / self.clock.work_seconds
         # Annotations stay on the pod: the same report again is no new evaluation of the loss.
         if reported.loss is not None and reported != self._reports.get(uid):
             self.losses[uid] = reported.loss
@@ -690,10 +698,11 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
+            "metered": self.metered,
             **self.rehearsals.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
             "verdicts": self.learning.verdicts.state(),
-            "accounts": self.tenants.state(),
+            "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },

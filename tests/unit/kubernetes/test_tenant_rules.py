@@ -77,25 +77,22 @@ def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
                 assert counts == 100 * NEXT_TO_NOTHING
 
 
-@pytest.mark.parametrize("honest", [True, False])
-def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
-    """Who raises the work each time before it is used up is overrun in the end."""
+def test_an_edit_corrects_the_work_up_to_the_factor_of_the_class() -> None:
     made = under("recourse", utility_class())
     uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
     made.jobs[uid]["spec"]["workers"]["maximum"] = 1
     made.run(4)
-    overrun = []
-    for slot in range(30):
-        if slot == 0 or not honest:
-            work = 9.0 if honest else 7.0 + slot
-            made.edit(uid, work={"workerSeconds": work * SLOT})
-        made.step()
-        overrun.append(made.said(uid, "Overrun"))
-        if honest and slot > 12:  # it needs twice of that
-            break
-    assert (overrun[-1] is None) is honest
-    if not honest:
-        assert "; submit what is left as a new job" in overrun[-1][2]
+    made.edit(uid, work={"workerSeconds": 9.0 * SLOT})
+    made.run(13)  # it needs as much as it said first, and half of that, and more
+    assert made.phase(uid) == "Running"
+    assert made.said(uid, "Overrun") is None
+    made.edit(uid, work={"workerSeconds": 12.0 * SLOT})
+    made.run(1)
+    assert made.phase(uid) == "Waiting"
+    assert made.placed(uid) == (
+        "ClaimRefused",
+        "raises its work to 720 worker-seconds from 300, and UtilityClass c allows at most 600",
+    )
 
 
 def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
