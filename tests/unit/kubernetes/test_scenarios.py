@@ -195,6 +195,8 @@ class Scenario(Played):
         found = {
             "workers": lambda: self.workers(uid),
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
+            "images": lambda: Counter(pod["spec"]["containers"][0].get("image") for pod in pods),
+            "restarts": lambda: self.reconciler.driver.by_uid[uid].restarts,
             "percent": lambda: self.status(uid)["progress"]["percent"],
             "suspended": lambda: self.batch[uid]["spec"]["suspend"],
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
