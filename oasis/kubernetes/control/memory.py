@@ -96,14 +96,8 @@ def _go_on(
     reconciler.patience.restore(found["patience"])
     reconciler.learning.verdicts.restore(found.get("verdicts", ()))
     driver = reconciler.driver
-    # The policy's state is indexed by machine and resource, and fits no other site.
-    same = (
-        found["policy"] == driver.policy.name
-        and _without_amounts(found["site"]) == _without_amounts(site_text(reconciler.site))
-        and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
-        and found["state"] is not None  # it cannot be written down, or knew nothing yet
-    )
-    driver.restore(found["driver"], specs, as_it_was, remake=not same)
+    others = _differences(found, reconciler)
+    driver.restore(found["driver"], specs, as_it_was, remake=bool(others))
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock
@@ -111,16 +105,31 @@ def _go_on(
         clock.epoch -= behind
         if behind >= JUMP:
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
-    if same:
+    if not others:
         driver.bring_policy(found["state"])
         driver.note_amounts([amounts for _, amounts, _ in found["site"]])
         reconciler.rehearsals.restore(found, specs)
         _go_on_counting(reconciler, seen, now)
     else:
-        log.warning(
-            "the checkpoint is of other machines or of another policy, or has no state of the "
-            "policy: all live jobs arrive once more"
-        )
+        log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(others))
+
+
+def _differences(found: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
+    """Why the state of the policy in a checkpoint does not fit."""
+    policy, said = reconciler.driver.policy, []
+    now, before = json.loads(json.dumps(policy.parameters)), found["parameters"]
+    if found["policy"] != policy.name:
+        said.append(f"is of policy {found['policy']}")
+    elif now != before:
+        names = [name for name in sorted({*now, *before}) if now.get(name) != before.get(name)]
+        values = (f"{name} {before.get(name)}, not {now.get(name)}" for name in names)
+        said.append(f"is of another option ({'; '.join(values)})")
+    # It is indexed by machine and resource.
+    if _without_amounts(found["site"]) != _without_amounts(site_text(reconciler.site)):
+        said.append("is of other machines")
+    if found["state"] is None:
+        said.append("has no state of the policy")  # it cannot be written down, or knew nothing yet
+    return said
 
 
 def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:

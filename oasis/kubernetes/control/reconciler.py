@@ -46,7 +46,7 @@ from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
+from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.decision import Decision
@@ -89,6 +89,7 @@ class Reconciler:
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
+        self._taken: dict[int, str] = {}  # machines that are smaller than before, and what has it
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._asked: list[Write] = []  # what the last steps ask for
@@ -122,6 +123,7 @@ class Reconciler:
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
+        self._taken = {}
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
@@ -131,6 +133,7 @@ class Reconciler:
                 return
             short = set(self._short.values())
             machines = self.machines.resized(seen, self.settings, short, self._late)
+            self._taken = self.machines.taken(machines, seen)
             if machines is not self.machines:
                 self.driver.resize(machines.site)
                 self.machines = machines
@@ -257,7 +260,7 @@ class Reconciler:
             self.tenants.decided(self.driver.by_uid)
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
-        self._tell_plans(slot, now)
+        self._tell_plans(slot, now, planning.live_before)
         self.withdrawn.clear()
         self._short.clear()
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
@@ -603,6 +606,11 @@ class Reconciler:
             if uid not in entries
             and has_pods_but_no_plan(found, marked.get(uid, {}), is_over=uid in over)
         ]
+        for uid, (_, found) in self.existing.items():
+            if uid in self.statuses:
+                gated = any(p.is_gated(pod) for pod in marked.get(uid, {}).values())
+                is_resumed = gated and uid not in entries and not is_suspended(found)
+                self.statuses[uid].resumed(is_resumed, now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, seen, ours, stuck, now)
@@ -777,7 +785,7 @@ class Reconciler:
             if self.statuses[uid].phase not in TERMINAL:
                 self.statuses[uid].stalled(message, now)
 
-    def _tell_plans(self, slot: int, now: float) -> None:
+    def _tell_plans(self, slot: int, now: float, before: Mapping[str, Entry[JobSpec]]) -> None:
         policy = self.driver.policy
         planned = planned_ahead(policy, self.settings.shown_slots, self.metrics)
         for uid, entry in self.driver.by_uid.items():
@@ -785,6 +793,8 @@ class Reconciler:
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
                 continue
             with self.handling(uid, "telling of", now):
+                had = before[uid].allocation.machines if uid in before else ()
+                taken = (self._taken[machine] for machine in had if machine in self._taken)
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
                     replace(entry, done=entry.done + entry.early),
@@ -794,6 +804,7 @@ class Reconciler:
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),
                     cause=self.windows.cause(entry, self.driver, self.machines),
+                    taker=next(taken, None),
                 )
                 job.in_state(state_of(policy, entry.job), now)
                 job.resized(entry, self.meter.idle(uid))

@@ -107,6 +107,8 @@ class Scenario(Played):
             notes = change.pop("notes", {})
             meta = {"annotations": {getattr(names, key): value for key, value in notes.items()}}
             self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
+            if "suspend" in change.get("spec", {}):
+                self._follow_batch(uid)
 
     def edit_all(self, jobs: dict[str, Any]) -> None:
         for name, change in jobs.items():
@@ -258,3 +260,13 @@ def test_no_job_begins_early_where_it_might_have_to_leave() -> None:
 def test_a_policy_that_does_not_keep_it_is_refused() -> None:
     with pytest.raises(oasis.InputError, match="minimum_run_time: expected none with policy drf"):
         Played(policy("drf"), minimum_run_time=SLOT)
+
+
+def test_a_restart_with_another_option_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    played = Played(policy("recourse"))
+    played.submit(job("j"))
+    played.run(1)
+    played.policy = cluster_policy("recourse", {}, lookahead=LOOKAHEAD + 9, bounds=past)
+    played.restart()
+    said = f"the checkpoint is of another option (lookahead {LOOKAHEAD}, not {LOOKAHEAD + 9}): all "
+    assert said in caplog.text
