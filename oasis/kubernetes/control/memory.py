@@ -123,7 +123,7 @@ def _differences(found: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
     elif now != before:
         names = [name for name in sorted({*now, *before}) if now.get(name) != before.get(name)]
         values = (f"{name} {before.get(name)}, not {now.get(name)}" for name in names)
-        said.append(f"is of another option ({'; '.join(values)})")
+        said.append(f"was made with other options ({'; '.join(values)})")
     # It is indexed by machine and resource.
     if _without_amounts(found["site"]) != _without_amounts(site_text(reconciler.site)):
         said.append("is of other machines")
