@@ -168,6 +168,11 @@ def has_pods_but_no_plan(
     return not is_suspended(found) and any(is_over or not p.is_gated(pod) for pod in there)
 
 
+def stays_gated(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
+    """Return whether an object that is not suspended has pods that only we can place."""
+    return not is_suspended(found) and any(map(p.is_gated, pods.values()))
+
+
 Free = dict[str, dict[str, Fraction]]
 
 

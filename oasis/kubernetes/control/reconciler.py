@@ -25,6 +25,7 @@ from oasis.kubernetes.acting import (
     action_word,
     has_pods_but_no_plan,
     reconcile,
+    stays_gated,
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
@@ -46,7 +47,7 @@ from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
+from oasis.kubernetes.objects.existing import ended, existing_objects, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.decision import Decision
@@ -231,8 +232,7 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._let_in(self._with_nodes(specs, now), seen, now)
-        specs = self._ready_in_time(specs, ours, now)
+        specs = self._plannable(specs, seen, now, ours)
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
@@ -299,8 +299,7 @@ class Reconciler:
 
         def plannable(seen: Seen, came: Container[str]) -> Came:
             specs = {uid: s for uid, s in self.read_specs(seen, now).items() if uid in came}
-            specs = self._let_in(self._with_nodes(specs, now), seen, now)
-            return specs, self._ended(self.pods_of(seen), now)
+            return self._plannable(specs, seen, now), self._ended(self.pods_of(seen), now)
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
@@ -318,79 +317,67 @@ class Reconciler:
                 self._unsaved = "starts"
                 self._save()
 
-    def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
-        """Return the jobs that some node admits; the others wait.
-
-        A policy would reject them for good, though a node may come or get another label.
-        """
-        live, found = self.driver.by_uid, {}
-        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
-        for uid, spec in specs.items():
-            job, why = self.statuses[uid], self.admission.refused.get(uid)
-            if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
-                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-                continue
-            if why is not None:
-                job.waits(NO_NODE, why, now)
-                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-                continue
-            if (
-                reach is not None
-                and uid not in live
-                and (why := too_long(self.driver, spec, reach))
-            ):
-                job.waits("TooLong", why, now)
-                continue
-            with self.handling(uid, "judging", now):
-                if job.is_without_node and uid not in live:
-                    self.remember(uid, spec)
-                job.has_node()
-                found[uid] = spec
-        return found
-
-    def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
-        """Return the jobs that keep to their utility classes; the others wait."""
-        live = self.driver.by_uid
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
-        declared = []
-        for uid, spec in specs.items():
-            with self.handling(uid, "judging", now):
-                begun = uid in live and live[uid].begun
-                self.tenants.declare(spec, self.driver.as_seen, self.site, begun)
-                declared.append(spec)
-        let_in, waiting = self.tenants.let_in(declared, live)
-        for uid, message in waiting.items():
-            self.statuses[uid].waits(CLAIM_REFUSED, message, now)
-            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-        found = {}
-        for uid, spec in let_in.items():
-            with self.handling(uid, "judging", now):
-                job = self.statuses[uid]
-                if job.is_held_back and uid not in live:
-                    self.remember(uid, spec)
-                job.let_in(self.tenants.overrun(spec), now)
-                found[uid] = spec
-        return found
-
-    def _ready_in_time(
+    def _plannable(
         self,
         specs: Mapping[str, JobSpec],
-        ours: Mapping[str, Mapping[str, Any]],
+        seen: Seen,
         now: float,
+        ours: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> dict[str, JobSpec]:
-        """Return the jobs without those whose pods stay unready; these lose their capacity."""
+        """Return the jobs that may be planned, as they count; the others wait, and say why.
+
+        With `ours`, the pods by job, those whose pods stay unready lose their room.
+        """
         live, found = self.driver.by_uid, {}
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         for uid, spec in specs.items():
-            with self.handling(uid, "following", now):
-                if uid in live and self.patience.is_over(uid, now):
-                    self._take_back(live[uid], spec, ours.get(uid, {}), now)
-                if self.patience.pauses(spec, now):
-                    continue
-                limited = self.patience.limited(spec)
-                if self.patience.comes_back(uid):
-                    self.remember(uid, limited)
-                found[uid] = limited
+            with self.handling(uid, "judging", now):
+                made = self._judged(spec, live.get(uid), now)
+                if made is not None and ours is not None:
+                    made = self._ready_in_time(made, live.get(uid), ours.get(uid, {}), now)
+                if made is not None:
+                    found[uid] = made
         return found
+
+    def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
+        """The job as it counts; None if no node, or its class, does not let it in."""
+        uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
+        if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
+            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+            return None
+        # A policy would reject it for good, though a node may come or get another label.
+        if (why := self.admission.refused.get(uid)) is not None:
+            job.waits(NO_NODE, why, now)
+            self.meter.note(uid, [], now)
+            return None
+        reach = None if self.settings.horizon is not None else reach_of(driver.policy)
+        if reach is not None and known is None and (why := too_long(driver, spec, reach)):
+            job.waits("TooLong", why, now)
+            return None
+        comes_back = known is None and (job.is_without_node or job.is_held_back)
+        job.has_node()
+        counted = self.tenants.judged(spec, known, driver.as_seen, self.site)
+        if isinstance(counted, str):
+            job.waits(CLAIM_REFUSED, counted, now)
+            self.meter.note(uid, [], now)
+            return None
+        if comes_back:
+            self.remember(uid, counted)
+        job.let_in(self.tenants.overrun(counted), now)
+        return counted
+
+    def _ready_in_time(
+        self, spec: JobSpec, known: Entry[JobSpec] | None, pods: Mapping[str, Any], now: float
+    ) -> JobSpec | None:
+        """The job with as many workers as become ready; None if it has lost its room."""
+        if known is not None and self.patience.is_over(spec.uid, now):
+            self._take_back(known, spec, pods, now)
+        if self.patience.pauses(spec, now):
+            return None
+        limited = self.patience.limited(spec)
+        if self.patience.comes_back(spec.uid):
+            self.remember(spec.uid, limited)
+        return limited
 
     def _take_back(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
@@ -608,9 +595,8 @@ class Reconciler:
         ]
         for uid, (_, found) in self.existing.items():
             if uid in self.statuses:
-                gated = any(p.is_gated(pod) for pod in marked.get(uid, {}).values())
-                is_resumed = gated and uid not in entries and not is_suspended(found)
-                self.statuses[uid].resumed(is_resumed, now)
+                waits = uid not in entries and stays_gated(found, marked.get(uid, {}))
+                self.statuses[uid].resumed(waits, now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, seen, ours, stuck, now)

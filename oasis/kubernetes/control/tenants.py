@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
@@ -94,6 +94,7 @@ class Tenants:
 
     def look(self, found: Iterable[Mapping[str, Any]]) -> None:
         """Update the utility classes of the cluster; an invalid one is logged once."""
+        self._asking.clear()
         before, self.classes = self.classes.errors, Classes(found)
         for name, error in self.classes.errors.items():
             if before.get(name) != error:
@@ -101,37 +102,31 @@ class Tenants:
 
     # -- who may come in ---------------------------------------------------------------------------
 
-    def let_in(
-        self, specs: Collection[JobSpec], live: Mapping[str, Entry[JobSpec]]
-    ) -> tuple[dict[str, JobSpec], dict[str, str]]:
-        """The jobs that may be planned, as they count, and why the others wait; by uid.
+    def judged(
+        self,
+        spec: JobSpec,
+        known: Entry[JobSpec] | None,
+        seen_as: Callable[[JobSpec, Job], PolicyJob],
+        site: Site,
+    ) -> JobSpec | str:
+        """The job as it counts if it may be planned, or why it waits; `known` if it is live.
 
-        All of them were told to `declare`. A job is judged when it is new and when it was edited; a
-        class that changes later does not stop what runs.
+        It is judged when it is new and when it was edited; a class that changes later does not stop
+        what runs. `seen_as` describes it in one form to the policy.
         """
-        found: dict[str, JobSpec] = {}
-        waiting: dict[str, str] = {}
-        self._asking.clear()
         if not self.classes:
-            return {spec.uid: spec for spec in specs}, waiting
-        for spec in specs:
-            self._accounts.setdefault(spec.uid, _Account())
-            known = live.get(spec.uid)
-            if not self._is_known(spec, known):
-                refusal = self._refusal(spec)
-                if refusal is not None:
-                    waiting[spec.uid] = refusal
-                    continue
-                self._asking[spec.uid] = spec
-            found[spec.uid] = self._as_it_counts(spec)
-        return found, waiting
-
-    def _is_known(self, spec: JobSpec, known: Entry[JobSpec] | None) -> bool:
-        """Whether the job was admitted in this version, or ran before there were classes."""
-        let_in = self._accounts.get(spec.uid, _Account()).generation
-        if let_in is None and known is not None:
+            return spec
+        account = self._accounts.setdefault(spec.uid, _Account())
+        self._declare(spec, account, known, seen_as, site)
+        let_in = account.generation
+        if let_in is None and known is not None:  # it ran before there were classes
             let_in = known.spec.generation
-        return let_in == spec.generation
+        if let_in != spec.generation:
+            if refusal := self._refusal(spec):
+                return refusal
+            self._asking[spec.uid] = spec
+        declared = self._declared[spec.uid]
+        return declared.counted if self.overrun(spec) is None else declared.overrun
 
     def _refusal(self, spec: JobSpec) -> str | None:
         """Return why a job must wait; None admits it."""
@@ -202,28 +197,20 @@ class Tenants:
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def _as_it_counts(self, spec: JobSpec) -> JobSpec:
-        declared = self._declared[spec.uid]
-        return declared.counted if self.overrun(spec) is None else declared.overrun
-
-    def declare(
+    def _declare(
         self,
         spec: JobSpec,
+        account: _Account,
+        entry: Entry[JobSpec] | None,
         seen_as: Callable[[JobSpec, Job], PolicyJob],
         site: Site,
-        begun: bool = False,
     ) -> None:
-        """Record what a job claims for itself; `seen_as` describes it in one form to the policy.
-
-        What its work counts is not changed any more once it has `begun`.
-        """
-        if not self.classes:
-            return
+        """Record what a job claims for itself, and how much that counts."""
         known = self._declared.get(spec.uid)
-        account = self._accounts.setdefault(spec.uid, _Account())
         before, times = account.times, self._took.times(spec.namespace)
-        # A job that waits is planned anew only if that says much.
-        if spec.ends_itself and not begun and (account.generation is None or times > 2 * before):
+        # A job that waits is planned anew only if that says much, and one that has begun is not.
+        waits = entry is None or not entry.begun
+        if spec.ends_itself and waits and (account.generation is None or times > 2 * before):
             account.times = times
         if known and known.spec is spec and known.site is site and account.times == before:
             return
