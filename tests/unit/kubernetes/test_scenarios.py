@@ -51,6 +51,8 @@ class Scenario(Played):
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
         self.bad: list[str] = []  # names of jobs with which the policy fails
+        # By job: how often a pod of it was asked for, also in a dry run, and what was told on it.
+        self.tried, self.events = Counter[str](), Counter[str]()
         settings = given.get("settings", {})
         last = settings.get("horizon")
         made = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=last, bounds=past)
@@ -75,9 +77,17 @@ class Scenario(Played):
     def refuses(self, action: Any) -> str | None:
         rule = self.refused.get(self.name_of(action.job)) or self.refused.get("any") or {}
         there = sum(job_of(pod) == action.job for pod in self.pods.values())
+        self.tried[action.job] += action_word(action) == "create"
         if action_word(action) != rule.get("verb") or there < rule.get("from", 0):
             return None
-        return str(rule["says"])
+        labels = action.body["metadata"]["labels"] if "task" in rule else {}
+        return str(rule["says"]) if labels.get(names.TASK) == rule.get("task") else None
+
+    def settle(self) -> None:
+        super().settle()
+        for uid, status in self.reconciler.statuses.items():
+            self.events[uid] += len(status.news)
+            status.news.clear()
 
     def name_of(self, uid: str) -> str:
         return next((name for name, found in self.uids.items() if found == uid), "")
@@ -176,7 +186,13 @@ class Scenario(Played):
             kept = set(self.pods) == self.marked
             anew = "arrive once more" in self.log.text
             on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
-            counts = {"number": len(self.pods), "withdrawn at most": withdrawn, "on n1": on_n1}
+            lost = self.measured("oasis_lost_worker_slots_total")
+            counts = {
+                "number": len(self.pods),
+                "lost worker-slots": lost,
+                "withdrawn at most": withdrawn,
+                "on n1": on_n1,
+            }
             found = {"kept": kept, "begun anew": anew, **counts}[key]
             return bool(found <= wanted if key.endswith("most") else found == wanted)
         uid = self.uids[name]
@@ -196,6 +212,8 @@ class Scenario(Played):
         pods = [pod for pod in self.pods.values() if job_of(pod) == uid]
         found = {
             "workers": lambda: self.workers(uid),
+            "tried": lambda: self.tried[uid],
+            "events": lambda: self.events[uid],
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
             "images": lambda: Counter(pod["spec"]["containers"][0].get("image") for pod in pods),
             "restarts": lambda: self.reconciler.driver.by_uid[uid].restarts,
