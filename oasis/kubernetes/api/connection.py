@@ -157,9 +157,9 @@ def _follow_token(configuration: Any, kubeconfig: str | None, context: str | Non
     found = known.KubeConfigMerger(kubeconfig or known.KUBE_CONFIG_DEFAULT_LOCATION).config
     chosen = found["contexts"].get_with_name(context or found["current-context"])["context"]
     entry = found["users"].get_with_name(chosen["user"], safe=True) if "user" in chosen else None
-    user = {} if entry is None else entry["user"]
-    if "tokenFile" not in user:
+    if entry is None or "tokenFile" not in entry["user"]:
         return
+    user = entry["user"]
     file = Path(user.path).absolute().parent / user["tokenFile"]
 
     def refresh(made: Any) -> None:

@@ -56,7 +56,9 @@ class Scenario(Played):
         settings = given.get("settings", {})
         last = settings.get("horizon")
         made = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=last, bounds=past)
-        super().__init__(lambda: self.failing(made()), **settings)
+        # Not all: a copy of such a policy decides with the original.
+        fails = any("fails with" in step for step in given["steps"])
+        super().__init__(lambda: self.failing(made()) if fails else made(), **settings)
         if "nodes" in given:
             self.change(given["nodes"])
             self.restart()
@@ -88,6 +90,17 @@ class Scenario(Played):
         for uid, status in self.reconciler.statuses.items():
             self.events[uid] += len(status.news)
             status.news.clear()
+
+    def step(self) -> None:
+        self.late = 0.0
+        super().step()
+
+    def begin_early(self, part: float) -> None:
+        """Go on to this part of the slot, and begin what can begin."""
+        self.late = part * SLOT
+        for _ in range(2):  # a new job is claimed in one turn, and begins in the next
+            self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
+            self.settle()
 
     def name_of(self, uid: str) -> str:
         return next((name for name, found in self.uids.items() if found == uid), "")
@@ -177,6 +190,9 @@ class Scenario(Played):
             for key, value in wanted.items():
                 assert self.holds(name, key, value), (name, key, value, self.told(name))
 
+    def plan(self, uid: str) -> Any:
+        return self.status(uid)["plan"]
+
     def told(self, name: str) -> Any:
         return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
 
@@ -213,6 +229,11 @@ class Scenario(Played):
         found = {
             "workers": lambda: self.workers(uid),
             "tried": lambda: self.tried[uid],
+            "done": lambda: round(self.reconciler.done[uid], 6),
+            "told": lambda: self.reconciler.driver.by_uid[uid].done,
+            "pods that wait": lambda: sum(p["status"]["phase"] == "Pending" for p in pods),
+            "live": lambda: uid in self.reconciler.driver.by_uid,
+            "planned": lambda: {e["slot"]: sum(e["workers"].values()) for e in self.plan(uid)},
             "events": lambda: self.events[uid],
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
             "images": lambda: Counter(pod["spec"]["containers"][0].get("image") for pod in pods),
@@ -243,6 +264,8 @@ WORDS = {
     "maybe": Scenario.maybe,
     "expect": Scenario.expect,
     "run": Scenario.run,
+    "at": Scenario.begin_early,
+    "time": lambda made, part: setattr(made, "late", part * SLOT),
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
     "classes": lambda made, found: setattr(made, "classes", found),
