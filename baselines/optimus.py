@@ -197,6 +197,7 @@ class Optimus(BasePolicy):
     name = "optimus"
     needs = "training curves"
     told_remaining = True
+    prefers_long = True
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ class Delete:
 
     job: str
     pod: Pod
-    why: str  # ``Shrunk``, ``Ended``, ``Withdrawn``, ``Failed`` or ``Lost``
+    why: str  # ``Shrunk``, ``Edited``, ``Ended``, ``Withdrawn`` or ``Failed``
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,11 @@ def has_pods_but_no_plan(
     return is_ours and any(is_over or not p.is_gated(pod) for pod in there)
 
 
+def stays_gated(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
+    """Return whether an object that is not suspended has pods that only we can place."""
+    return not is_suspended(found) and any(map(p.is_gated, pods.values()))
+
+
 Free = dict[str, dict[str, Fraction]]
 
 
@@ -217,11 +222,13 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
     """Return the actions that must precede opening gates, and the gated pods of a complete gang."""
     if target.found is not None:
         return steps_of_existing(target, target.found, stuck, steps)
-    _shrink(target, stuck, steps)
-    return _grow(target, steps)
+    # A gang has one image: where a template was edited, all pods go, and then come anew.
+    edited = any(_is_of_another_template(target.spec, pod) for pod in target.pods.values())
+    _shrink(target, stuck, steps, edited)
+    return [] if edited else _grow(target, steps)
 
 
-def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
+def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -> None:
     """Delete pods that the plan does not name, workers first, and gangs without capacity."""
     wanted = {pod.name for pod in target.wanted}
     uid = target.spec.uid
@@ -238,10 +245,19 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps) -> None:
         phase = (pod.get("status") or {}).get("phase")
         if name not in wanted:
             steps.actions.append(Delete(uid, pod, "Shrunk"))
+        elif edited:
+            steps.actions.append(Delete(uid, pod, "Edited"))
         elif phase == "Failed":
             steps.actions.append(Delete(uid, pod, "Failed"))
         elif (hit or target.withdrawn) and not (keeps and p.is_working(pod)):
             steps.actions.append(Delete(uid, pod, "Withdrawn"))
+
+
+def _is_of_another_template(spec: JobSpec, pod: Pod) -> bool:
+    meta = pod["metadata"]
+    made = (meta.get("annotations") or {}).get(names.TEMPLATE)  # none: by an older controller
+    task = TaskGroup.PS if (meta.get("labels") or {}).get(TASK) == "ps" else TaskGroup.WORKER
+    return made is not None and made != p.template_hash(spec, task)
 
 
 def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:

@@ -28,6 +28,7 @@ ENV = f"env.{GROUP}/"  # and the name of a variable of its containers
 NODE = f"{GROUP}/node"
 PLAN = f"{GROUP}/plan"
 SLOT = f"{GROUP}/slot"
+TEMPLATE = f"{GROUP}/template"  # hash of that of its job from which it was made
 
 # on pods, set by the training process
 PROGRESS = f"{GROUP}/progress"  # worker-seconds done by the whole job

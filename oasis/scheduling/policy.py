@@ -120,6 +120,7 @@ class BasePolicy:
     name: str = cast(str, _ClassName())  # what results call it; the name of the class
     slotted: bool = False  # whether it is called at each slot, also if nothing happened
     told_remaining: bool = False  # whether it uses how much work jobs have
+    prefers_long: bool = False  # whether more work left brings a job more
     # With one of these two, a replay runs it only where it is named.
     needs: str = ""  # what it goes by that traces lack, in words, such as deadlines
     is_slow: bool = False  # whether many jobs take it long

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 
 from baselines import DRF, FIFO
-from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
@@ -115,17 +112,6 @@ def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluste
         statuses = scene.statuses()
     message = {c["type"]: c["message"] for c in statuses["odd"]["conditions"]}["Valid"]
     assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in message
-
-
-def test_a_job_that_is_made_again_under_its_name(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(cluster_policy("recourse", {}, lookahead=20), ps_share=Fraction(1, 4)):
-        scene.submit(rigid(scene, "j", workers=2, slots=20))
-        until(lambda: running_workers(scene) == {"j": 2}, "it runs", 40.0)
-        delete_job(scene, "j")
-        scene.submit(rigid(scene, "j", workers=3, slots=1))
-        until(lambda: running_workers(scene) == {"j": 3}, "the new one runs", 40.0)
-        wait_phases(scene, {"j": "Completed"}, 40.0)
 
 
 def test_nothing_foreign_is_touched(cluster: Cluster) -> None:

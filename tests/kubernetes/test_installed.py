@@ -37,6 +37,7 @@ BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version i
 # As docs/kubernetes-operate.md has it.
 SHARED = "crd,clusterroles,validatingadmissionpolicies,validatingadmissionpolicybindings"
 
+INSTALL = "oasis kubernetes install --image=oasis:1"
 JOB = """
 apiVersion: oasis-scheduler.io/v1alpha1
 kind: OasisJob
@@ -135,7 +136,7 @@ def test_a_version_before_is_upgraded_and_uninstalled(
         apply(plane.client, yaml.safe_load_all(text))
     shell("kubectl wait --for condition=established crd/oasisjobs.oasis-scheduler.io")
     shell("kubectl create -f -", given=JOB)
-    shell("oasis kubernetes install --argument=--slot-seconds=2 | kubectl apply -f -")
+    shell(f"{INSTALL} --argument=--slot-seconds=2 | kubectl apply -f -")
 
     def pods() -> list[str]:
         """Uids of the pods of the job that are placed."""
@@ -157,8 +158,8 @@ def test_a_version_before_is_upgraded_and_uninstalled(
         )
     assert pods() == ran
     # As docs/kubernetes-operate.md has it, too.
-    shell("oasis kubernetes install --own | kubectl delete --ignore-not-found -f -")
+    shell(f"{INSTALL} --own | kubectl delete --ignore-not-found -f -")
     assert pods() == ran
     shell("kubectl delete oasisjobs --all --all-namespaces --cascade=foreground")
     assert pods() == []
-    shell("oasis kubernetes install | kubectl delete --ignore-not-found -f -")
+    shell(f"{INSTALL} | kubectl delete --ignore-not-found -f -")

@@ -14,13 +14,13 @@ from tests.packaging.commands import Oasis, shell
 
 
 def test_install_prints_what_is_shipped() -> None:
-    code, out, err = shell("kubernetes", "install")
+    code, out, err = shell("kubernetes", "install", "--image", "here/oasis:1")
     assert (code, err) == (0, "")
-    assert list(yaml.safe_load_all(out)) == [*shared(), *own()]
+    assert list(yaml.safe_load_all(out)) == [*shared(), *own(image="here/oasis:1")]
 
 
 def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
-    words = ("--system-namespace", "ml", "--argument=--policy=fifo")
+    words = ("--system-namespace", "ml", "--argument=--policy=fifo", "--image=here/oasis:1")
     _, out, _ = run("kubernetes", "install", *words)
     made = list(yaml.safe_load_all(out))
     assert made[-1]["metadata"]["namespace"] == "ml"
@@ -30,6 +30,7 @@ def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("install",), "--image: expected the controller's image, which `make image` builds"),
         (("run", "--policy", "magic"), "--policy: expected one of"),
         (("run", "--policy", ""), "--policy: expected one of"),
         (

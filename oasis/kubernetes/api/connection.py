@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -154,6 +155,24 @@ _BAD_FILE = (
 )
 
 
+def _follow_token(configuration: Any, kubeconfig: str | None, context: str | None) -> None:
+    """Read the ``tokenFile`` of a kubeconfig again when it is needed: it may be rotated."""
+    known = config.kube_config
+    found = known.KubeConfigMerger(kubeconfig or known.KUBE_CONFIG_DEFAULT_LOCATION).config
+    chosen = found["contexts"].get_with_name(context or found["current-context"])["context"]
+    entry = found["users"].get_with_name(chosen["user"], safe=True) if "user" in chosen else None
+    if entry is None or "tokenFile" not in entry["user"]:
+        return
+    user = entry["user"]
+    file = Path(user.path).absolute().parent / user["tokenFile"]
+
+    def refresh(made: Any) -> None:
+        token = f"Bearer {file.read_text(encoding='utf-8').strip()}"
+        made.api_key.update(dict.fromkeys(made.api_key, token))
+
+    configuration.refresh_api_key_hook = refresh
+
+
 class Connection:
     """Requests of plain dictionaries."""
 
@@ -192,6 +211,7 @@ class Connection:
                 # A file of the user is read, not written: tokens
                 # that were renewed are not put back into it.
                 config.load_kube_config(kubeconfig, context, configuration, persist_config=False)
+                _follow_token(configuration, kubeconfig, context)
             except config.ConfigException:
                 # Whoever names a file or a context does not
                 # mean the cluster in which this pod runs.

@@ -16,7 +16,6 @@ from oasis.kubernetes.api.watching import Asker
 
 log = logging.getLogger("oasis.kubernetes")
 
-LEAST = 2.0  # seconds that a renewal may take even if the lease is short
 # The monotonic clock of Linux stands still while a machine sleeps: one that wakes up would go on
 # with a lease that another has had for long.
 CLOCK = time.CLOCK_BOOTTIME if sys.platform == "linux" else time.CLOCK_MONOTONIC
@@ -58,6 +57,7 @@ class Lease(Asker):
         self._renewed, self._until = -math.inf, math.inf  # until when a request of ours may last
         self._seen: tuple[str, float] = ("", 0.0)
         self._was_held = False
+        self._found: Object | None = None  # as we renewed it last; None if that is not known
         self._times: tuple[str, ...] = ()  # of our renewals, of which it shows one
         self.other = ""  # who holds it instead of us
 
@@ -81,9 +81,8 @@ class Lease(Asker):
 
     def _ask(self) -> float:
         self._tell()
-        now, end = steady_seconds(), self._ends
-        # A server that hangs must not keep us from trying again, nor from noticing the end.
-        self._until = min(end, now + max(self._seconds / 3, LEAST)) if end > now else math.inf
+        # However late an answer is, it is waited for as long as the lease is ours.
+        self._until = self._ends if self.is_held else math.inf
         try:
             self._try()
         except ApiError as error:
@@ -127,9 +126,16 @@ class Lease(Asker):
         self._renewed = -math.inf
 
     def _try(self) -> None:
-        asked = steady_seconds()
+        asked, now = steady_seconds(), micro_time(time.time())
+        if self._found is not None and self.is_held:
+            try:
+                self._renew(self._found, asked, now)
+            except ApiError as error:
+                if error.status != 409:  # somebody has changed it: who holds it is asked
+                    raise
+            else:
+                return
         found = self._objects.get(LEASES, self._name, self._namespace)
-        now = micro_time(time.time())
         spec: Object = {
             "holderIdentity": self._identity,
             # The API server takes whole seconds above 0 only.
@@ -144,7 +150,7 @@ class Lease(Asker):
         if found is None:
             meta = {"name": self._name, "namespace": self._namespace}
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-            self._objects.create(LEASES, {**body, "metadata": meta, "spec": spec})
+            self._found = self._objects.create(LEASES, {**body, "metadata": meta, "spec": spec})
             self._has(asked, now)
             return
         holder = found["spec"].get("holderIdentity")
@@ -157,9 +163,13 @@ class Lease(Asker):
         if ours:
             spec["acquireTime"] = found["spec"].get("acquireTime") or now
         spec["leaseTransitions"] = int(found["spec"].get("leaseTransitions") or 0) + (not ours)
-        found["spec"] = spec
-        self._times = (*known, now)
-        self._objects.replace(LEASES, found)  # refused if anybody else was faster
+        self._renew({**found, "spec": spec}, asked, now)
+
+    def _renew(self, found: Object, asked: float, now: str) -> None:
+        self._found, self._times = None, (*self._times, now)
+        spec = {**found["spec"], "renewTime": now}
+        # Refused if anybody else was faster.
+        self._found = self._objects.replace(LEASES, {**found, "spec": spec})
         self._has(asked, now)
 
     def _has(self, asked: float, time: str) -> None:

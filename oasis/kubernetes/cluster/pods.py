@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from oasis.kubernetes import names
@@ -54,6 +55,13 @@ def plan_hash(allocation: Allocation, places: tuple[Place, ...]) -> str:
     """Ten hexadecimal digits that distinguish one allocation from another."""
     plain = [[[places[k].id, count] for k, count in tasks] for tasks in allocation.by_group]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()[:10]
+
+
+@lru_cache(maxsize=4096)
+def template_hash(spec: JobSpec, task: TaskGroup) -> str:
+    """Ten hexadecimal digits of a pod template; asked for every pod in every turn."""
+    plain = json.dumps(task.of(spec), sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:10]
 
 
 def wanted_pods(
@@ -107,7 +115,7 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     meta = made.get("metadata") or {}
     labels = {**(meta.get("labels") or {}), **identity(spec.name, spec.uid, pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
-    notes[names.NODE] = pod.node
+    notes |= {names.NODE: pod.node, names.TEMPLATE: template_hash(spec, pod.task)}
     for told in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
         notes.pop(told, None)
     # A gate cannot be added to a pod that exists, so each is made with it.

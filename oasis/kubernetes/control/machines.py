@@ -99,6 +99,21 @@ class Machines:
             return self
         return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
 
+    def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
+        """Who has the room that some of these machines have lost, in words."""
+        if machines is self:
+            return {}
+        found, mine = {}, ours(seen)
+        others = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
+        for k, (place, old) in enumerate(zip(self.places, self.site.machines, strict=True)):
+            amounts = zip(machines.site.machines[k].amounts, old.amounts, strict=True)
+            if any(now < before for now, before in amounts):
+                there = [p["metadata"] for p in others if p["spec"].get("nodeName") == place.node]
+                last = max(there, key=lambda m: str(m.get("creationTimestamp")), default=None)
+                who = f"pod {last['namespace']}/{last['name']}" if last else "somebody else"
+                found[k] = f"{who} has taken room on node {place.node}"
+        return found
+
     def changing(
         self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
     ) -> set[str]:

@@ -57,7 +57,7 @@ def restored(
     been there.
     """
     # What jobs have held is not forgotten, whatever else of the checkpoint is of no use any more.
-    accounts = {} if found is None else found.get("accounts", {})
+    tenants = {} if found is None else found.get("tenants", {})
     # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
@@ -66,7 +66,7 @@ def restored(
     epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
     clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
     reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
-    reconciler.tenants.restore(accounts)
+    reconciler.tenants.restore(tenants)
     if found is None:
         _from_objects(reconciler, reconciler.read_specs(seen, now()))
         return reconciler
@@ -77,7 +77,7 @@ def restored(
         # A damaged checkpoint must not keep the controller
         # from acting: the objects say enough to begin.
         log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
-        kept = {"format": None, "accounts": accounts}
+        kept = {"format": None, "tenants": tenants}
         return restored(kept, make, settings, metrics, seen, checkpoint, now)
     return reconciler
 
@@ -92,17 +92,12 @@ def _go_on(
     entries = *found["driver"]["entries"], *found.get("held", ())
     specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
     reconciler.done.update(found["done"])
+    reconciler.metered.update(found.get("metered", found["done"]))
     reconciler.patience.restore(found["patience"])
     reconciler.learning.verdicts.restore(found.get("verdicts", ()))
     driver = reconciler.driver
-    # The policy's state is indexed by machine and resource, and fits no other site.
-    same = (
-        found["policy"] == driver.policy.name
-        and _without_amounts(found["site"]) == _without_amounts(site_text(reconciler.site))
-        and found["parameters"] == json.loads(json.dumps(driver.policy.parameters))
-        and found["state"] is not None  # it cannot be written down, or knew nothing yet
-    )
-    driver.restore(found["driver"], specs, as_it_was, remake=not same)
+    others = _differences(found, reconciler)
+    driver.restore(found["driver"], specs, as_it_was, remake=bool(others))
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock
@@ -110,16 +105,31 @@ def _go_on(
         clock.epoch -= behind
         if behind >= JUMP:
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
-    if same:
+    if not others:
         driver.bring_policy(found["state"])
         driver.note_amounts([amounts for _, amounts, _ in found["site"]])
         reconciler.between.restore(found, specs)
         _go_on_counting(reconciler, seen, now)
     else:
-        log.warning(
-            "the checkpoint is of other machines or of another policy, or has no state of the "
-            "policy: all live jobs arrive once more"
-        )
+        log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(others))
+
+
+def _differences(found: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
+    """Why the state of the policy in a checkpoint does not fit."""
+    policy, said = reconciler.driver.policy, []
+    now, before = json.loads(json.dumps(policy.parameters)), found["parameters"]
+    if found["policy"] != policy.name:
+        said.append(f"is of policy {found['policy']}")
+    elif now != before:
+        names = [name for name in sorted({*now, *before}) if now.get(name) != before.get(name)]
+        values = (f"{name} {before.get(name)}, not {now.get(name)}" for name in names)
+        said.append(f"was made with other options ({'; '.join(values)})")
+    # It is indexed by machine and resource.
+    if _without_amounts(found["site"]) != _without_amounts(site_text(reconciler.site)):
+        said.append("is of other machines")
+    if found["state"] is None:
+        said.append("has no state of the policy")  # it cannot be written down, or knew nothing yet
+    return said
 
 
 def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:

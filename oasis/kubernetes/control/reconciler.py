@@ -25,6 +25,7 @@ from oasis.kubernetes.acting import (
     action_word,
     has_pods_but_no_plan,
     reconcile,
+    stays_gated,
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
@@ -82,12 +83,14 @@ class Reconciler:
         self.meter = WorkMeter(clock)
         self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
-        self.done: dict[str, float] = {}
+        self.done: dict[str, float] = {}  # worker-slots that count
+        self.metered: dict[str, float] = {}  # for which workers were seen at work
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
         self._reports: dict[str, w.Report] = {}
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
+        self._taken: dict[int, str] = {}  # machines that are smaller than before, and what has it
         longest = min(LONGEST_WAIT, settings.slot_seconds)
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._policy_error: Exception | None = None  # that was logged last
@@ -101,7 +104,7 @@ class Reconciler:
         check_policy(policy, self.site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
-        self.tenants = Tenants(clock)
+        self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
 
@@ -119,6 +122,7 @@ class Reconciler:
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
+        self._taken = {}
         try:
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
@@ -128,6 +132,7 @@ class Reconciler:
                 return
             short = set(self._short.values())
             machines = self.machines.resized(seen, self.settings, short, self._late)
+            self._taken = self.machines.taken(machines, seen)
             if machines is not self.machines:
                 self.driver.resize(machines.site)
                 self.machines = machines
@@ -225,8 +230,7 @@ class Reconciler:
         ended = self._ended(ours, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._let_in(self._with_nodes(specs, now), seen, now)
-        specs = self._ready_in_time(specs, ours, now)
+        specs = self._plannable(specs, seen, now, ours)
         there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
@@ -253,7 +257,7 @@ class Reconciler:
             self.tenants.decided(self.driver.by_uid)
         self._tell(slot, outcome, now)
         self._tell_errors(outcome, now)
-        self._tell_plans(slot, now)
+        self._tell_plans(slot, now, planning.live_before)
         self.withdrawn.clear()
         self.patience.begin_slot()
         self._short.clear()
@@ -264,8 +268,10 @@ class Reconciler:
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
         self.learning.forget_others(self.statuses)
-        self.tenants.forget_others(self.statuses)
+        unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
+        self.tenants.forget_others(unfinished, self.metered, outcome.completed)
         self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
+        self.metered = {uid: done for uid, done in self.metered.items() if uid in self.statuses}
         self._telling &= self.statuses.keys()
         self._unsaved = "plan"
         self._save()
@@ -291,8 +297,7 @@ class Reconciler:
 
         def plannable(seen: Seen, came: Container[str]) -> Came:
             specs = {uid: s for uid, s in self.read_specs(seen, now).items() if uid in came}
-            specs = self._let_in(self._with_nodes(specs, now), seen, now)
-            return specs, self._ended(self.pods_of(seen), now)
+            return self._plannable(specs, seen, now), self._ended(self.pods_of(seen), now)
 
         # What begins early may have to leave at the boundary, which a minimum run time forbids.
         if self._planning is None and not self.driver.minimum_run:
@@ -310,78 +315,67 @@ class Reconciler:
                 self._unsaved = "starts"
                 self._save()
 
-    def _with_nodes(self, specs: Mapping[str, JobSpec], now: float) -> dict[str, JobSpec]:
-        """Return the jobs that some node admits; the others wait.
-
-        A policy would reject them for good, though a node may come or get another label.
-        """
-        live, found = self.driver.by_uid, {}
-        reach = None if self.settings.horizon is not None else reach_of(self.driver.policy)
-        for uid, spec in specs.items():
-            job, why = self.statuses[uid], self.admission.refused.get(uid)
-            if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
-                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-                continue
-            if why is not None:
-                job.waits(NO_NODE, why, now)
-                self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-                continue
-            if (
-                reach is not None
-                and uid not in live
-                and (why := too_long(self.driver, spec, reach))
-            ):
-                job.waits("TooLong", why, now)
-                continue
-            with self.handling(uid, "judging", now):
-                if job.is_without_node and uid not in live:
-                    self.remember(uid, spec)
-                job.has_node()
-                found[uid] = spec
-        return found
-
-    def _let_in(self, specs: Mapping[str, JobSpec], seen: Seen, now: float) -> dict[str, JobSpec]:
-        """Return the jobs that keep to their utility classes; the others wait."""
-        live = self.driver.by_uid
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
-        declared = []
-        for uid, spec in specs.items():
-            with self.handling(uid, "judging", now):
-                self.tenants.declare(spec, self.driver.as_seen, self.site)
-                declared.append(spec)
-        let_in, waiting = self.tenants.let_in(declared, live)
-        for uid, message in waiting.items():
-            self.statuses[uid].waits(CLAIM_REFUSED, message, now)
-            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
-        found = {}
-        for uid, spec in let_in.items():
-            with self.handling(uid, "judging", now):
-                job = self.statuses[uid]
-                if job.is_held_back and uid not in live:
-                    self.remember(uid, spec)
-                job.let_in(self.tenants.overrun(spec, live[uid].form if uid in live else 0), now)
-                found[uid] = spec
-        return found
-
-    def _ready_in_time(
+    def _plannable(
         self,
         specs: Mapping[str, JobSpec],
-        ours: Mapping[str, Mapping[str, Any]],
+        seen: Seen,
         now: float,
+        ours: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> dict[str, JobSpec]:
-        """Return the jobs without those whose pods stay unready; these lose their capacity."""
+        """Return the jobs that may be planned, as they count; the others wait, and say why.
+
+        With `ours`, the pods by job, those whose pods stay unready lose their room.
+        """
         live, found = self.driver.by_uid, {}
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         for uid, spec in specs.items():
-            with self.handling(uid, "following", now):
-                if uid in live and self.patience.is_over(uid, now):
-                    self._take_back(live[uid], spec, ours.get(uid, {}), now)
-                if self.patience.pauses(spec, now):
-                    continue
-                limited = self.patience.limited(spec)
-                if self.patience.comes_back(uid):
-                    self.remember(uid, limited)
-                found[uid] = limited
+            with self.handling(uid, "judging", now):
+                made = self._judged(spec, live.get(uid), now)
+                if made is not None and ours is not None:
+                    made = self._ready_in_time(made, live.get(uid), ours.get(uid, {}), now)
+                if made is not None:
+                    found[uid] = made
         return found
+
+    def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
+        """The job as it counts; None if no node, or its class, does not let it in."""
+        uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
+        if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
+            self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+            return None
+        # A policy would reject it for good, though a node may come or get another label.
+        if (why := self.admission.refused.get(uid)) is not None:
+            job.waits(NO_NODE, why, now)
+            self.meter.note(uid, [], now)
+            return None
+        reach = None if self.settings.horizon is not None else reach_of(driver.policy)
+        if reach is not None and known is None and (why := too_long(driver, spec, reach)):
+            job.waits("TooLong", why, now)
+            return None
+        comes_back = known is None and (job.is_without_node or job.is_held_back)
+        job.has_node()
+        counted = self.tenants.judged(spec, known, driver.as_seen, self.site)
+        if isinstance(counted, str):
+            job.waits(CLAIM_REFUSED, counted, now)
+            self.meter.note(uid, [], now)
+            return None
+        if comes_back:
+            self.remember(uid, counted)
+        job.let_in(self.tenants.overrun(counted), now)
+        return counted
+
+    def _ready_in_time(
+        self, spec: JobSpec, known: Entry[JobSpec] | None, pods: Mapping[str, Any], now: float
+    ) -> JobSpec | None:
+        """The job with as many workers as become ready; None if it has lost its room."""
+        if known is not None and self.patience.is_over(spec.uid, now):
+            self._take_back(known, spec, pods, now)
+        if self.patience.pauses(spec, now):
+            return None
+        limited = self.patience.limited(spec)
+        if self.patience.comes_back(spec.uid):
+            self.remember(spec.uid, limited)
+        return limited
 
     def _take_back(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
@@ -429,6 +423,7 @@ class Reconciler:
         if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
+            self.metered[uid] = max(self.metered.get(uid, 0.0), done)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
             form, given = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
@@ -444,6 +439,7 @@ class Reconciler:
         for s in range(self.driver.slot + 1, slot + 1):
             worked = self.meter.close(self.clock.begin(s))
             for uid, amount in worked.items():
+                self.metered[uid] = self.metered.get(uid, 0.0) + amount
                 if uid not in self._telling:  # then nothing is work before it is reported
                     self.done[uid] = self.done.get(uid, 0.0) + amount
             for uid, entry in self.driver.by_uid.items():
@@ -463,10 +459,12 @@ class Reconciler:
         except InstanceError as error:
             log.warning("job %s: %s", uid, error)
             return
-        # What the training counts itself replaces what the meter saw of its pods.
+        # What the training counts itself replaces what the meter saw of its pods, as far as they
+        # can have done it: without a start, a worker works for all of a slot.
         if reported.progress is not None:
             self._telling.add(uid)
-            self.done[uid] = reported.progress / self.clock.work_seconds
+            most = self.metered.get(uid, 0.0) * self.clock.slot_seconds
+            self.done[uid] = min(reported.progress, most) / self.clock.work_seconds
         # Annotations stay on the pod: the same report again is no new evaluation of the loss.
         if reported.loss is not None and reported != self._reports.get(uid):
             self.losses[uid] = reported.loss
@@ -593,6 +591,10 @@ class Reconciler:
             if uid not in entries
             and has_pods_but_no_plan(found, marked.get(uid, {}), is_over=uid in over)
         ]
+        for uid, (_, found) in self.existing.items():
+            if uid in self.statuses:
+                waits = uid not in entries and stays_gated(found, marked.get(uid, {}))
+                self.statuses[uid].resumed(waits, now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, seen, ours, stuck, now)
@@ -688,10 +690,11 @@ class Reconciler:
             "site": site_text(self.site),
             "driver": driver.state(),
             "done": self.done,
+            "metered": self.metered,
             **self.between.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
             "verdicts": self.learning.verdicts.state(),
-            "accounts": self.tenants.state(),
+            "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
             },
@@ -766,7 +769,7 @@ class Reconciler:
             if self.statuses[uid].phase not in TERMINAL:
                 self.statuses[uid].stalled(message, now)
 
-    def _tell_plans(self, slot: int, now: float) -> None:
+    def _tell_plans(self, slot: int, now: float, before: Mapping[str, Entry[JobSpec]]) -> None:
         policy = self.driver.policy
         planned = planned_ahead(policy, self.settings.shown_slots, self.metrics)
         for uid, entry in self.driver.by_uid.items():
@@ -774,6 +777,8 @@ class Reconciler:
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
                 continue
             with self.handling(uid, "telling of", now):
+                had = before[uid].allocation.machines if uid in before else ()
+                taken = (self._taken[machine] for machine in had if machine in self._taken)
                 alone = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
                     replace(entry, done=entry.done + entry.early),
@@ -783,6 +788,7 @@ class Reconciler:
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),
                     cause=self.windows.cause(entry, self.driver, self.machines),
+                    taker=next(taken, None),
                 )
                 job.in_state(state_of(policy, entry.job), now)
         phases = [job.phase for job in self.statuses.values()]

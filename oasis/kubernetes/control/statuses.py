@@ -15,6 +15,7 @@ from oasis.kubernetes.objects.conditions import (
     ADMITTED,
     BAD_IF_TRUE,
     COMPLETE,
+    GATED,
     IN_STATE,
     LATE,
     OVERRUN,
@@ -213,6 +214,12 @@ class StatusWriter:
         """Whether the job waits for its utility class, also under a former controller."""
         return self._placed == CLAIM_REFUSED
 
+    def resumed(self, is_resumed: bool, now: float) -> None:
+        """Record whether its owner has resumed it while nothing is planned for it."""
+        is_refused = self.is_held_back or self.is_without_node or self.phase in STOPPED
+        said = "its owner resumed it, but nothing is planned for it: its pods stay gated"
+        self._tell(GATED, "Resumed", said if is_resumed and is_refused else None, now)
+
     def let_in(self, overrun: str | None, now: float) -> None:
         """Record that the job keeps to its class; `overrun` says why it counts as worth nothing."""
         if self.is_held_back:
@@ -287,11 +294,13 @@ class StatusWriter:
         is_working: bool,
         is_whole: bool,
         cause: str | None = None,
+        taker: str | None = None,
     ) -> None:
         """Record the allocation of the job in this slot and in the next ones.
 
         `is_working` says whether its gang works, `is_whole` whether with all that was planned;
-        `cause` is the sentence if a capacity window keeps it waiting or on the move.
+        `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
+        has taken the room that it had.
         """
         workers = entry.allocation.worker_count
         before = self.phase
@@ -317,7 +326,8 @@ class StatusWriter:
         elif cause is not None:
             self.say(PLACED, "False", WINDOWED, cause, now)
         elif before in HOLDING:
-            self.say(PLACED, "False", "Displaced", "paused: others go before it now", now)
+            message = f"paused: {taker or 'others go before it now'}"
+            self.say(PLACED, "False", "Displaced", message, now)
         elif self._placed is None or self._placed == WINDOWED:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+import math
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from oasis.driver.entry import Entry
+from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, claim_of
 from oasis.model.job import Job
 from oasis.model.utility import UTILITIES, Constant, Utility
+from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import PolicyJob
+from oasis.scheduling.policy import Policy
 from oasis.scheduling.site import Site
 
 log = logging.getLogger("oasis.kubernetes")
@@ -20,6 +24,7 @@ log = logging.getLogger("oasis.kubernetes")
 # What a job counts for that has used far more than it declared: it still gets room that no other
 # job wants, and any other claim goes before it.
 NEXT_TO_NOTHING = 1e-9  # of what it claims
+ENDLESS = 1e6  # times its work, for policies that let short jobs go first
 
 
 @dataclass(slots=True)
@@ -29,8 +34,10 @@ class _Account:
     generation: int | None = None  # in which it was let in; None: not yet
     used: float = 0.0  # worker-seconds for which it held room
     most: int = 0  # workers that it held at a time
-    declared: float | None = None  # worker-seconds, when it was first let in
+    form: int = 0  # in which it held them
+    declared: tuple[float, ...] | None = None  # worker-seconds in each form, when first let in
     factor: float | None = None  # of its class, which may be gone by now
+    times: float = 1.0  # how often what it declares its work counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +47,54 @@ class _Declared:
     spec: JobSpec
     site: Site
     works: tuple[float, ...]  # worker-slots in each form
-    worthless: JobSpec  # the same job, as it counts when it is overrun
+    counted: JobSpec  # the same job, with as much work as is expected of it
+    overrun: JobSpec  # and as it counts when that is overrun
+
+
+class Took:
+    """What the jobs of each namespace really took, as a multiple of what they declared."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[float, float]] = {}  # weight, and weighted logarithms
+
+    def learn(self, namespace: str, declared: float, took: float) -> None:
+        """Note a job of these worker-seconds; long jobs count for more, and so do the last ones."""
+        weight, logs = self._sums.get(namespace, (0.0, 0.0))
+        # Half is forgotten at most, and less after a job that is short beside the others: neither a
+        # long honest job hides the lies that follow, nor a few short ones those before them.
+        kept = max(0.5, weight / (weight + 8 * took))
+        log_ratio = math.log(max(1.0, took / declared))  # who declares too much gains nothing later
+        self._sums[namespace] = kept * weight + took, kept * logs + took * log_ratio
+
+    def times(self, namespace: str) -> float:
+        """The factor of a namespace, at least 1; below a tenth it is noise."""
+        weight, logs = self._sums.get(namespace, (1.0, 0.0))
+        return math.floor(10 * math.exp(logs / weight)) / 10
+
+    def state(self) -> dict[str, Any]:
+        """Plain data for `restore`."""
+        return {name: list(sums) for name, sums in self._sums.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state`."""
+        self._sums = {name: (weight, logs) for name, (weight, logs) in state.items()}
 
 
 class Tenants:
     """Admits the jobs that keep to their class, and tells which have overrun their work."""
 
-    def __init__(self, clock: SlotClock) -> None:
+    def __init__(self, clock: SlotClock, policy: Policy) -> None:
         self.classes = Classes(())
-        self._clock = clock
+        self._clock, self._took = clock, Took()
+        prefers_short = wants(policy, "told_remaining") and not wants(policy, "prefers_long")
+        self._prefers_short = prefers_short and not isinstance(policy, Planner)
         self._accounts: dict[str, _Account] = {}  # by uid of the job
         self._declared: dict[str, _Declared] = {}
         self._asking: dict[str, JobSpec] = {}  # that were let in at this boundary
 
     def look(self, found: Iterable[Mapping[str, Any]]) -> None:
         """Update the utility classes of the cluster; an invalid one is logged once."""
+        self._asking.clear()
         before, self.classes = self.classes.errors, Classes(found)
         for name, error in self.classes.errors.items():
             if before.get(name) != error:
@@ -62,44 +102,55 @@ class Tenants:
 
     # -- who may come in ---------------------------------------------------------------------------
 
-    def let_in(
-        self, specs: Collection[JobSpec], live: Mapping[str, Entry[JobSpec]]
-    ) -> tuple[dict[str, JobSpec], dict[str, str]]:
-        """The jobs that may be planned, as they count, and why the others wait; by uid.
+    def judged(
+        self,
+        spec: JobSpec,
+        known: Entry[JobSpec] | None,
+        seen_as: Callable[[JobSpec, Job], PolicyJob],
+        site: Site,
+    ) -> JobSpec | str:
+        """The job as it counts if it may be planned, or why it waits; `known` if it is live.
 
-        All of them were told to `declare`. A job is judged when it is new and when it was edited; a
-        class that changes later does not stop what runs.
+        It is judged when it is new and when it was edited; a class that changes later does not stop
+        what runs. `seen_as` describes it in one form to the policy.
         """
-        found: dict[str, JobSpec] = {}
-        waiting: dict[str, str] = {}
-        self._asking.clear()
         if not self.classes:
-            return {spec.uid: spec for spec in specs}, waiting
-        for spec in specs:
-            self._accounts.setdefault(spec.uid, _Account())
-            known = live.get(spec.uid)
-            if not self._is_known(spec, known):
-                refusal = self._refusal(spec)
-                if refusal is not None:
-                    waiting[spec.uid] = refusal
-                    continue
-                self._asking[spec.uid] = spec
-            found[spec.uid] = self._as_it_counts(spec, known)
-        return found, waiting
-
-    def _is_known(self, spec: JobSpec, known: Entry[JobSpec] | None) -> bool:
-        """Whether the job was admitted in this version, or ran before there were classes."""
-        let_in = self._accounts.get(spec.uid, _Account()).generation
-        if let_in is None and known is not None:
+            return spec
+        account = self._accounts.setdefault(spec.uid, _Account())
+        self._declare(spec, account, known, seen_as, site)
+        let_in = account.generation
+        if let_in is None and known is not None:  # it ran before there were classes
             let_in = known.spec.generation
-        return let_in == spec.generation
+        if let_in != spec.generation:
+            if refusal := self._refusal(spec):
+                return refusal
+            self._asking[spec.uid] = spec
+        declared = self._declared[spec.uid]
+        return declared.counted if self.overrun(spec) is None else declared.overrun
 
     def _refusal(self, spec: JobSpec) -> str | None:
         """Return why a job must wait; None admits it."""
         made = self.classes.of(spec)
         if isinstance(made, str):
             return made
-        return made.refusal(_kind(spec.job.utility), claim_of(spec.job.utility))
+        claim = made.refusal(_kind(spec.job.utility), claim_of(spec.job.utility))
+        return claim or self._raised(spec, made)
+
+    def _raised(self, spec: JobSpec, made: UtilityClass) -> str | None:
+        """Return why a job may not declare so much more than at first, in any of its forms."""
+        first = self._accounts[spec.uid].declared
+        if first is None:
+            return None
+        # A form that was added is compared with the longest.
+        known = [*first, *[max(first)] * len(self._declared[spec.uid].works)]
+        for work, before in zip(self._declared[spec.uid].works, known, strict=False):
+            seconds, most = work * self._clock.work_seconds, made.overrun_factor * before
+            # The work of the model is whole worker-slots.
+            if seconds > most + self._clock.work_seconds:
+                allows = f"{CLASS_KIND} {made.name} allows at most {most:.6g}"
+                what = f"raises its work to {seconds:.6g} worker-seconds from {before:.6g}"
+                return f"{what}, and {allows}"
+        return None
 
     # -- what they do ------------------------------------------------------------------------------
 
@@ -109,20 +160,20 @@ class Tenants:
             workers = entry.allocation.worker_count
             account = self._accounts.setdefault(entry.spec.uid, _Account())
             account.used += workers * self._clock.slot_seconds
-            account.most = max(account.most, workers)
+            account.most, account.form = max(account.most, workers), entry.form
 
     def decided(self, live: Mapping[str, Entry[JobSpec]]) -> None:
         """Record which of the jobs that were let in the policy has admitted."""
         for uid, spec in self._asking.items():
             if uid not in live:  # it was rejected
                 continue
-            account = self._accounts[uid]
+            account, works = self._accounts[uid], self._declared[uid].works
             account.generation = spec.generation
             if account.declared is None:
-                account.declared = self._declared[uid].works[0] * self._clock.work_seconds
+                account.declared = tuple(work * self._clock.work_seconds for work in works)
         self._asking.clear()
 
-    def overrun(self, spec: JobSpec, form: int) -> str | None:
+    def overrun(self, spec: JobSpec) -> str | None:
         """Return why a job counts as worth nothing; None if it does not."""
         account, declared = self._accounts.get(spec.uid), self._declared.get(spec.uid)
         made = self.classes.of(spec)
@@ -133,63 +184,96 @@ class Tenants:
         unit, factor = self._clock.work_seconds, account.factor
         if factor is None:
             return None
-        # The form in which it began may be edited away, which is told when it is planned.
-        work = declared.works[min(form, len(declared.works) - 1)]
-        # Whoever raised the work again and again before it is used up would declare none.
-        grown = 1.0 if account.declared is None else declared.works[0] * unit / account.declared
-        work *= min(1.0, factor / grown)
+        work = account.times * _work_in(declared, account)
         # Room is held in whole slots: the last one of them may be needed for a moment alone.
         limit = factor * work + account.most
         if account.used <= limit * self._clock.slot_seconds:
             return None
-        advice = "spec.work may say more" if grown < factor else "submit what is left as a new job"
         return (
             f"it has held room for more than {limit * unit:.6g} worker-seconds, {factor:g} times "
             f"the {work * unit:.6g} that count as declared and one slot more: it counts as worth "
-            f"nothing; {advice}"
+            f"nothing; spec.work may say up to {factor:g} times what it said at first"
         )
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def _as_it_counts(self, spec: JobSpec, known: Entry[JobSpec] | None) -> JobSpec:
-        form = 0 if known is None else known.form
-        if self.overrun(spec, form) is None:
-            return spec
-        return self._declared[spec.uid].worthless
-
-    def declare(
-        self, spec: JobSpec, seen_as: Callable[[JobSpec, Job], PolicyJob], site: Site
+    def _declare(
+        self,
+        spec: JobSpec,
+        account: _Account,
+        entry: Entry[JobSpec] | None,
+        seen_as: Callable[[JobSpec, Job], PolicyJob],
+        site: Site,
     ) -> None:
-        """Record what a job claims for itself; `seen_as` describes it in one form to the policy."""
+        """Record what a job claims for itself, and how much that counts."""
         known = self._declared.get(spec.uid)
-        if not self.classes or (known and known.spec is spec and known.site is site):
+        before, times = account.times, self._took.times(spec.namespace)
+        # A job that waits is planned anew only if that says much, and one that has begun is not.
+        waits = entry is None or not entry.begun
+        if spec.ends_itself and waits and (account.generation is None or times > 2 * before):
+            account.times = times
+        if known and known.spec is spec and known.site is site and account.times == before:
             return
-        account = self._accounts.get(spec.uid, _Account())
         if (
             known is not None
             and account.generation == known.spec.generation
             and (known.spec.job, known.spec.utility_class) == (spec.job, spec.utility_class)
         ):
             account.generation = spec.generation  # an edit of what no plan depends on
-        forms = [seen_as(spec, form) for form in spec.job.in_forms]
+        works = tuple(seen_as(spec, form).work for form in spec.job.in_forms)
         worth = Constant(NEXT_TO_NOTHING * claim_of(spec.job.utility))
-        worthless = replace(spec, job=replace(spec.job, utility=worth))
-        works = tuple(form.work for form in forms)
-        self._declared[spec.uid] = _Declared(spec, site, works, worthless)
+        counted = self._longer(spec.job, account.times)
+        last = replace(counted, utility=worth)
+        if self._prefers_short:
+            last = self._longer(last, ENDLESS)
+        self._declared[spec.uid] = _Declared(
+            spec, site, works, replace(spec, job=counted), replace(spec, job=last)
+        )
 
-    def forget_others(self, uids: Iterable[str]) -> None:
-        """Forget all other jobs."""
-        kept = set(uids)
-        self._accounts = {uid: each for uid, each in self._accounts.items() if uid in kept}
-        self._declared = {uid: each for uid, each in self._declared.items() if uid in kept}
+    def _longer(self, job: Job, times: float) -> Job:
+        """A job of so many times the work in each form."""
+        if times == 1.0:
+            return job
+
+        def longer(one: Job) -> float:
+            return one.minibatch_time + (times - 1) * one.minibatch_slots(self._clock.work_seconds)
+
+        forms = zip(job.forms, job.in_forms, strict=False)
+        made = tuple(replace(form, minibatch_time=longer(one)) for form, one in forms)
+        return replace(job, minibatch_time=longer(job), forms=made)
+
+    def forget_others(
+        self, uids: Container[str], worked: Mapping[str, float], completed: Container[str]
+    ) -> None:
+        """Learn from all other jobs what they took, and forget them.
+
+        They `worked` for so many worker-slots; what was not `completed` says only if it took more.
+        """
+        for uid in [uid for uid in self._accounts if uid not in uids]:
+            account, declared = self._accounts.pop(uid), self._declared.pop(uid, None)
+            if declared is None or not declared.spec.ends_itself:
+                continue
+            # Room that was held without any pod at work counts, too, but for a slot in which a job
+            # that is short did not need all of it.
+            held = account.used / self._clock.slot_seconds - account.most
+            work, took = _work_in(declared, account), max(worked.get(uid, 0.0), held)
+            if took > work or (uid in completed and took):
+                self._took.learn(declared.spec.namespace, work, took)
 
     def state(self) -> dict[str, Any]:
         """Plain data for `restore`, also with slots of another length."""
-        return {uid: list(astuple(each)) for uid, each in self._accounts.items()}
+        accounts = {uid: list(astuple(each)) for uid, each in self._accounts.items()}
+        return {"accounts": accounts, "took": self._took.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the accounts from the data of `state`."""
-        self._accounts = {uid: _Account(*each) for uid, each in state.items()}
+        self._took.restore(state.get("took", {}))
+        self._accounts = {uid: _Account(*each) for uid, each in state.get("accounts", {}).items()}
+
+
+def _work_in(declared: _Declared, account: _Account) -> float:
+    """Worker-slots in the form in which a job began, which may be edited away since."""
+    return declared.works[min(account.form, len(declared.works) - 1)]
 
 
 def _kind(utility: Utility) -> str:

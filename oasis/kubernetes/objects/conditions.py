@@ -18,7 +18,8 @@ IN_STATE = "PolicyState"
 STALLED = "Stalled"
 UNDERESTIMATED = "Underestimated"
 OVERRUN = "Overrun"
-BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED, OVERRUN})
+GATED = "Gated"
+BAD_IF_TRUE = frozenset({LATE, STALLED, UNDERESTIMATED, OVERRUN, GATED})
 
 # (beginning of a policy's reason, word for the condition)
 REASONS = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create
-from oasis.kubernetes.control.admission import NOWHERE
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.unit.kubernetes.played import GPU, SLOT, Played, job, node, pods
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -81,33 +79,6 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     assert made.measured("oasis_gangs_withdrawn_total") == 0
 
 
-@pytest.mark.parametrize("other", [False, True])
-def test_a_job_that_grows_where_its_pods_only_stay(other: bool) -> None:
-    """It gets no further pod there: it moves if another node admits it, or goes on as it is."""
-    made = played("drf", on("n0", 2, gpu="h100"), on("n1", 4, gpu="t4"))
-    template = asking("j", 1, 1, nodeSelector={"gpu": "h100"})["spec"]["workers"]["template"]
-    first = made.submit(asking("first", 1, 3, nodeSelector={names.HOSTNAME: "n0"}))
-    uid = made.submit(job("j", slots=20.0, minimum=1, maximum=2, template=template))
-    made.run(2)
-    assert (places(made, uid), places(made, first)) == ({"n0": 1}, {"n0": 1})
-    tainted = on("n0", 2, "new:NoSchedule", gpu="h100")
-    change(made, tainted, on("n1", 4, gpu="t4"))
-    made.run(1)
-    before = set(made.pods)
-    made.run(1)  # the room of the other job is free now, but no new pod may come
-    assert made.phase(first) == "Completed"
-    assert places(made, uid) == {"n0": 1}
-    assert "NotAdmitted" in {reason for _, reason, *_ in made.reconciler.statuses[uid].news}
-    if other:
-        change(made, tainted, on("n1", 4, gpu="h100"))
-    made.run(3)
-    assert places(made, uid) == ({"n1": 2} if other else {"n0": 1})
-    if not other:
-        assert {name for name, pod in made.pods.items() if "nodeName" in pod["spec"]} < before
-    assert made.status(uid)["progress"]["workerSeconds"] >= 5 * SLOT
-    assert made.measured("oasis_gangs_withdrawn_total") == 0
-
-
 def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
     """A webhook may let them ask for what no template says."""
     made = played("fifo", *KINDS)
@@ -125,21 +96,6 @@ def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
     made.reconciler.begin_slot_if_due(made.now(), made.seen())
     entry = made.reconciler.driver.by_uid[uid]
     assert entry.spec.job.requires == {names.NODE: ("n1" if at == "n0" else "n0",)}
-
-
-def test_the_name_of_no_node_is_required_where_none_admits() -> None:
-    """A form that no node admits keeps its index."""
-    made = played("fifo", *KINDS)
-    slow = {"requires": {"gpu": ["t4"]}}
-    body = asking("j", 2, 2)
-    body["spec"]["forms"] = [{"requires": {"gpu": ["b200"]}}, slow]
-    uid = made.submit(body)
-    made.run(1)
-    entry = made.reconciler.driver.by_uid[uid]
-    assert [one.requires for one in entry.spec.job.in_forms] == [NOWHERE, {names.NODE: ("n0",)}]
-    assert places(made, uid) == {"n0": 2}
-    assert made.status(uid)["form"] == 1
-    assert json.loads(json.dumps(made.reconciler.state()))
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,3 +114,17 @@ def test_a_token_is_used_for_as_long_as_it_is_fresh(
     for _ in range(4):
         assert made.request("GET", "/api")["kind"] == "Status"
     assert [token for _, token in seen] == [f"Bearer token-{k}" for k in tokens]
+
+
+def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
+    token, kubeconfig = tmp_path / "token", tmp_path / "config"
+    named = {"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}]}
+    named["users"] = [{"name": "u", "user": {"tokenFile": "token"}}]
+    named["contexts"] = [{"name": "x", "context": {"cluster": "c", "user": "u"}}]
+    kubeconfig.write_text(json.dumps({**named, "current-context": "x"}), encoding="utf-8")
+    for text in ("first", "second\n"):
+        token.write_text(text, encoding="utf-8")
+        if text == "first":
+            made = Connection.open(str(kubeconfig))
+        made._known = -math.inf, {}  # it is kept for a second
+        assert made._authorization() == {"authorization": f"Bearer {text.strip()}"}

@@ -43,97 +43,6 @@ def played(request: Any) -> InMid:
     return InMid(policy(request.param))
 
 
-def test_a_job_begins_at_its_arrival_and_stays_where_it_is(played: InMid) -> None:
-    first = played.submit(rigid("first", 4, 8))
-    played.step()
-    second = played.submit(rigid("second", 4, 2))
-    played.at(0.5)
-    assert played.workers(second) == 4
-    assert played.phase(second) == "Running"
-    assert (played.said(second, "Placed") or ("", ""))[1] == "BetweenSlots"
-    (planned,) = played.status(second)["plan"]
-    assert (planned["slot"], sum(planned["workers"].values())) == (0, 4)
-    assert played.status(second)["workers"] == 4
-    pods = dict(played.pods)
-    played.step()
-    assert played.pods.keys() == pods.keys()
-    assert all(played.pods[name] is pod for name, pod in pods.items()), "no pod was made anew"
-    entry = played.reconciler.driver.by_uid[second]
-    assert entry.done == 0.0, "the policy knows nothing of it"
-    assert played.reconciler.done[second] == pytest.approx(2.0)
-    assert played.status(second)["progress"]["workerSeconds"] == pytest.approx(2.0 * SLOT)
-    played.step()
-    assert played.phase(second) == "Running"
-    assert played.reconciler.done[second] == pytest.approx(6.0)
-    played.step()
-    assert played.phase(second) == "Completed"
-    assert played.status(second)["completionSlot"] == 2
-    assert played.phase(first) == "Running"
-
-
-def test_a_job_that_is_done_before_the_boundary_completes(played: InMid) -> None:
-    played.submit(rigid("first", 4, 8))
-    played.step()
-    short = played.submit(job("short", slots=1.0, minimum=4, maximum=4))
-    played.at(0.25)
-    assert played.workers(short) == 4
-    played.step()
-    assert played.phase(short) == "Completed"
-    assert played.workers(short) == 0
-    played.run(3)
-    assert played.phase(short) == "Completed"
-    assert not [uid for uid in played.reconciler.driver.by_uid if uid == short]
-
-
-@pytest.mark.parametrize("slots", [2.0, 6.0])  # the edit comes in its first slot, or in its second
-def test_work_that_is_raised_before_it_is_done_goes_on(slots: float) -> None:
-    played = InMid(policy("fifo"))
-    played.step()
-    uid = played.submit(job("short", slots=slots, minimum=4, maximum=4))
-    played.at(0.25)
-    assert played.workers(uid) == 4
-    if slots > 3.0:
-        played.step()
-    played.edit(uid, work={"workerSeconds": 20 * SLOT})
-    played.at(0.9)
-    played.step()
-    assert (played.phase(uid), played.workers(uid)) == ("Running", 4)
-
-
-def test_work_that_is_lowered_to_what_is_done_is_lowered_for_the_policy_too() -> None:
-    played = InMid(policy("fifo"))
-    played.step()
-    uid = played.submit(job("long", slots=20.0, minimum=4, maximum=4))
-    played.at(0.25)
-    assert played.workers(uid) == 4
-    played.edit(uid, work={"workerSeconds": 2 * SLOT})
-    played.at(0.9)
-    played.step()
-    assert played.phase(uid) == "Completed"
-    played.step()
-    assert uid not in played.reconciler.driver.by_uid
-
-
-def test_jobs_that_share_a_machine_begin_together() -> None:
-    played = InMid(policy("fifo"))
-    played.step()
-    new = [played.submit(rigid(f"new-{k}", 2, 4)) for k in range(4)]
-    played.at(0.5)
-    assert [played.workers(uid) for uid in new] == [2, 2, 2, 2]
-
-
-def test_what_does_not_fit_waits_for_the_boundary(played: InMid) -> None:
-    first = played.submit(rigid("first", 6, 3))
-    played.step()
-    second = played.submit(rigid("second", 4, 2))
-    played.at(0.5)
-    assert (played.workers(first), played.workers(second)) == (6, 0)
-    played.delete(second)
-    played.at(0.6)
-    played.run(4)
-    assert played.phase(first) == "Completed"
-
-
 def test_a_job_whose_machines_are_in_use_until_the_boundary_begins_there() -> None:
     played = InMid(policy("recourse"))
     first = played.submit(rigid("first", 4, 8))
@@ -146,32 +55,6 @@ def test_a_job_whose_machines_are_in_use_until_the_boundary_begins_there() -> No
     assert (played.workers(first), played.workers(second)) == (4, 4)
     moved = {pod["spec"]["nodeName"] for name, pod in played.pods.items() if "first" in name}
     assert not moved & set(held.values()), "the plan has moved the first"
-
-
-@pytest.mark.parametrize("kind", ["OasisJob", "Job"])
-def test_after_a_takeover_what_began_early_goes_on(played: InMid, kind: str) -> None:
-    played.submit(rigid("first", 4, 8))
-    played.step()
-    if kind == "Job":
-        second = played.submit_batch(batch_job(4), slots=16.0)
-    else:
-        second = played.submit(rigid("second", 4, 4))
-    played.at(0.25)
-    assert played.workers(second) == 4
-    before = dict(played.pods)
-    for part in (0.5, 0.6):
-        played.part = part
-        played.restart()
-        played.settle()
-        played.at(part)
-        assert played.pods.keys() == before.keys(), "no pod was made anew"
-    assert played.phase(second) == "Running"
-    played.step()
-    # Without a controller they count from when they were ready, in whole seconds.
-    assert played.reconciler.done[second] == pytest.approx(3.0, abs=5 / SLOT)
-    assert played.reconciler.driver.by_uid[second].done == 0.0, "the policy knows nothing of it"
-    played.run(2)
-    assert played.workers(second) == 4
 
 
 def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: Any) -> None:
@@ -222,26 +105,6 @@ def test_after_a_takeover_no_job_that_the_policy_lets_wait_begins(played: InMid)
     assert played.workers(new) == (sum(before) < 8), "what came since begins"
 
 
-@pytest.mark.parametrize("restarts", [False, True])
-def test_the_policy_is_told_at_the_boundary_what_is_complete_by_its_early_start(
-    restarts: bool,
-) -> None:
-    played = InMid(policy("fifo"))
-    played.submit(rigid("first", 4, 8))
-    played.step()
-    short = played.submit(job("short", slots=6.0, minimum=4, maximum=4))
-    played.at(0.25)
-    played.step()
-    assert played.workers(short) == 4
-    waits = played.submit(rigid("waits", 4, 1))
-    if restarts:
-        played.restart()
-    played.step()  # the policy has seen 4 of its 6 worker-slots
-    assert (played.phase(short), played.status(short)["completionSlot"]) == ("Completed", 1)
-    assert short not in played.reconciler.driver.by_uid
-    assert played.workers(waits) == 4
-
-
 def test_a_job_begins_once_it_is_claimed_so_that_the_plan_is_that_without_jobs_of_others() -> None:
     played = InMid(policy("fifo"))
     played.submit(rigid("old", 2, 8))
@@ -257,71 +120,7 @@ def test_a_job_begins_once_it_is_claimed_so_that_the_plan_is_that_without_jobs_o
     assert set(played.pods) == before, "no pod was made anew"
 
 
-def test_a_job_that_began_early_may_be_deleted_before_the_boundary(played: InMid) -> None:
-    played.submit(rigid("first", 4, 8))
-    played.step()
-    second = played.submit(rigid("second", 4, 2))
-    played.at(0.3)
-    assert played.workers(second) == 4
-    played.delete(second)
-    third = played.submit(rigid("third", 4, 2))
-    played.at(0.5)
-    assert played.workers(third) == 4
-    played.step()
-    assert played.workers(third) == 4
-
-
-def test_what_gives_its_machines_back_is_credited_with_nothing_more() -> None:
-    played = InMid(policy("srtf"))
-    played.step()
-    long = played.submit(rigid("long", 6, 8))
-    played.at(0.25)
-    short = played.submit(rigid("short", 6, 1))
-    played.at(0.5)
-    assert (played.workers(long), played.workers(short)) == (0, 6)
-    assert (played.said(long, "Placed") or ("", ""))[:2] == ("False", "BetweenSlots")
-    played.step()
-    assert (played.workers(long), played.workers(short)) == (0, 6)
-    assert played.reconciler.done[long] == pytest.approx(6 * 0.25)
-
-
 # -- jobs of other kinds -------------------------------------------------------------------------
-
-
-def test_a_batch_job_begins_at_its_arrival(played: InMid) -> None:
-    played.submit(rigid("first", 4, 8))
-    played.step()
-    second = played.submit_batch(batch_job(4), slots=8.0)
-    played.at(0.5)
-    assert played.workers(second) == 4
-    assert played.phase(second) == "Running"
-    pods = set(played.pods)
-    played.step()
-    assert pods == set(played.pods), "no pod was made anew"
-    assert played.reconciler.driver.by_uid[second].done == 0.0, "the policy knows nothing of it"
-    assert played.reconciler.done[second] == pytest.approx(2.0)
-    played.step()
-    played.succeed(second)
-    played.step()
-    assert played.phase(second) == "Completed"
-    assert played.status(second)["completionSlot"] == 2
-
-
-def test_a_batch_job_that_ends_before_the_boundary_completes(played: InMid) -> None:
-    played.submit(rigid("first", 4, 8))
-    played.step()
-    short = played.submit_batch(batch_job(4), slots=4.0)
-    played.at(0.25)
-    assert played.workers(short) == 4
-    played.part = 0.75
-    played.succeed(short)
-    played.at(0.75)
-    played.step()
-    assert played.phase(short) == "Completed"
-    assert played.status(short)["utility"] == 3
-    played.run(3)
-    assert short not in played.reconciler.driver.by_uid
-    assert not [name for name, pod in played.pods.items() if pod["status"]["phase"] == "Pending"]
 
 
 @pytest.mark.parametrize("seconds", [0, 12])

@@ -51,10 +51,14 @@ class Scenario(Played):
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
         self.bad: list[str] = []  # names of jobs with which the policy fails
+        # By job: how often a pod of it was asked for, also in a dry run, and what was told on it.
+        self.tried, self.events = Counter[str](), Counter[str]()
         settings = given.get("settings", {})
         last = settings.get("horizon")
         made = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=last, bounds=past)
-        super().__init__(lambda: self.failing(made()), **settings)
+        # Not all: a copy of such a policy decides with the original.
+        fails = any("fails with" in step for step in given["steps"])
+        super().__init__(lambda: self.failing(made()) if fails else made(), **settings)
         if "nodes" in given:
             self.change(given["nodes"])
             self.restart()
@@ -75,9 +79,28 @@ class Scenario(Played):
     def refuses(self, action: Any) -> str | None:
         rule = self.refused.get(self.name_of(action.job)) or self.refused.get("any") or {}
         there = sum(job_of(pod) == action.job for pod in self.pods.values())
+        self.tried[action.job] += action_word(action) == "create"
         if action_word(action) != rule.get("verb") or there < rule.get("from", 0):
             return None
-        return str(rule["says"])
+        labels = action.body["metadata"]["labels"] if "task" in rule else {}
+        return str(rule["says"]) if labels.get(names.TASK) == rule.get("task") else None
+
+    def settle(self) -> None:
+        super().settle()
+        for uid, status in self.reconciler.statuses.items():
+            self.events[uid] += len(status.news)
+            status.news.clear()
+
+    def step(self) -> None:
+        self.late = 0.0
+        super().step()
+
+    def begin_early(self, part: float) -> None:
+        """Go on to this part of the slot, and begin what can begin."""
+        self.late = part * SLOT
+        for _ in range(2):  # a new job is claimed in one turn, and begins in the next
+            self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
+            self.settle()
 
     def name_of(self, uid: str) -> str:
         return next((name for name, found in self.uids.items() if found == uid), "")
@@ -107,6 +130,8 @@ class Scenario(Played):
             notes = change.pop("notes", {})
             meta = {"annotations": {getattr(names, key): value for key, value in notes.items()}}
             self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
+            if "suspend" in change.get("spec", {}):
+                self._follow_batch(uid)
 
     def edit_all(self, jobs: dict[str, Any]) -> None:
         for name, change in jobs.items():
@@ -165,6 +190,9 @@ class Scenario(Played):
             for key, value in wanted.items():
                 assert self.holds(name, key, value), (name, key, value, self.told(name))
 
+    def plan(self, uid: str) -> Any:
+        return self.status(uid)["plan"]
+
     def told(self, name: str) -> Any:
         return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
 
@@ -174,7 +202,13 @@ class Scenario(Played):
             kept = set(self.pods) == self.marked
             anew = "arrive once more" in self.log.text
             on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
-            counts = {"number": len(self.pods), "withdrawn at most": withdrawn, "on n1": on_n1}
+            lost = self.measured("oasis_lost_worker_slots_total")
+            counts = {
+                "number": len(self.pods),
+                "lost worker-slots": lost,
+                "withdrawn at most": withdrawn,
+                "on n1": on_n1,
+            }
             found = {"kept": kept, "begun anew": anew, **counts}[key]
             return bool(found <= wanted if key.endswith("most") else found == wanted)
         uid = self.uids[name]
@@ -194,7 +228,16 @@ class Scenario(Played):
         pods = [pod for pod in self.pods.values() if job_of(pod) == uid]
         found = {
             "workers": lambda: self.workers(uid),
+            "tried": lambda: self.tried[uid],
+            "done": lambda: round(self.reconciler.done[uid], 6),
+            "told": lambda: self.reconciler.driver.by_uid[uid].done,
+            "pods that wait": lambda: sum(p["status"]["phase"] == "Pending" for p in pods),
+            "live": lambda: uid in self.reconciler.driver.by_uid,
+            "planned": lambda: {e["slot"]: sum(e["workers"].values()) for e in self.plan(uid)},
+            "events": lambda: self.events[uid],
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
+            "images": lambda: Counter(pod["spec"]["containers"][0].get("image") for pod in pods),
+            "restarts": lambda: self.reconciler.driver.by_uid[uid].restarts,
             "percent": lambda: self.status(uid)["progress"]["percent"],
             "suspended": lambda: self.batch[uid]["spec"]["suspend"],
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
@@ -221,6 +264,8 @@ WORDS = {
     "maybe": Scenario.maybe,
     "expect": Scenario.expect,
     "run": Scenario.run,
+    "at": Scenario.begin_early,
+    "time": lambda made, part: setattr(made, "late", part * SLOT),
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),
     "classes": lambda made, found: setattr(made, "classes", found),
@@ -256,3 +301,12 @@ def test_no_job_begins_early_where_it_might_have_to_leave() -> None:
 def test_a_policy_that_does_not_keep_it_is_refused() -> None:
     with pytest.raises(oasis.InputError, match="minimum_run_time: expected none with policy drf"):
         Played(policy("drf"), minimum_run_time=SLOT)
+
+
+def test_a_restart_with_another_option_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    played = Played(policy("recourse"))
+    played.submit(job("j"))
+    played.run(1)
+    played.policy = cluster_policy("recourse", {}, lookahead=LOOKAHEAD + 9, bounds=past)
+    played.restart()
+    assert f"made with other options (lookahead {LOOKAHEAD}, not {LOOKAHEAD + 9}" in caplog.text

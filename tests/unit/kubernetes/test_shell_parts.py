@@ -23,6 +23,7 @@ from prometheus_client import generate_latest
 
 import oasis
 from baselines import FIFO
+from experiments.cli.commands.kubernetes.running import _show
 from oasis.driver.entry import Entry
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.resources import PODS, Objects
@@ -169,6 +170,16 @@ with logging_to_stderr():
 """
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert made.stderr.count("only once") == 1
+
+
+def test_a_dry_run_shows_what_has_no_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    switch = {"action": "suspend", "job": "ns/job/j", "pod": None, "node": None}
+    found = {"slot": 3, "actions": [switch], "jobs": {"ns/j": "it waits"}}
+    _show(SimpleNamespace(rehearse=lambda: found), as_json=False)  # type: ignore[arg-type]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "slot 3: 1 writes"
+    assert "suspend  ns/job/j  -    -" in lines
+    assert lines[-1] == "ns/j: it waits"
 
 
 def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # type: ignore[no-untyped-def]

@@ -203,9 +203,29 @@ def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -
     lease = lease_of(FakeConnection(), "one")
     lease._ask()
     monkeypatch.setattr(lease, "_try", lambda: None)
-    for clock.now, left in ((101.0, 5.0), (104.0, 5.0), (109.0, 1.0)):
+    for clock.now, left in ((101.0, 9.0), (104.0, 6.0), (109.0, 1.0)):
         lease._ask()
         assert lease._until - clock.now == pytest.approx(left)
+
+
+def test_answers_that_are_late_lose_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes two seconds, and a lease of six seconds is renewed by one request."""
+    clock, api, told = Clock(monkeypatch), FakeConnection(), list[bool]()
+    answer = api.request
+
+    def late(*given: Any, **more: Any) -> Any:
+        if more["left"]() < 2.0:
+            raise LostAnswerError("PUT", "/leases", "no answer in time")
+        clock.now += 2.0
+        return answer(*given, **more)
+
+    monkeypatch.setattr(api, "request", late)
+    lease = Lease(api, "system", "one", "one", 6.0, threading.Event(), told.append)  # type: ignore[arg-type]
+    lease._objects = Objects(api, left=lambda: lease._until - clock.now)  # type: ignore[arg-type]
+    for _ in range(20):
+        clock.now += lease._ask()
+    assert told == [True]
+    assert api.asked[2:] == [api.asked[-1]] * (len(api.asked) - 2)
 
 
 def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from oasis.kubernetes.control.tenants import NEXT_TO_NOTHING
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.utility_class import (
     Classes,
@@ -16,7 +15,7 @@ from oasis.kubernetes.objects.utility_class import (
     with_defaults,
 )
 from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.played import SLOT, Played, job
+from tests.unit.kubernetes.played import Played, job
 from tests.unit.kubernetes.test_existing_jobs import job as existing_job
 from tests.unit.kubernetes.test_existing_jobs import read
 from tests.unit.kubernetes.test_jobs_of_any_shape import policy
@@ -52,50 +51,6 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
         ends.append([made.status(uid).get("completionSlot") for uid in uids])
     assert ends[0] == ends[1]
     assert None not in ends[0]
-
-
-@pytest.mark.parametrize("name", ["recourse", "oasis"])
-def test_who_declares_a_little_and_runs_on_displaces_nobody(name: str) -> None:
-    """8 s declared, and the chief never ends: an honest job gets its room after a while."""
-    ends = {}
-    for classes in ([], [utility_class()]):
-        made = under(name, *classes)
-        liar = claiming("liar", 100, completion="chief")
-        liar["spec"] |= {"work": {"workerSeconds": 8.0}}
-        uid = made.submit(liar)
-        made.run(6)
-        honest = made.submit(claiming("honest", 1, slots=24.0))
-        made.run(12)
-        ends[bool(classes)] = made.phase(honest)
-        if classes:
-            assert made.phase(honest) == "Completed"
-            said = made.said(uid, "Overrun") or made.said(uid, "Complete")
-            assert said is not None
-            if made.phase(uid) == "Running":  # what nobody else wants it may have
-                assert "2 times the 8 that count as declared and one slot more" in said[2]
-                counts = made.reconciler.driver.by_uid[uid].spec.job.utility(0)
-                assert counts == 100 * NEXT_TO_NOTHING
-
-
-@pytest.mark.parametrize("honest", [True, False])
-def test_an_edit_corrects_the_work_but_not_for_ever(honest: bool) -> None:
-    """Who raises the work each time before it is used up is overrun in the end."""
-    made = under("recourse", utility_class())
-    uid = made.submit(claiming("j", 100, slots=5.0, completion="chief"))
-    made.jobs[uid]["spec"]["workers"]["maximum"] = 1
-    made.run(4)
-    overrun = []
-    for slot in range(30):
-        if slot == 0 or not honest:
-            work = 9.0 if honest else 7.0 + slot
-            made.edit(uid, work={"workerSeconds": work * SLOT})
-        made.step()
-        overrun.append(made.said(uid, "Overrun"))
-        if honest and slot > 12:  # it needs twice of that
-            break
-    assert (overrun[-1] is None) is honest
-    if not honest:
-        assert "; submit what is left as a new job" in overrun[-1][2]
 
 
 def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:

@@ -20,8 +20,9 @@ def install(
     *,
     of: cluster.ControllerOptions,
     image: Annotated[
-        str, typer.Option(help="Container image of the controller.")
-    ] = manifests.IMAGE,
+        str | None,
+        typer.Option(help="Container image of the controller, as `make image` pushes it."),
+    ] = None,
     arguments: Annotated[
         list[str] | None,
         typer.Option(
@@ -52,10 +53,13 @@ def install(
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
     utility classes and capacity windows of the cluster.
 
-    Example: oasis kubernetes install --argument=--horizon=90 | kubectl apply -f -
+    Example: oasis kubernetes install --image=oasis:1 --argument=--horizon=90 | kubectl apply -f -
     """
     import yaml  # noqa: PLC0415 (needs an extra)
 
+    if image is None:
+        expected = "expected the controller's image, which `make image` builds: none is published"
+        raise oasis.InputError("--image", expected)
     if not re.fullmatch(r"\S+", image):
         raise oasis.InputError("--image", "expected a name without blanks", image)
     _check_arguments(arguments or [])

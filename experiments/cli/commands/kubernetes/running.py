@@ -225,8 +225,10 @@ def _show(controller: Controller, as_json: bool) -> None:
     if as_json:
         console.print_json(found)
         return
-    rows = [[a["action"], a["job"], a["pod"], a["node"] or "-"] for a in found["actions"]]
-    columns = (("action", False), ("job", False), ("pod", False), ("node", False))
-    console.print_rows(columns, rows, title=f"slot {found['slot']}: {len(rows)} writes")
+    words = ("action", "job", "pod", "node")
+    rows = [[action[word] or "-" for word in words] for action in found["actions"]]
+    console.print_rows(
+        [(word, False) for word in words], rows, title=f"slot {found['slot']}: {len(rows)} writes"
+    )
     for job, message in found["jobs"].items():
         console.print_text(f"{job}: {message}")
