@@ -14,6 +14,7 @@ from experiments.evaluation import tables as texts
 from experiments.evaluation.checking import SCHEDULES, check_document, digest_of, named_file
 from experiments.evaluation.comparison import OVER_SEEDS, Comparison
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
+from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
@@ -262,6 +263,7 @@ def section_of(
         proofs=proofs_of(kind, found, instance),
         again=commands_of(name, data),
         picture=picture,
+        answer=tuple(said(pairs_of_comparison(found))) if isinstance(found, Comparison) else (),
         notes=tuple(notes),
     )
 

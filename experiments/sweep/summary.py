@@ -130,6 +130,18 @@ def label(row: Mapping[Any, Any], prefix: str) -> str:
     return " ".join(parts)
 
 
+PROVEN = "proven"
+_WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
+
+
+def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
+    """Those of `figures` to show; of ratios whose optima are all proven, the ratio alone."""
+    known = [name for name in figures if name in frame]
+    if PROVEN not in known or "ratio" not in frame or not frame[PROVEN].dropna().all():
+        return known
+    return [*(name for name in known if name not in _WITHOUT_PROOF), "ratio"]
+
+
 def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:
     """Headings of the table of means, and whether each column holds numbers."""
     about = (("instance", False), ("policy", False), ("seeds", True))
@@ -151,7 +163,7 @@ def rows_of(table: pd.DataFrame, figures: Sequence[str]) -> list[tuple[str, ...]
 
 def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     """Explanations of the marks and ratios in the table."""
-    kinds = {kind for name in figures for kind in table[f"{name}.interval"]}
+    kinds = {kind for name in figures if name != PROVEN for kind in table[f"{name}.interval"]}
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
@@ -211,6 +223,8 @@ def _mean(row: Mapping[Any, Any], name: str) -> str:
     n = row[f"{name}.n"]
     if not n:
         return "-"
+    if name == PROVEN:  # a count, of which there is no interval
+        return f"{row[name] * n:.0f} of {n}"
     mark = MARKS.get(row[f"{name}.interval"], "")
     text = texts.interval(interval_in(row, name))
     mark += LEFT_MARK if name in OF_FINISHED and _left(row) else ""

@@ -203,7 +203,7 @@ TASKS: Mapping[str, CellTask] = {
             "ratio",
             ratio,
             RatioOptions,
-            ("total_utility", "ratio_lower", "ratio_upper", "proven"),
+            ("proven", "total_utility", "ratio_lower", "ratio_upper"),
             shared=CellTask("optimum", optimum, RatioOptions),
         ),
     )
