@@ -23,7 +23,7 @@ from oasis.simulator.result import Run, read_latency
 from oasis.solvers import Status
 
 if TYPE_CHECKING:
-    from offline import OfflineResult
+    from offline.result import OfflineResult
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
 # Figures of the finished jobs only: where jobs did not, every page and plot marks them.

@@ -25,7 +25,8 @@ from oasis.simulator.result import Run
 from oasis.solvers import PROOF, SolveProgress, Status
 from oasis.solvers.budget import Budget, Stop, stop_of
 from oasis.version import __version__
-from offline import OfflineResult, solve
+from offline.result import OfflineResult
+from offline.solve import solve
 from offline.state import Phase, SolveState, WarmStart, decide
 
 

@@ -18,7 +18,7 @@ from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
-    from offline import OfflineResult
+    from offline.result import OfflineResult
 
 
 ROUNDING = 1e-8  # bounds are rounded outward by less than that

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from baselines import Kod2, KubernetesDefault
+from baselines.kod2 import Kod2
+from baselines.kubernetes_default import KubernetesDefault
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
 from experiments.plotting.canvas import (
     HATCHES,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import baselines
+from baselines.registry import make
 from experiments.figures.dragon.readings import Coded, Released
 from experiments.figures.figure import Row
 from oasis.simulator import Outcome, Workload, replay
@@ -192,7 +192,7 @@ def measure(made: Workload, policy: str) -> tuple[Row, Outcome]:
     >>> row["finished"], row["elapsed"] < 900
     (12, True)
     """
-    chosen = READINGS[policy]() if policy in READINGS else baselines.make(policy)
+    chosen = READINGS[policy]() if policy in READINGS else make(policy)
     outcome = replay(made, chosen)
     jobs = outcome.jobs
     done = all(job.end is not None for job in jobs)

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from matplotlib.axes import Axes
 
-from baselines import SpeCon
+from baselines.specon import SpeCon
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import SCHEDULES

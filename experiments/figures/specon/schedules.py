@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from baselines import FIFO
+from baselines.queues import FIFO
 from experiments.figures.figure import (
     Case,
     DirectFigure,
