@@ -178,7 +178,7 @@ _counts = list_of(count)
 PAIRED = "total_utility"  # the figure by which two policies are compared seed by seed
 
 
-def _values(data: Any) -> list[float]:
+def _values(data: Any) -> Sequence[float]:
     return entry(data, "values", list_of(real))
 
 
