@@ -188,13 +188,7 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 def until_interrupted(
     names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """Figures of each policy, and the entry for those that Ctrl-C left out.
-
-    Examples
-    --------
-    >>> until_interrupted(["a", "b"], lambda name: {"finished": 1}, keep=True)
-    ({'a': {'finished': 1}, 'b': {'finished': 1}}, {})
-    """
+    """Figures of each policy, and the entry for those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
     left = list(names)
     try:

@@ -19,30 +19,17 @@ MOST_SAID = 12  # pairs, in one sentence each
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """By how much the first policy earns more than the second, seed by seed.
-
-    Parameters
-    ----------
-    first, second : str
-        Policies, or points of a grid.
-    seeds : int
-        Shared seeds, at least 2.
-    by : float or None
-        Mean of the paired differences divided by the mean of the second policy; None if the second
-        earned nothing on any shared seed.
-    low, high : float or None
-        Ends of the 95 % interval of `by`, by Student's t on the differences.
-    instance : str
-        Point of the grid; empty where there is one instance.
-    """
+    """By how much the first policy earns more than the second, seed by seed."""
 
     first: str
     second: str
     seeds: int
+    # The mean of the paired differences over the mean of the second, with the ends of its interval by
+    # Student's t; None if the second earned nothing on any shared seed.
     by: float | None
     low: float | None
     high: float | None
-    instance: str = ""
+    instance: str = ""  # a point of the grid
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -71,14 +58,7 @@ def pair(
     earned: Mapping[str, Mapping[int, float]],
     instance: str = "",
 ) -> Pair | None:
-    """Compare two of the policies in `earned`, which has utility by seed; None below two seeds.
-
-    Examples
-    --------
-    >>> earned = {"a": {0: 3.0, 1: 5.0}, "b": {0: 2.0, 1: 4.0, 2: 9.0}}
-    >>> str(pair("a", "b", earned))
-    'a beats b by 33.3% (95%: 33.3 to 33.3%) on 2 shared seeds'
-    """
+    """Compare two of the policies in `earned`, which has utility by seed; None below two seeds."""
     shared = [seed for seed in earned[first] if seed in earned[second]]
     if len(shared) < 2:
         return None

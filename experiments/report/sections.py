@@ -130,13 +130,7 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """List the files that have changed since the result was made: code, options, the trace.
-
-    Examples
-    --------
-    >>> changed_files({"policy_files": [{"of": "module m", "file": "no/m.py", "sha256": "0"}]})
-    ('The command does not make it again: no/m.py (module m) is not there.',)
-    """
+    """List the files that have changed since the result was made: code, options, the trace."""
     rows = [data, *(data.get("policies") or {}).values()]
     named = [one for row in rows for one in row.get("policy_files", ())]
     trace = data.get("trace") or {}

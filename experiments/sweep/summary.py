@@ -191,11 +191,6 @@ def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
     """Mean and ends of the interval of a figure, and how many jobs did not finish.
 
     None for what there is not.
-
-    Examples
-    --------
-    >>> interval_in({"jobs": 4.0, "jobs.low": 3.0, "jobs.high": math.nan}, "jobs")
-    {'mean': 4.0, 'low': 3.0, 'high': None, 'unfinished': None}
     """
     found = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
     found |= {LEFT: row.get(LEFT)}
