@@ -24,7 +24,7 @@ class Pair:
     first: str
     second: str
     seeds: int
-    # The mean of the paired differences over the mean of the second, with the ends of its interval by
+    # Mean of the paired differences over the mean of the second, and the ends of its interval by
     # Student's t; None if the second earned nothing on any shared seed.
     by: float | None
     low: float | None

@@ -129,9 +129,9 @@ def document(
 ) -> dict[str, Any]:
     """A workload as plain data; a change of a running job costs `restart` seconds.
 
-    `rigid`: each job works with exactly the workers that it asks for, as without DRAGON, which alone
-    starts a job again with other workers: "all the processes of workers and parameter servers must
-    be launched before the training can be started". `exposed`: the share of network time felt.
+    `rigid`: each job works with exactly the workers that it asks for, as without DRAGON, which
+    alone starts a job again with other workers: "all the processes of workers and parameter servers
+    must be launched before the training can be started". `exposed`: share of network time felt.
     """
     entries = list(jobs)
     if rigid:

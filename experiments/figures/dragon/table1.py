@@ -81,8 +81,8 @@ def table1(
 ) -> Workload:
     """The jobs of Table 1; without a seed as printed, with restarts of 50 s, else both are drawn.
 
-    `unit`: seconds in the unit of arrivals; printed are seconds, read are minutes. `batch`: images in
-    a step of one worker, also by model.
+    `unit`: seconds in the unit of arrivals; printed are seconds, read are minutes. `batch`: images
+    in a step of one worker, also by model.
     """
     rng = np.random.default_rng([1, seed or 0])
     # The printed run is one run, so its restart is the middle of the printed range.

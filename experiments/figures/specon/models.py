@@ -150,8 +150,8 @@ def on_workers(
 ) -> Workload:
     """Workload of jobs on this many workers of the testbed.
 
-    `costs`: seconds to save a container and to resume it, half of them each. `look`: seconds between
-    two values of the evaluation function. `loss`: the ``crowding_loss`` of the file.
+    `costs`: seconds to save a container and to resume it, half of them each. `look`: seconds
+    between two values of the evaluation function. `loss`: the ``crowding_loss`` of the file.
     """
     machine = {"id": "worker", "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}
     return elastic_from_dict(
