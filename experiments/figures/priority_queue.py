@@ -218,7 +218,7 @@ SHOWN = {
     "node0": "workers on node 0",
     "node1": "on node 1",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
         "priority-queue",
         TITLE,

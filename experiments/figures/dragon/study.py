@@ -163,7 +163,7 @@ def _figure(number: int, rival: str, words: str, *shares: float) -> DirectFigure
     )
 
 
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     _figure(9, LOCALITY, "the locality-aware scheduler", AS_READ, CALIBRATED),
     _figure(10, DEFAULT, "the default scheduler", AS_READ),
 )

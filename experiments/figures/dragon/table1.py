@@ -279,7 +279,7 @@ SHOWN7 = {
     "below_locality": "below locality",
 }
 SHOWN8 = {"policy": "policy", "minute": "minute", "in_use": "in use", "mean": "mean"}
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure("dragon-6", TITLES[6], cases, run, table6, SHOWN6, (draw6,)),
     DirectFigure("dragon-7", TITLES[7], cases, run, table7, SHOWN7, (draw7,), (14.0, 6.0)),
     DirectFigure("dragon-8", TITLES[8], cases, run, table8, SHOWN8, (draw8,)),

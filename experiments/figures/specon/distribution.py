@@ -127,7 +127,7 @@ SHOWN = {
     "end": "end (s)",
     "moved": "moved",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
         "specon-9",
         "SpeCon, Figs. 8 and 9: where each job runs",
