@@ -18,6 +18,7 @@ from experiments.cli.files import JSON, PICTURE, READ
 from experiments.evaluation.limits import Duration, read_seconds, read_share
 from experiments.evaluation.options import Option, no_such_option, options_of, without_none
 from experiments.evaluation.policies import (
+    INSTALLED,
     LINE,
     OASIS,
     POLICIES,
@@ -156,8 +157,8 @@ def among(
 
 
 VALUES = {"preset": PRESETS, "arrivals": ARRIVALS, "machines": MACHINES}  # of options that are text
-A_POLICY = among(POLICIES)
-POLICY_LIST = among(POLICIES, commas=True)
+A_POLICY = among((*POLICIES, *INSTALLED))
+POLICY_LIST = among((*POLICIES, *INSTALLED), commas=True)
 # Headings of the help for the many options of traces; the other options are about reading.
 READING_PANEL = "How the trace is read"
 TRACE_PANELS = {

@@ -16,6 +16,7 @@ from experiments.cli.exit_codes import LIMIT
 from experiments.cli.files import is_stdout, reading
 from experiments.cli.options import AsJson, Picture, ResultFile, Style, is_given
 from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
@@ -190,8 +191,10 @@ def deliver_comparison(
     def show() -> None:
         columns, rows = comparison_table(comparison)
         console.print_rows(columns, rows, title=title)
-        console.print_notes(comparison_notes(comparison))
+        console.print_notes([*said(pairs), *comparison_notes(comparison)])
 
+    if pairs := pairs_of_comparison(comparison):
+        document = document | {"paired": [one.to_dict() for one in pairs]}
     delivery(document, show, lambda: pages().comparison_page(comparison))
     code = console.note_missing(comparison.missing)
     return LIMIT if not comparison.about.get("optimum", {"proven": True})["proven"] else code

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.cli import console
 from experiments.cli.exit_codes import InterruptedWorkError
+from experiments.evaluation.pairs import pairs_of_sweep, said
 from oasis.version import __version__
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     """Print the means over the seeds, and on standard error what failed."""
     from experiments import sweep  # noqa: PLC0415
 
-    progress = result.progress
-    table = sweep.summarise(result.frame, result.task.headline)
+    progress, headline = result.progress, result.task.headline
+    pairs = pairs_of_sweep(result.frame)
     failures = result.frame[result.frame["status"] == sweep.FAILED]
     if as_json:
         document = {
@@ -82,13 +83,15 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
             "cells": progress.total,
             "failed": progress.failed,
             "kept": progress.kept,
-            "summary": _plain(table),
+            "summary": _plain(sweep.summarise(result.frame, headline)),
+            "paired": [one.to_dict() for one in pairs],
             "failures": _plain(failures[[*sweep.varying(result.frame), "seed", "error"]]),
             "version": __version__,
         }
         console.print_json(document)
     else:
-        _print(table, result.task.headline)
+        _print(result.frame, headline)
+        console.print_notes(said(pairs))
     # One line for each error, not for each cell: hundreds fail for one reason.
     for error, group in failures.groupby("error", sort=False):
         console.note(f"{len(group)} failed: {error}")
@@ -97,10 +100,11 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     console.note(f"{verb} {result.output}: {fresh} cells run, {progress.kept} recorded before")
 
 
-def _print(means: pd.DataFrame, headline: Sequence[str]) -> None:
+def _print(frame: pd.DataFrame, headline: Sequence[str]) -> None:
     from experiments.sweep import summary as table  # noqa: PLC0415 (needs an extra)
 
-    figures = [name for name in headline if name in means]
+    figures = table.shown_of(frame, headline)
+    means = table.summarise(frame, figures)
     rows = table.rows_of(means, figures)
     console.print_rows(table.columns_of(figures), rows, title=table.TITLE)
     console.print_notes(table.notes_of(means, figures))

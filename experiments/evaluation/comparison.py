@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import oasis
 from experiments.evaluation.intervals import interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
-from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, text
-from oasis.model.errors import InputError, describe
+from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
+from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.files import frame
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
@@ -23,7 +23,7 @@ from oasis.simulator.result import Run, read_latency
 from oasis.solvers import Status
 
 if TYPE_CHECKING:
-    from offline import OfflineResult
+    from offline.result import OfflineResult
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
 # Figures of the finished jobs only: where jobs did not, every page and plot marks them.
@@ -166,8 +166,20 @@ def _reader(name: str) -> Reader[Any]:
 
 
 def _over_seeds(data: Any) -> dict[str, Any]:
-    figures = entry(data, "figures", object_of(read_interval))
-    return {**mapping(data), "seeds": entry(data, "seeds", list_of(count)), "figures": figures}
+    figures, seeds = entry(data, "figures", object_of(read_interval)), entry(data, "seeds", _counts)
+    earned = entry(data, "figures", lambda given: entry(given, PAIRED, _values))
+    if len(earned) != len(seeds):
+        expected = f"expected a value for each of {len(seeds)} seeds"
+        raise InstanceError(f"figures.{PAIRED}.values", expected, len(earned))
+    return {**mapping(data), "seeds": seeds, "figures": figures}
+
+
+_counts = list_of(count)
+PAIRED = "total_utility"  # the figure by which two policies are compared seed by seed
+
+
+def _values(data: Any) -> Sequence[float]:
+    return entry(data, "values", list_of(real))
 
 
 MISSING = "missing"  # key of a comparison that was interrupted: names of policies without figures
@@ -176,13 +188,7 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 def until_interrupted(
     names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """Figures of each policy, and the entry for those that Ctrl-C left out.
-
-    Examples
-    --------
-    >>> until_interrupted(["a", "b"], lambda name: {"finished": 1}, keep=True)
-    ({'a': {'finished': 1}, 'b': {'finished': 1}}, {})
-    """
+    """Figures of each policy, and the entry for those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
     left = list(names)
     try:

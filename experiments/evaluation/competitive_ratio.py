@@ -15,17 +15,18 @@ from oasis.certify.certificate import Certificate, certify
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.document import entry, flag, mapping, optional, real
-from oasis.model.errors import VerificationError
+from oasis.model.errors import InputError, SolverError, VerificationError
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.schedule import schedules_by_job
 from oasis.model.summary import Facts, Summarised, short
 from oasis.online.oasis import OASiS
 from oasis.simulator import Policy, simulate
 from oasis.simulator.result import Run
-from oasis.solvers import SolveProgress, Status
+from oasis.solvers import PROOF, SolveProgress, Status
 from oasis.solvers.budget import Budget, Stop, stop_of
 from oasis.version import __version__
-from offline import OfflineResult, solve
+from offline.result import OfflineResult
+from offline.solve import solve
 from offline.state import Phase, SolveState, WarmStart, decide
 
 
@@ -90,16 +91,13 @@ class CompetitiveRatio(Summarised):
         """A lower bound on the ratio; None if P = 0."""
         if not self.is_complete:  # P may still grow, but no schedule is worth more than OPT
             return self._over_online(self.online_utility)
-        if not self.proven:  # Ctrl-C can end the solve before it knows the schedules of the run
-            return self._over_online(max(self.offline.objective, self.online_utility))
-        return self._over_online(self.offline.objective)
+        # The solve need not know the schedules of the run: Ctrl-C ended it, or it came before.
+        return self._over_online(max(self.offline.objective, self.online_utility))
 
     @property
     def upper(self) -> float | None:
         """An upper bound on the ratio; None if P = 0."""
-        return self._over_online(
-            self.offline.objective if self.proven else self.offline.upper_bound
-        )
+        return self.lower if self.proven else self._over_online(self.offline.upper_bound)
 
     @property
     def bound_2alpha(self) -> float | None:
@@ -235,11 +233,12 @@ ROUNDING = 1e-9  # relative, of the corrected bound
 
 def competitive_ratio(
     instance: Instance,
+    policy: Policy | None = None,
     *,
+    offline: OfflineResult | None = None,
     method: str = "auto",
     stop: Stop | None = None,
     seed: int = 0,
-    scheduler: Policy | None = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
     time_limit: float | EllipsisType | None = ...,
     work_limit: float | None = None,
@@ -252,6 +251,11 @@ def competitive_ratio(
     ----------
     instance : Instance
         The problem.
+    policy : OASiS or any policy, optional
+        A fresh one for `instance`; default ``OASiS.from_instance(instance)``.
+    offline : OfflineResult, optional
+        Of an earlier solve of `instance`, so that one solve serves several policies. Nothing is
+        solved then, and the arguments of the solve are not needed.
     method : str
         Offline method, as in `offline.solve`.
     stop : Stop, optional
@@ -259,8 +263,6 @@ def competitive_ratio(
         proof by then, or by Ctrl-C, the ratio is an interval.
     seed : int
         Seed of the offline solve.
-    scheduler : OASiS or any policy, optional
-        A fresh one for `instance`; default ``OASiS.from_instance(instance)``.
     on_progress : callable, optional
         Called with the progress of the offline solve.
     time_limit, work_limit, gap, no_improvement : float, optional
@@ -269,27 +271,46 @@ def competitive_ratio(
     Raises
     ------
     VerificationError
-        If a schedule breaks a constraint of the model, or is worth more than the corrected
-        Theorem 4 allows.
+        If a schedule breaks a constraint of the model, also one of `offline`, or is worth more than
+        the corrected Theorem 4 allows.
     SolverError
         If the solver claims a bound below a verified schedule.
 
     Examples
     --------
     >>> import oasis
+    >>> from baselines import DRF, FIFO
     >>> instance = oasis.generate("testbed", jobs=3, seed=1)
     >>> result = competitive_ratio(instance, method="milp")
     >>> result.proven and result.ratio == result.lower == result.upper
     True
+    >>> others = [competitive_ratio(instance, p, offline=result.offline) for p in (FIFO(), DRF())]
+    >>> [other.proven for other in others]
+    [True, True]
     """
     expect_instance(instance)
 
     def make() -> Policy:
-        return scheduler or OASiS.from_instance(instance)
+        return policy or OASiS.from_instance(instance)
 
-    stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
-    offline = partial(solve, method=method, stop=stop, seed=seed)
-    return measure(instance, make, offline, method, on_progress, nullcontext)
+    limits = (time_limit, work_limit, gap, no_improvement)
+    if offline is None:
+        solving: Callable[..., OfflineResult] = partial(
+            solve, method=method, stop=stop_of(stop, *limits), seed=seed
+        )
+    elif stop is None and limits == (..., None, None, None):
+        worth = verify(instance, offline)
+        if not math.isclose(worth, offline.objective, rel_tol=PROOF):
+            detail = f"its schedules are worth {worth:.9g}, it states {offline.objective:.9g}"
+            raise VerificationError("offline", detail)
+        solving = partial(_known, offline)
+    else:
+        raise InputError("offline", "expected no limits beside it, because nothing is solved")
+    return measure(instance, make, solving, method, on_progress, nullcontext)
+
+
+def _known(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
+    return offline
 
 
 def measure(
@@ -314,6 +335,9 @@ def measure(
         return CompetitiveRatio(unfinished, offline, None, is_complete=False)
     with raising():
         offline = solve_offline(instance, warm_start=start, on_progress=on_progress)
+    if run.total_utility > offline.upper_bound * (1 + PROOF) + PROOF:
+        detail = f"{run.policy} earned {run.total_utility:.9g}"
+        raise SolverError(f"{detail}, more than the offline upper bound {offline.upper_bound:.9g}")
     if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
         return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)

@@ -19,24 +19,12 @@ from oasis.model.rounding import FloatArray, IntArray, units
 
 @dataclass(frozen=True, slots=True)
 class OfferedLoad:
-    """Demand for one resource in relation to its capacity.
-
-    Parameters
-    ----------
-    group : TaskGroup
-        Group of the servers.
-    resource : str
-        The resource.
-    capacity : float
-        Capacity of all servers of the group together.
-    wanted : ndarray
-        Shape (T,): the demand of `Description`.
-    """
+    """Demand for one resource in relation to its capacity."""
 
     group: TaskGroup
     resource: str
-    capacity: float
-    wanted: FloatArray
+    capacity: float  # of all servers of the group together
+    wanted: FloatArray  # shape (T,), as the demand of `Description`
 
     @property
     def mean(self) -> float:

@@ -48,13 +48,7 @@ def read_share(value: Any) -> float:
 
 
 def share_hint(value: Any) -> str:
-    """Advice to whoever gave a percentage where a plain number is read; empty for others.
-
-    Examples
-    --------
-    >>> share_hint("70%"), share_hint("many")
-    ('; a share is a number from 0 to 1, 0.7 for 70%', '')
-    """
+    """Advice to whoever gave a percentage where a plain number is read; empty for others."""
     text = value.strip() if isinstance(value, str) else ""
     share = _number(text[:-1], 100.0) if text.endswith("%") else None
     return "" if share is None else f"; a share is a number from 0 to 1, {share:g} for {text}"

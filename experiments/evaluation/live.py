@@ -28,13 +28,7 @@ def planning_policy(
     end: int | None = None,
     keep_admitted: bool = True,
 ) -> RollingOASiS | oasis.Recourse:
-    """OASiS or recourse on a horizon that rolls, on whatever machines it meets.
-
-    Examples
-    --------
-    >>> planning_policy("recourse", {"rounds": 3}, 10)
-    Recourse(commitment='none', seed=0, lookahead=10, patience=20, rounds=3)
-    """
+    """OASiS or recourse on a horizon that rolls, on whatever machines it meets."""
     if name == OASIS:
         if bounds is None:
             raise InputError("bounds", "expected U and L of OASiS, got None")

@@ -62,13 +62,7 @@ def _whole(row: dict[str, str | None], column: str, line: int) -> int:
 
 
 def machines_text(machines: Sequence[int]) -> str:
-    """Machines in a few words.
-
-    Examples
-    --------
-    >>> machines_text((8, 8, 8)), machines_text((8, 8, 4))
-    ('24 GPUs (3 x 8)', '20 GPUs (2 x 8, 1 x 4)')
-    """
+    """Machines in a few words."""
     counts = {size: list(machines).count(size) for size in dict.fromkeys(machines)}
     parts = [f"{count} x {size}" for size, count in counts.items()]
     shown = ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")

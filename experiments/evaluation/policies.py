@@ -1,7 +1,7 @@
 """The one registry of policies, OASiS among them: name, options, how to make one.
 
-A policy of `baselines` has an entry here as soon as it is in `baselines.ALL`; its options are
-the parameters of its constructor. The command line, sweeps and figures read this registry.
+A policy of `baselines` has an entry here as soon as it is in `ALL`; its options are the
+parameters of its constructor. The command line, sweeps and figures read this registry.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from importlib.metadata import entry_points
 from inspect import getdoc
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import baselines
 import oasis
+from baselines.registry import ALL
+from baselines.registry import POLICIES as OF_INSTANCES
 from experiments.evaluation.options import (
     Option,
     described,
@@ -501,10 +503,16 @@ POLICIES: Mapping[str, PolicyEntry] = {
         needs_instance=True,
         knows_forms=wants(oasis.Recourse, "knows_forms"),
     ),
-    **{name: _baseline(name, policy) for name, policy in baselines.ALL.items()},
+    **{name: _baseline(name, policy) for name, policy in ALL.items()},
+}
+# What installed packages add under a name of their own, as ``module:Name``; ours keep theirs.
+INSTALLED = {
+    one.name: one.value
+    for one in entry_points(group="oasis.policies")
+    if one.name.casefold() not in POLICIES
 }
 # Those that comparisons on instances take where none is named.
-RIVALS = (OASIS, RECOURSE, *baselines.POLICIES)
+RIVALS = (OASIS, RECOURSE, *OF_INSTANCES)
 
 
 def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
@@ -513,8 +521,8 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     Parameters
     ----------
     name : str
-        Its name, in upper or lower case, or ``module:Name`` or ``file.py:Name`` for a class that is
-        not in the registry.
+        Its name, in upper or lower case; the name of an entry point of the group ``oasis.policies``
+        of an installed package; or ``module:Name`` or ``file.py:Name`` for any other class.
     among : iterable of str
         Names that are allowed here, beside those of other modules.
 
@@ -530,12 +538,14 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
     """
     if name.endswith(".py"):
         raise InputError("", f"expected FILE.py:CLASS, such as {name}:MyPolicy", name)
-    if is_import_name(name):
-        policy = import_policy(name)
+    chosen = name if is_import_name(name) else choice(name, (*among, *INSTALLED))
+    place = INSTALLED.get(chosen, chosen)
+    if is_import_name(place):
+        policy = import_policy(place)
         make = maker_of(policy, options_of(policy))
-        entry = _baseline(name, policy)
+        entry = _baseline(chosen, policy)
         return replace(entry, check=make, build=lambda _, **given: make(**given), imported=policy)
-    return POLICIES[choice(name, among)]
+    return POLICIES[chosen]
 
 
 def make_policy(name: str, instance: oasis.Instance | None = None, **options: Any) -> Policy:

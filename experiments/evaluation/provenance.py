@@ -160,12 +160,6 @@ def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> No
     Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
     end in ``seconds``. Keys that the result does not have, because the version that made it did not
     write them, are not compared.
-
-    Examples
-    --------
-    >>> check_reproduced({"admitted": 2, "version": "0"}, {"admitted": 1, "version": "1"})
-    Traceback (most recent call last):
-    oasis.model.errors.OasisError: the run is not reproduced: admitted was 2, is 1 now
     """
     # The figure that people look at first is the first difference that is told.
     first = ("total_utility",)

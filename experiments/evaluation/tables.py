@@ -18,7 +18,7 @@ from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
-    from offline import OfflineResult
+    from offline.result import OfflineResult
 
 
 ROUNDING = 1e-8  # bounds are rounded outward by less than that
@@ -156,7 +156,7 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
         ),
         *(_unfinished(run) if result.is_complete else ()),
         ("offline optimum", _optimum(result)),
-        ("certificate", _certificate(result)),
+        ("proof", proof_of(offline.bound_by)),
         ("best schedule by", offline.objective_by or "-"),
         ("upper bound by", offline.bound_by or "-"),
         ("solved by", f"{offline.method} in {seconds(offline.seconds)}"),
@@ -202,10 +202,13 @@ def _meaning(who: str, result: CompetitiveRatio) -> str:
     return f"no schedule earns more than {number(result.upper)} times what {who} earned"
 
 
-def _certificate(result: CompetitiveRatio) -> str:
-    if result.proven:
-        return "a schedule that earns it and a bound that none exceeds agree"
-    return "a schedule that earns the one, a bound that none exceeds for the other"
+TRIVIAL = "every job at its best"  # `offline.Phase.TRIVIAL`, whose room needs an extra
+
+
+def proof_of(bound_by: str) -> str:
+    """What a ratio rests on: who vouches for its two sides."""
+    source = "counts every job at its best" if bound_by == TRIVIAL else "comes from the solver"
+    return f"the best schedule found was checked; the upper bound {source}"
 
 
 def _ratio(who: str, result: CompetitiveRatio) -> str:
@@ -367,12 +370,13 @@ def optimum_facts(found: Comparison) -> Facts:
     optimum = found.about.get("optimum")
     if optimum is None:
         return []
+    proof = ("proof", proof_of(optimum["bound_by"]))
     lowest, highest = number(optimum["objective"]), number(optimum["upper_bound"])
     if optimum["proven"]:
         none = "" if optimum["objective"] else ": no job can earn anything in these slots"
-        return [("optimum", f"{lowest} (proven){none}")]
+        return [("optimum", f"{lowest} (proven){none}"), proof]
     why = optimum["status"].replace("_", " ")
-    return [("optimum", f"between {lowest} and {highest} (not proven: {why})")]
+    return [("optimum", f"between {lowest} and {highest} (not proven: {why})"), proof]
 
 
 def unfinished_notes(found: Comparison) -> list[str]:

@@ -306,7 +306,7 @@ SHOWN = {
     "restarts": "restarts of a job",
     "use": "GPUs in use",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
         "controllers",
         "All policies: the same elastic jobs at three loads",

@@ -252,14 +252,7 @@ class DirectFigure:
         return FigureSettings(seeds=self.seeds if seeds is None else seeds, **others)
 
     def steps(self, settings: FigureSettings) -> int:
-        """Number of runs of the figure.
-
-        Raises
-        ------
-        ValueError
-            If the settings ask for what this figure cannot vary: anything but the seeds, and for
-            some the trace.
-        """
+        """Number of runs of the figure."""
         own = settings.trace if self.takes_trace else None
         plain = FigureSettings(seeds=settings.seeds, trace=own).to_dict()
         varied = "the number of seeds" + (" and the trace" if self.takes_trace else "")

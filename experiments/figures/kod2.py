@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from baselines import Kod2, KubernetesDefault
+from baselines.kod2 import Kod2
+from baselines.kubernetes_default import KubernetesDefault
 from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
 from experiments.plotting.canvas import (
     axes,
@@ -419,7 +420,7 @@ SHOWN8 = {
     "published": "published",
     "higher": "seeds higher",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure("kod2-4", TITLES[4], cases4, run4, table4, SHOWN4, (draw4,)),
     DirectFigure("kod2-7", TITLES[7], cases7, run7, table7, SHOWN7, (draw7,), (9.0, 4.6)),
     DirectFigure("kod2-8", TITLES[8], cases8, run8, table8, SHOWN8, (draw8,)),

@@ -623,7 +623,7 @@ def _lateness(
     return PublishedFigure(name, title, grid, table, LATENESS_SHOWN, (panel,), size, **options)
 
 
-FIGURES = (
+FIGURES: tuple[PublishedFigure, ...] = (
     _utility("fig3", "Fig. 3: total utility", fig3_grid, fig3_published, (10.0, 4.8)),
     _lateness(
         "fig4",

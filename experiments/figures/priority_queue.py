@@ -9,9 +9,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from baselines import PriorityQueue
 from baselines.counts import on_node
 from baselines.gangs import Changes, drop_worker
+from baselines.priority_queue import PriorityQueue
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.plotting.canvas import TINY, axes, fill, hatch, ink
 from oasis.scheduling import PolicyJob
@@ -218,7 +218,7 @@ SHOWN = {
     "node0": "workers on node 0",
     "node1": "on node 1",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
         "priority-queue",
         TITLE,

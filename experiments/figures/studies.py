@@ -215,7 +215,7 @@ def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     return ax
 
 
-FIGURES = (
+FIGURES: tuple[PublishedFigure, ...] = (
     PublishedFigure(
         *("floor", FLOOR_TITLE, floor_grid, floor_table, FLOOR_SHOWN, (draw_floor,)), (8.0, 5.0)
     ),

@@ -32,9 +32,11 @@ from oasis.model.schedule import Schedule, schedules_by_job
 from oasis.online.recourse.policy import Recourse
 from oasis.simulator import simulate
 from oasis.simulator.result import result_from_dict
+from oasis.solvers import Status
 from oasis.solvers.budget import Stop
-from offline import OfflineResult, Phase, Status, solve
-from offline.state import trivial_bound
+from offline.result import OfflineResult
+from offline.solve import solve
+from offline.state import Phase, trivial_bound
 
 RECOURSE = "recourse"  # by whom schedules are that stood there before the first solve
 JOURNAL = "pass.jsonl"  # a file beside the table, with what the present pass has done

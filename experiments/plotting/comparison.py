@@ -29,6 +29,7 @@ from oasis.model.errors import InputError
 
 if TYPE_CHECKING:
     from experiments.evaluation.comparison import Comparison
+    from experiments.evaluation.pairs import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,15 +277,35 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def means_page(means: Mapping[str, Points]) -> Figure:
-    """A panel for each figure, one below the other: what a report shows of a sweep."""
-    rows = min(MOST_POINTS, max((len(points) for points in means.values()), default=0))
-    height = 1.2 + 0.28 * max(2, rows)
-    page = new_figure(9.0, height * max(1, len(means)))
-    for place, (figure, points) in zip(
-        page.subplots(len(means), 1, squeeze=False)[:, 0], means.items(), strict=True
-    ):
+def plot_pairs(pairs: Sequence[Pair], *, ax: Axes | None = None) -> Axes:
+    """By how much the first policy of each pair earns more, with its interval; a line at 0."""
+    points: Points = [
+        (
+            " ".join(filter(None, (f"{one.first} against {one.second}", one.instance))),
+            {
+                name: None if value is None else 100 * value
+                for name, value in (("mean", one.by), ("low", one.low), ("high", one.high))
+            },
+        )
+        for one in pairs
+    ]
+    ax = plot_means(points, "more utility", ax=ax)
+    ax.axvline(0.0, color="0.7", linewidth=0.8)
+    ax.set_xlabel("more utility on shared seeds (% of the second policy's)")
+    ax.set_ylabel("pair of policies")
+    return ax
+
+
+def means_page(means: Mapping[str, Points], pairs: Sequence[Pair] = ()) -> Figure:
+    """A panel for each figure, and one for the pairs: what a report shows of a sweep."""
+    counts = [len(points) for points in means.values()] + ([len(pairs)] if pairs else [])
+    heights = [1.2 + 0.28 * max(2, min(MOST_POINTS, count)) for count in counts] or [1.8]
+    page = new_figure(9.0, sum(heights))
+    places = page.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for place, (figure, points) in zip(places, means.items(), strict=False):
         plot_means(points, figure, ax=place)
+    if pairs:
+        plot_pairs(pairs, ax=places[-1])
     return page
 
 

@@ -29,7 +29,7 @@ from oasis.model.instance import Instance
 if TYPE_CHECKING:
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
     from experiments.evaluation.job_comparison import JobComparison
-    from offline import ConfigurationBound
+    from offline.column_generation.bound import ConfigurationBound
 
 
 Place = tuple[float | None, int]

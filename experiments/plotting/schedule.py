@@ -72,25 +72,13 @@ GAP = 1.0  # rows between two bands
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The jobs of one class, in rows of neighbours by arrival.
-
-    Parameters
-    ----------
-    name : str
-        The class.
-    jobs, ran : int
-        How many there are, and how many run to their end.
-    workers : (N, T) float array
-        Workers in each slot, per job of the row.
-    arrivals : (N,) float array
-        Mean arrival slot of the jobs of each row.
-    """
+    """The jobs of one class, in rows of neighbours by arrival."""
 
     name: str
     jobs: int
-    ran: int
-    workers: FloatArray
-    arrivals: FloatArray
+    ran: int  # to their end
+    workers: FloatArray  # (N, T), in each slot, per job of the row
+    arrivals: FloatArray  # (N,), mean slots of the jobs of each row
 
 
 def bands_of(
@@ -226,14 +214,7 @@ def plot_schedule(
 
 
 def form_name(job: Job, form: int) -> str:
-    """Name of a form: the kinds of machines that it runs on, or its number.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> form_name(oasis.generate("kinds", jobs=1).jobs[0], 2)
-    'v100'
-    """
+    """Name of a form: the kinds of machines that it runs on, or its number."""
     if job.speeds is not None:
         return list(job.speeds.values)[form]
     asked = job.forms[form].requires or {}

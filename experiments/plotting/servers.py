@@ -37,26 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One server group under a set of schedules.
-
-    Parameters
-    ----------
-    title : str
-        Name of its servers.
-    names : tuple of str
-        Their ids.
-    used : (T, S, R) float array
-        Committed amounts, raw units.
-    capacity : (S, R) float array
-        c^r of each server, raw units.
-    resources : tuple of str
-        Names of the R resources.
-    """
+    """One server group under a set of schedules."""
 
     title: str
     names: tuple[str, ...]
-    used: FloatArray
-    capacity: FloatArray
+    used: FloatArray  # (T, S, R), raw units
+    capacity: FloatArray  # (S, R), raw units
     resources: tuple[str, ...]
 
     def index(self, resource: str) -> int:

@@ -6,13 +6,11 @@ require("a report", "jinja2", "matplotlib")
 
 from experiments.report.section import ReportTable, Section, report_page
 from experiments.report.sections import section_of
-from experiments.report.sweeps import is_table, read_sweep, sweep_section
+from experiments.report.sweeps import sweep_section
 
 __all__ = [
     "ReportTable",
     "Section",
-    "is_table",
-    "read_sweep",
     "report_page",
     "section_of",
     "sweep_section",

@@ -14,6 +14,7 @@ from experiments.evaluation import tables as texts
 from experiments.evaluation.checking import SCHEDULES, check_document, digest_of, named_file
 from experiments.evaluation.comparison import OVER_SEEDS, Comparison
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
+from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
@@ -129,13 +130,7 @@ def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """List the files that have changed since the result was made: code, options, the trace.
-
-    Examples
-    --------
-    >>> changed_files({"policy_files": [{"of": "module m", "file": "no/m.py", "sha256": "0"}]})
-    ('The command does not make it again: no/m.py (module m) is not there.',)
-    """
+    """List the files that have changed since the result was made: code, options, the trace."""
     rows = [data, *(data.get("policies") or {}).values()]
     named = [one for row in rows for one in row.get("policy_files", ())]
     trace = data.get("trace") or {}
@@ -262,6 +257,7 @@ def section_of(
         proofs=proofs_of(kind, found, instance),
         again=commands_of(name, data),
         picture=picture,
+        answer=tuple(said(pairs_of_comparison(found))) if isinstance(found, Comparison) else (),
         notes=tuple(notes),
     )
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.evaluation import tables as texts
+from experiments.evaluation.pairs import pairs_of_sweep, said
 from experiments.evaluation.tables import Facts
-from experiments.plotting.comparison import means_page
+from experiments.plotting.sweeps import means_of, sweep_page
 from experiments.report.section import ReportTable, Section, inline_svg, table
-from oasis.model.errors import InputError
-from oasis.model.extras import require
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 
@@ -87,51 +84,16 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-MAGIC = b"PAR1"  # with which every Parquet file begins
-NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
 CHECKED = "the schedules of each run satisfied (2)-(13) before its cell was recorded"
-
-
-def is_table(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a Parquet file, by name or first bytes."""
-    file = Path(path)
-    if file.suffix.lower() == ".parquet":
-        return True
-    if not file.is_file():
-        return False
-    with file.open("rb") as begin:
-        return begin.read(len(MAGIC)) == MAGIC
-
-
-def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
-    """Read the table that a sweep has written."""
-    require("reports of sweeps", "pandas", "pyarrow", "pydantic")
-    import pyarrow as pa  # noqa: PLC0415 (needs an extra)
-    from pyarrow import parquet  # noqa: PLC0415
-
-    content = Path(path).read_bytes()
-    try:
-        found = parquet.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError):
-        raise InputError("", "expected a Parquet file as `oasis sweep` writes it") from None
-    for name in NEEDED:
-        if name not in found.column_names:
-            raise InputError("", f"expected the table of `oasis sweep`, it has no column {name}")
-    if not found.num_rows:
-        raise InputError("", "expected the table of `oasis sweep`, it has no rows")
-    return found
 
 
 def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
     """Build the section of a sweep: grid, means with intervals, pictures, provenance."""
-    from experiments.sweep import FAILED, TASKS, summarise, varying  # noqa: PLC0415
+    from experiments.sweep import FAILED, varying  # noqa: PLC0415
     from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
 
     rows, frame = found.to_pylist(), found.to_pandas()
-    task = TASKS.get(rows[0]["task.name"])
-    headline = TASKS["run"].headline if task is None else task.headline
-    figures = [figure for figure in headline if figure in frame]
-    means = summarise(frame, figures)
+    figures, means = means_of(frame)
     failed = [row for row in rows if row["status"] == FAILED]
     tables = [table(TITLE, columns_of(figures), rows_of(means, figures))]
     tables += _failures(failed)
@@ -144,7 +106,8 @@ def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
         tables=tuple(tables),
         proofs=[("verified", CHECKED)],
         again=_again(name, rows),
-        picture=_picture(means, figures, f"p{number}-", title),
+        picture=inline_svg(sweep_page(frame), f"p{number}-", title) if figures else "",
+        answer=tuple(said(pairs_of_sweep(frame))),
         notes=tuple(notes_of(means, figures)),
     )
 
@@ -208,23 +171,6 @@ def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         "END OF THE GRID",
         f"oasis sweep {config} -o {table_file}",
     )
-
-
-def _picture(means: pd.DataFrame, figures: Sequence[str], prefix: str, title: str) -> str:
-    """The means of each figure; points of one policy alone do not repeat its name."""
-    from experiments.sweep.summary import interval_in, label  # noqa: PLC0415
-
-    if not figures:
-        return ""
-    rows = means.to_dict("records")
-    is_one = len({label(row, "policy.") for row in rows}) == 1
-    parts = ("instance.",) if is_one and len(rows) > 1 else ("policy.", "instance.")
-    names = [" ".join(filter(None, (label(row, part) for part in parts))) for row in rows]
-    drawn = {
-        figure: [(name, interval_in(row, figure)) for name, row in zip(names, rows, strict=True)]
-        for figure in figures
-    }
-    return inline_svg(means_page(drawn), prefix, title)
 
 
 def _text(value: Any) -> str:

@@ -186,11 +186,14 @@ def run_cells(
 
 
 class _Work:
-    """Runs what is not recorded yet: first the cells that others share, then the others."""
+    """Runs what is not recorded yet: first the cells that others share, then the others.
+
+    Without a store nothing is recorded, nor was it before.
+    """
 
     def __init__(
         self,
-        store: ResultStore,
+        store: ResultStore | None,
         executor: Executor,
         retry_failed: bool,
         on_progress: Callable[[SweepProgress], None] | None,
@@ -200,11 +203,12 @@ class _Work:
         self._report = on_progress or (lambda _: None)
         self._on_note = on_note
         self._shared: dict[str, Cell] = {}
+        self.records: dict[str, CellResult] = {}
         self.progress = SweepProgress(0)
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
-        records = self._kept(cells)
+        records = self.records = self._kept(cells)
         left = {cell.key: cell for cell in cells if cell.key not in records}
         shared = {cell.key: cell for one in left.values() if (cell := one.shared_cell)}
         self._shared = shared
@@ -217,7 +221,7 @@ class _Work:
         self._report(self.progress)
         LOGGER.info("%d cells, %d recorded before", len(records) + len(left), len(records))
         # Before hours of work, not after them, it must show that records can be written.
-        if left:
+        if left and self._store is not None:
             self._store.prepare()
         # Shared cells come first: the others wait for their figures.
         for cell, record in self._run([c for key, c in shared.items() if key not in found]):
@@ -235,12 +239,15 @@ class _Work:
     def count_again(self, cells: Sequence[Cell]) -> None:
         """Report what is recorded: an interruption may fall between a record and its report."""
         total = len({cell.key for cell in cells})
+        assert self._store is not None
         now = _count(recorded(cells, self._store), total, self.progress.kept)
         found = recorded(list(self._shared.values()), self._store)
         self.progress = replace(now, shared_total=len(self._shared), shared_done=len(found))
         self._report(self.progress)
 
     def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+        if self._store is None:
+            return {}
         found = recorded(cells, self._store, on_note=self._on_note)
         if self._retry_failed:
             return {key: record for key, record in found.items() if record.status != FAILED}
@@ -255,7 +262,8 @@ class _Work:
     def _saved(self, found: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
         for cell, record in found:
             # Saved before it is reported: no cell counts as done that a crash could still lose.
-            self._store.save(cell.key, cell.identity, record)
+            if self._store is not None:
+                self._store.save(cell.key, cell.identity, record)
             LOGGER.info("%s, seed %d: %s", cell.policy, cell.seed, record.error or record.status)
             LOGGER.debug("that was the cell %s", cell.columns)
             yield cell, record
@@ -296,24 +304,13 @@ def run_until_interrupted(
 
     A `store` receives each record at once, and those that it has already are used.
     """
-    found: dict[str, CellResult] = {}
-    if store is not None:
-        store.prepare()
-        found = recorded(cells, store, on_note=on_note)
-    kept = len(found)
-    left = [cell for cell in cells if cell.key not in found]
+    work = _Work(store, executor, False, on_progress, on_note)
     try:
-        with closing(executor.run(left)) as finished:
-            for cell, record in finished:
-                if store is not None:
-                    store.save(cell.key, cell.identity, record)
-                found[cell.key] = record
-                failed = sum(one.status == FAILED for one in found.values())
-                on_progress(SweepProgress(len(cells), len(found), failed, kept))
+        return work.records_of(cells)
     except KeyboardInterrupt:
-        if not any(cell.policy is not None and cell.key in found for cell in cells):
+        if not any(cell.policy is not None and cell.key in work.records for cell in cells):
             raise
-    return found
+        return work.records
 
 
 def recorded(

@@ -130,6 +130,18 @@ def label(row: Mapping[Any, Any], prefix: str) -> str:
     return " ".join(parts)
 
 
+PROVEN = "proven"
+_WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
+
+
+def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
+    """Those of `figures` to show; of ratios whose optima are all proven, the ratio alone."""
+    known = [name for name in figures if name in frame]
+    if PROVEN not in known or "ratio" not in frame or not frame[PROVEN].dropna().all():
+        return known
+    return [*(name for name in known if name not in _WITHOUT_PROOF), "ratio"]
+
+
 def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:
     """Headings of the table of means, and whether each column holds numbers."""
     about = (("instance", False), ("policy", False), ("seeds", True))
@@ -151,10 +163,11 @@ def rows_of(table: pd.DataFrame, figures: Sequence[str]) -> list[tuple[str, ...]
 
 def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     """Explanations of the marks and ratios in the table."""
-    kinds = {kind for name in figures for kind in table[f"{name}.interval"]}
+    kinds = {kind for name in figures if name != PROVEN for kind in table[f"{name}.interval"]}
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
+        notes.append(f"proof: {texts.proof_of('')}")
     left = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
     if left and any(name in OF_FINISHED for name in figures):
         counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in left.items())
@@ -178,11 +191,6 @@ def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
     """Mean and ends of the interval of a figure, and how many jobs did not finish.
 
     None for what there is not.
-
-    Examples
-    --------
-    >>> interval_in({"jobs": 4.0, "jobs.low": 3.0, "jobs.high": math.nan}, "jobs")
-    {'mean': 4.0, 'low': 3.0, 'high': None, 'unfinished': None}
     """
     found = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
     found |= {LEFT: row.get(LEFT)}
@@ -211,6 +219,8 @@ def _mean(row: Mapping[Any, Any], name: str) -> str:
     n = row[f"{name}.n"]
     if not n:
         return "-"
+    if name == PROVEN:  # a count, of which there is no interval
+        return f"{row[name] * n:.0f} of {n}"
     mark = MARKS.get(row[f"{name}.interval"], "")
     text = texts.interval(interval_in(row, name))
     mark += LEFT_MARK if name in OF_FINISHED and _left(row) else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import json
 import lzma
@@ -24,37 +23,7 @@ from oasis.model.extras import EXTRAS, install_line
 
 STANDARD_INPUT = "-"
 PARQUET = "a Parquet file"
-BINARY = (  # how a file begins -> what it is
-    (b"PAR1", PARQUET),
-    (b"ARROW1", "an Arrow file"),
-    (b"ORC", "an ORC file"),
-    (b"Obj\x01", "an Avro file"),
-    (b"\x89HDF\r\n", "an HDF5 file"),
-    (b"SQLite format 3\0", "an SQLite database"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    (b"Rar!\x1a\x07", "a RAR archive"),
-    (b"\x1f\x9d", "a file of the old Unix program compress"),
-    (b"\x04\x22\x4d\x18", "an lz4 file"),
-    (b"\xff\x06\0\0sNaPpY", "a snappy file"),
-    (b"%PDF-", "a PDF document"),
-    (b"\x89PNG\r\n", "a PNG picture"),
-    (b"\x7fELF", "a program"),
-    (b"\x80\x04\x95", "a Python pickle"),
-    (b"\x80\x05\x95", "a Python pickle"),
-    (b"\xff\xfe\0\0", "text in UTF-32"),
-    (b"\0\0\xfe\xff", "text in UTF-32"),
-    (b"\xff\xfe", "text in UTF-16"),
-    (b"\xfe\xff", "text in UTF-16"),
-)
-REMEDIES = {
-    PARQUET: "`oasis report` takes the table of a sweep, `oasis replay` and `oasis import` a trace",
-    "a zip archive": "unpack it first",
-    "a tar archive": "unpack it first",
-    "a 7z archive": "unpack it first",
-    "a RAR archive": "unpack it first",
-    "text in UTF-16": "`iconv -f UTF-16 -t UTF-8` converts it",
-    "text in UTF-32": "`iconv -f UTF-32 -t UTF-8` converts it",
-}
+MAGIC = b"PAR1"  # with which it begins
 CONTROL = (*range(7), *range(14, 27), *range(28, 32))  # codes that text has no use for
 SAMPLE = 8192  # bytes that are looked at
 _standard_input: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
@@ -135,39 +104,26 @@ COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 def binary_kind(content: bytes) -> str | None:
-    r"""Return the kind of file that starts with these bytes; None if it is text."""
-    for begin, name in BINARY:
-        # A mark of letters alone, such as ORC, may also
-        # begin a table whose first column has that name.
-        follows = content[len(begin) : len(begin) + 1]
-        if content.startswith(begin) and not (begin.isalnum() and _is_printable(follows)):
-            return name
-    if content.startswith(b"PK") and content[2:4] in (b"\3\4", b"\5\6", b"\7\x08"):
-        return "a NumPy archive" if b".npy" in content[:200] else "a zip archive"
-    if content[257:262] == b"ustar":
-        return "a tar archive"
-    # Without a byte order mark, text in UTF-16 shows by a NUL at every other byte.
-    begin = content[:400]
-    if re.fullmatch(rb"(?s)(?:[\t\r\n -~]\0|\0[\t\r\n -~])+.?", begin):
-        return "text in UTF-16"
-    return None
-
-
-def _is_printable(byte: bytes) -> bool:
-    return byte.isascii() and byte.decode("ascii").isprintable()
+    """`PARQUET` for a file that begins as one, beside which only text is read; None otherwise."""
+    # The same letters may begin a table whose first column has that name.
+    follows = content[len(MAGIC) : len(MAGIC) + 1]
+    is_text = follows.isascii() and follows.decode("ascii").isprintable()
+    return PARQUET if content.startswith(MAGIC) and not is_text else None
 
 
 def refuse_binary(content: bytes) -> None:
-    """Raise `InstanceError`, naming the kind and what helps, if `content` is not text."""
-    kind = binary_kind(content)
-    if kind is not None:
-        remedy = f"; {REMEDIES[kind]}" if kind in REMEDIES else ""
-        raise InstanceError("", f"expected text, got what looks like {kind}{remedy}")
-    first, _, _ = content.partition(b"\n")
+    """Raise `InstanceError` if `content` is not text."""
+    if binary_kind(content) is not None:
+        takes = (
+            "`oasis report` takes the table of a sweep, `oasis replay` and `oasis import` a trace"
+        )
+        raise InstanceError("", f"expected text, got what looks like {PARQUET}; {takes}")
     begin = content[:SAMPLE]
     control = sum(begin.count(bytes([code])) for code in CONTROL)
-    if b"\0" in first or 10 * control > len(begin) + 100:  # a stray byte spoils its row alone
-        raise InstanceError("", "expected text, got binary data of no kind that is known here")
+    # a stray byte spoils its row alone
+    if b"\0" in content.partition(b"\n")[0] or 10 * control > len(begin) + 100:
+        shown = begin[:4].hex(" ")
+        raise InstanceError("", f"expected UTF-8 text, got binary data, which begins with {shown}")
 
 
 RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
@@ -197,17 +153,6 @@ _LOOKS = {  # kind -> what it looks like, the command that takes it
     },
     SWEEP: ("the configuration of a sweep", "`oasis sweep FILE` takes it"),
     EMPTY: ("an empty file", ""),
-    "saved": ("the saved state of a scheduler", "`OASiS.load` or `LiveScheduler.load` reads it"),
-    "job list": ("a list of jobs in JSON", "an instance has them under `jobs`"),
-    "kubernetes": ("an object of Kubernetes", "`kubectl create -f FILE` takes it"),
-    "python": ("Python code", "`--policies MODULE:CLASS` takes a policy of your own"),
-    "page": ("a page of HTML", ""),
-    "markdown": ("a page of Markdown", ""),
-    "sweep table": (
-        "rows of a sweep or a figure in CSV",
-        "`oasis report` takes the Parquet table of a sweep",
-    ),
-    "csv": ("a table with commas between columns", "`oasis import --help` lists what is read"),
 }
 
 
@@ -236,10 +181,7 @@ def kind_of(text: str) -> FileKind | None:
     trace = import_module(TRACES).kind_of_trace(lines, None)
     if trace is not None:
         return cast(FileKind, trace)
-    header = set(_cells(lines[0]))
-    if {"policy", "seed"} <= header or {"value", "low", "high"} <= header:
-        return _kind("sweep table")
-    return _kind(_name_of_toml(begin) or _name_of_other(begin, lines))
+    return _kind(_name_of_toml(begin))
 
 
 def kind_of_data(data: Any) -> FileKind | None:
@@ -268,33 +210,19 @@ def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, 
     raise InstanceError("", f"{looks}; {takes}" if takes else looks)
 
 
-def _name_of_data(data: Any) -> str | None:  # noqa: PLR0911 (one for each kind)
-    if isinstance(data, list):
-        is_jobs = bool(data) and all(_name_of_data(entry) == JOB for entry in data[:3])
-        return "job list" if is_jobs else None
+def _name_of_data(data: Any) -> str | None:
     if not isinstance(data, Mapping):
         return None
-    if data.keys() == {"crc", "entry"}:
-        return "saved"
     kind = data.get("kind")  # before the format: a result of replay names that of its trace
     if isinstance(kind, str) and kind in RESULTS:
         return kind
     if isinstance(data.get("format"), str) and data["format"] in _FORMATS:
         return _FORMATS[data["format"]]
-    if "apiVersion" in data:
-        return "kubernetes"
     if "jobs" in data and "horizon" in data:
         return INSTANCE
     if "epochs" in data and "chunks" in data:
         return JOB
     return SCHEDULES if "kind" not in data and "schedules" in data else None
-
-
-def _cells(line: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line]), [])]
-    except csv.Error:
-        return []
 
 
 def _name_of_toml(begin: str) -> str | None:
@@ -304,16 +232,3 @@ def _name_of_toml(begin: str) -> str | None:
         return SWEEP if {"instances", "policies"} & set(tomllib.loads(begin)) else None
     except tomllib.TOMLDecodeError:
         return SWEEP  # the reader of sweeps names the fault
-
-
-def _name_of_other(begin: str, lines: list[str]) -> str | None:
-    if re.match(r"(?i)<!doctype html|<html", begin):
-        return "page"
-    if re.search(r"(?m)^apiVersion:\s", begin) and re.search(r"(?m)^kind:\s", begin):
-        return "kubernetes"
-    if re.search(r"(?m)^```[\w{} -]*$", begin):  # a block of code in it may be Python
-        return "markdown"
-    if re.search(r"(?m)^(import \w|from [\w.]+ import |class \w+.*:\s*$|def \w+\()", begin):
-        return "python"
-    counts = {len(_cells(line)) for line in lines[:5]}
-    return "csv" if len(counts) == 1 and counts.pop() > 1 else None

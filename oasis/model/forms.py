@@ -78,13 +78,7 @@ NOT_ADMITTED = "no machine admits it"  # why a job is rejected; what label is un
 
 @dataclass(frozen=True, slots=True)
 class TableOf(Kind):
-    """A table of this class.
-
-    Examples
-    --------
-    >>> TableOf(Labels, Text()).schema()["additionalProperties"]
-    {'type': 'string', 'minLength': 1}
-    """
+    """A table of this class."""
 
     table: type[Table[Any]]
     of: Kind

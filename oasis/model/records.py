@@ -358,24 +358,7 @@ def check(record: Any) -> None:
 
 
 def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
-    """A record from plain data.
-
-    Parameters
-    ----------
-    record : type
-        Its class.
-    data : plain data
-        An object with its fields.
-    tag : str
-        A key beside the fields that has been read already.
-    **more
-        Arguments of the class that do not stand in the data.
-
-    Raises
-    ------
-    InstanceError
-        With the path of the offending field.
-    """
+    """A record from plain data."""
     form = _form(record)
     check_keys(data, [tag, *form.required] if tag else form.required, form.optional)
     values = {**form.absent, **data}

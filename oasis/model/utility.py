@@ -221,11 +221,6 @@ class UtilityColumns:
 
     Job j is worth ``priority / (1 + exp(decay (d - target)))`` at delay d; where `decay` is
     infinite, `priority` up to the deadline `target` and nothing afterwards.
-
-    Parameters
-    ----------
-    priority, decay, target : (jobs,) float array
-        Decays are per second; targets and deadlines are seconds after the submission.
     """
 
     priority: FloatArray

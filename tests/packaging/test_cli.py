@@ -75,9 +75,9 @@ def test_ratio_proves_a_small_instance(run: Oasis, small: Path) -> None:
     assert "(proven)" in out
     lines = [line.split("  ")[0] for line in out.splitlines()]
     assert lines[1:3] == ["competitive ratio", "which means"]
-    assert "certificate" in lines
+    assert "proof" in lines
     assert "alpha" not in out
-    assert "bound" not in out.replace("upper bound by", "").replace("a bound that none", "")
+    assert "bound" not in out.replace("upper bound by", "").replace("the upper bound", "")
 
 
 def test_ratio_says_by_one_name_one_number(run: Oasis, small: Path) -> None:

@@ -49,7 +49,7 @@ def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> No
     expected = {
         path.relative_to(ROOT).as_posix() for name in TOP for path in (ROOT / name).rglob("*.py")
     }
-    expected |= {f"{name}/py.typed" for name in TOP}
+    expected |= {"oasis/__init__.pyi", *(f"{name}/py.typed" for name in TOP)}
     expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis").rglob("*.schema.json")}
     data = ROOT / "experiments" / "library" / "data"
     expected |= {p.relative_to(ROOT).as_posix() for p in (data / "table.csv", *data.rglob("*.xz"))}

@@ -41,13 +41,20 @@ def command(
     """Draw a result that a command wrote.
 
     These commands are `oasis run`, `solve`, `ratio`, `compare`, `replay`, `whatif` and `quote`. The
-    same pictures as those of --plot, without running anything again. A JSON object with
-    `schedules` alone, as `oasis verify` takes it, is drawn too.
+    same pictures as those of --plot, without running anything again. The table of `oasis sweep`,
+    and a JSON object with `schedules` alone, as `oasis verify` takes it, are drawn too.
 
     Example: oasis plot result.json -o result.png
     """
     from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
+    from experiments.plotting.sweeps import is_table, read_sweep, sweep_page  # noqa: PLC0415
 
+    if is_table(result):
+        with located_at(source=result):
+            frame = read_sweep(result).to_pandas()
+            write_picture(lambda: sweep_page(frame), output, style)
+        console.note(f"wrote {output}")
+        return
     data = read_document(result)
     with located_at(source=result):
         found = _instance(data, instance)

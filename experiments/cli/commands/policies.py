@@ -12,7 +12,7 @@ from experiments.cli import console
 from experiments.cli.options import A_POLICY, AsJson, ResultFile, known_policy
 from experiments.cli.results import deliver
 from experiments.evaluation.options import Option, without_none
-from experiments.evaluation.policies import POLICIES, PolicyEntry, entry_of
+from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
 
 WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 
@@ -37,7 +37,7 @@ def command(
 
     Example: oasis policies las
     """
-    names = list(POLICIES) if name is None else [known_policy(name, "NAME")]
+    names = [*POLICIES, *INSTALLED] if name is None else [known_policy(name, "NAME")]
     entries = {name: entry_of(name) for name in names}
     document = {
         "policies": {name: _document(entry) for name, entry in entries.items()},

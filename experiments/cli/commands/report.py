@@ -51,9 +51,8 @@ def command(
     Example: oasis report ratio.json compare.json -o report.html
     """
     from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
+    from experiments.plotting.sweeps import is_table, read_sweep  # noqa: PLC0415
     from experiments.report import (  # noqa: PLC0415 (needs an extra)
-        is_table,
-        read_sweep,
         report_page,
         section_of,
         sweep_section,

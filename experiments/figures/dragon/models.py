@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-import baselines
+from baselines.registry import make
 from experiments.figures.dragon.readings import Coded, Released
 from experiments.figures.figure import Row
 from oasis.simulator import Outcome, Workload, replay
@@ -129,27 +129,9 @@ def document(
 ) -> dict[str, Any]:
     """A workload as plain data; a change of a running job costs `restart` seconds.
 
-    Parameters
-    ----------
-    cluster : MachinePark
-        The machines.
-    jobs : sequence of dict
-        As `job` makes them.
-    restart : float
-        Seconds.
-    rigid : bool
-        Whether each job works with exactly the workers that it asks for, as without DRAGON, which
-        alone starts a job again with other workers: "all the processes of workers and parameter
-        servers must be launched before the training can be started".
-    exposed : float
-        Share of the time on the network that is felt.
-
-    Examples
-    --------
-    >>> from oasis.simulator import elastic_from_dict
-    >>> made = elastic_from_dict(document(TESTBED, [job("a", "R", 0.0, 9e4, (2, 4, 4))], 50.0))
-    >>> made.site.totals("worker"), made.costs.resize
-    ((8.0,), 50.0)
+    `rigid`: each job works with exactly the workers that it asks for, as without DRAGON, which
+    alone starts a job again with other workers: "all the processes of workers and parameter servers
+    must be launched before the training can be started". `exposed`: share of network time felt.
     """
     entries = list(jobs)
     if rigid:
@@ -184,15 +166,8 @@ def measure(made: Workload, policy: str) -> tuple[Row, Outcome]:
     """Means over the jobs, in seconds, of the parts of their elapsed time; and the run.
 
     A job that never finished makes the means infinite: the default scheduler can deadlock.
-
-    Examples
-    --------
-    >>> from experiments.figures.dragon.table1 import table1
-    >>> row, _ = measure(table1(), DRAGON)
-    >>> row["finished"], row["elapsed"] < 900
-    (12, True)
     """
-    chosen = READINGS[policy]() if policy in READINGS else baselines.make(policy)
+    chosen = READINGS[policy]() if policy in READINGS else make(policy)
     outcome = replay(made, chosen)
     jobs = outcome.jobs
     done = all(job.end is not None for job in jobs)

@@ -57,12 +57,6 @@ def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = 
 
     The models are drawn alike, and the running times are exponential, cut to between a tenth and
     five times their mean, which is `share` of `mean_run`.
-
-    Examples
-    --------
-    >>> made = study(2.0, 0)
-    >>> len(made.jobs), made.site.totals("worker")
-    (100, (32.0,))
     """
     rng = np.random.default_rng([2, seed])  # the same jobs at every intensity
     arrivals = np.cumsum(rng.exponential(1.0, JOBS)) * gap(intensity)
@@ -169,7 +163,7 @@ def _figure(number: int, rival: str, words: str, *shares: float) -> DirectFigure
     )
 
 
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     _figure(9, LOCALITY, "the locality-aware scheduler", AS_READ, CALIBRATED),
     _figure(10, DEFAULT, "the default scheduler", AS_READ),
 )

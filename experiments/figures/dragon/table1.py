@@ -81,24 +81,10 @@ def table1(
     exposed: float = EXPOSED,
     rigid: bool = False,
 ) -> Workload:
-    """The jobs of Table 1.
+    """The jobs of Table 1; without a seed as printed, with restarts of 50 s, else both are drawn.
 
-    Parameters
-    ----------
-    seed : int or None
-        None: arrivals as printed and restarts of 50 s; else both are drawn.
-    unit : float
-        Seconds in the unit of the times of arrival: printed are seconds, read are minutes.
-    batch : int or mapping of str to int
-        Images in a step of one worker; may be given for each model.
-    exposed, rigid
-        As for `document`.
-
-    Examples
-    --------
-    >>> made = table1()
-    >>> len(made.jobs), made.jobs[11].arrival
-    (12, 3071.4)
+    `unit`: seconds in the unit of arrivals; printed are seconds, read are minutes. `batch`: images
+    in a step of one worker, also by model.
     """
     rng = np.random.default_rng([1, seed or 0])
     # The printed run is one run, so its restart is the middle of the printed range.
@@ -305,7 +291,7 @@ SHOWN7 = {
 }
 SHOWN8 = {"policy": "policy", "minute": "minute", "in_use": "in use", "mean": "mean"}
 PANELS7 = tuple(partial(draw7, kind) for kind in (MINUTES, BY_MODEL, SECONDS, DRAWN))
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure("dragon-6", TITLES[6], cases, run, table6, SHOWN6, (draw6,)),
     DirectFigure(
         *("dragon-7", TITLES[7], cases, run, table7, SHOWN7, PANELS7, (4.8, 3.8)), columns=2

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from matplotlib.axes import Axes
 
-from baselines import SpeCon
+from baselines.specon import SpeCon
 from experiments.figures.figure import Case, DirectFigure, Row
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import SCHEDULES
@@ -127,7 +127,7 @@ SHOWN = {
     "end": "end (s)",
     "moved": "moved",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
         "specon-9",
         "SpeCon, Figs. 8 and 9: where each job runs",

@@ -110,25 +110,7 @@ class Draw:
         floor: float = 0.0,
         look: float = LOOK,
     ) -> Workload:
-        """Workload of these jobs on this many workers.
-
-        Parameters
-        ----------
-        workers : int
-            Number of workers.
-        number : int
-            Which draw it is, from 0 on: decides what saving and resuming costs.
-        bend, floor : float
-            Of the evaluation functions, see `models.curve`.
-        look : float
-            Seconds between two values of an evaluation function in the log.
-
-        Examples
-        --------
-        >>> made = as_published("5", 0).workload(4, 0)
-        >>> len(made.jobs), made.jobs[19].arrival
-        (20, 950.0)
-        """
+        """Workload of these jobs on workers; `number` decides what saving and resuming costs."""
         rows = zip(self.arrivals, self.work, self.models, strict=True)
         jobs = [
             job_of(k, arrival, work, curve(model, bend, floor))

@@ -150,25 +150,8 @@ def on_workers(
 ) -> Workload:
     """Workload of jobs on this many workers of the testbed.
 
-    Parameters
-    ----------
-    jobs : sequence of dict
-        As `job_of` makes them.
-    workers : int
-        Number of workers.
-    costs : float
-        Seconds that it takes to save a container and to resume it, half of them each.
-    look : float
-        Seconds between two values of the evaluation function in the log.
-    loss : float
-        What each further job on a worker costs beside its part of the cores: the
-        ``crowding_loss`` of a file of elastic jobs.
-
-    Examples
-    --------
-    >>> made = on_workers([job_of(0, 5.0, 60.0, curve("GRU"))], costs=4.0)
-    >>> [machine.cpu_cores for machine in made.site.machines]
-    [16.0, 16.0, 16.0, 16.0]
+    `costs`: seconds to save a container and to resume it, half of them each. `look`: seconds
+    between two values of the evaluation function. `loss`: the ``crowding_loss`` of the file.
     """
     machine = {"id": "worker", "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}
     return elastic_from_dict(

@@ -189,7 +189,7 @@ SHOWN = {
     "spread": "standard deviation (s)",
     "spread_published": "published",
 }
-FIGURES = (
+FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure("specon-1", TITLE1, cases1, run1, table1, SHOWN1, (draw1,)),
     DirectFigure("specon-2", TITLE, cases, run, table, SHOWN, (draw,)),
 )

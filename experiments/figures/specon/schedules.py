@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from baselines import FIFO
+from baselines.queues import FIFO
 from experiments.figures.figure import (
     Case,
     DirectFigure,
@@ -64,26 +64,6 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
     """Mean completion time, makespan and moves; and the completion time of each job.
 
     Beside them, the mean if all workers were one pool that is shared evenly (`pooled_mean`).
-
-    Parameters
-    ----------
-    draw : Draw
-        The jobs.
-    number : int
-        Number of the draw.
-    workers : int
-        Number of workers.
-    choice : Choice or None
-        A reading of SpeCon; None: the default scheduler.
-    **options : float
-        ``alpha`` and ``interval`` of SpeCon.
-
-    Examples
-    --------
-    >>> from experiments.figures.specon.draws import as_published
-    >>> row = measure(as_published("5", 0), 0, 4, None)
-    >>> row["moves"], round(row["mean"], 1)
-    (0, 275.2)
     """
     made = draw.workload(workers, number, **shape_of(choice))
     outcome = replay(made, policy_of(choice, **options))

@@ -108,7 +108,8 @@ def test_document_table_and_picture_say_what_is_proven(
     assert document["optimum"]["proven"] is False
     found = Comparison.from_dict(document)
     assert found.to_dict() == document
-    ((_, text),) = optimum_facts(found)
+    (_, text), (_, proof) = optimum_facts(found)
+    assert proof.startswith("the best schedule found was checked; the upper bound ")
     assert "not proven: gap limit" in text
     again = commands_of("compare.json", document)[-1]
     assert again.endswith(" --ratio --method milp --time-limit 60.0 --gap inf --solver-seed 0")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from experiments.evaluation.policies import (
 )
 from experiments.sweep.config import PolicyGrid
 
+ROOT = Path(__file__).parents[3]
 SOURCE = '''
 from baselines import FIFO
 
@@ -72,3 +76,35 @@ def test_sweeps_know_it(module: str) -> None:
         (f"{module}:Mine", {"seed": 1, "line": "strict", "placement": None}),
         (f"{module}:Mine", {"seed": 2, "line": "strict", "placement": None}),
     ]
+
+
+def test_a_package_of_others_adds_a_policy_by_an_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(SOURCE, encoding="utf-8")
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    said = "[oasis.policies]\nLeast-Work = theirs:Mine\nfifo = theirs:Mine\n"
+    (about / "entry_points.txt").write_text(said, encoding="utf-8")
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        return subprocess.run(
+            [sys.executable, "-m", "oasis", *words],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    example = "docs/examples/congested.json"
+    done = command("compare", example, "--policies", "least-work,fifo", "--json")
+    assert done.stderr == ""
+    rows = json.loads(done.stdout)["policies"]
+    assert list(rows) == ["Least-Work", "fifo"]  # ours keeps its name
+    assert rows["Least-Work"]["total_utility"] == rows["fifo"]["total_utility"]
+    assert rows["Least-Work"]["policy_files"][0]["of"] == "module theirs"
+    assert "policy_files" not in rows["fifo"]
+    assert "Least-Work" in command("policies").stdout
+    unknown = command("compare", example, "--policies", "least-wrk")
+    assert "did you mean 'Least-Work'?" in unknown.stderr

@@ -63,7 +63,7 @@ def comparison(instance):
 @pytest.fixture(scope="module")
 def ratio(instance):
     paper = oasis.OASiS.from_instance(instance, min_utility_fraction=1e-3)
-    return competitive_ratio(instance, scheduler=paper)
+    return competitive_ratio(instance, policy=paper)
 
 
 def cells(ax):

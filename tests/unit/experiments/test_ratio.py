@@ -153,7 +153,7 @@ class Stopped(FIFO):
 
 def test_an_interrupted_run_of_another_policy_is_a_schedule_too() -> None:
     """What it has earned by then bounds the optimum from below, and the report can be written."""
-    part = competitive_ratio(INSTANCE, scheduler=Stopped())
+    part = competitive_ratio(INSTANCE, policy=Stopped())
     earned = sum(decision.utility for decision in part.run.decisions)
     assert part.offline.objective == pytest.approx(earned)
     assert earned > 0

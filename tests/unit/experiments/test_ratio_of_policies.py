@@ -20,7 +20,7 @@ OPTIMUM = solve(INSTANCE, "milp")
 
 @pytest.mark.parametrize("name", RIVALS)
 def test_every_rival_has_a_ratio_to_the_proven_optimum(name: str) -> None:
-    result = competitive_ratio(INSTANCE, method="milp", scheduler=make_policy(name, INSTANCE))
+    result = competitive_ratio(INSTANCE, method="milp", policy=make_policy(name, INSTANCE))
     assert result.proven
     assert result.run.policy == name
     assert result.offline_objective == pytest.approx(OPTIMUM.objective)
@@ -34,7 +34,7 @@ def test_every_rival_has_a_ratio_to_the_proven_optimum(name: str) -> None:
 def test_only_a_policy_with_prices_has_a_certificate() -> None:
     priced = competitive_ratio(INSTANCE, method="milp").to_dict()
     plain = competitive_ratio(
-        INSTANCE, method="milp", scheduler=make_policy("recourse", INSTANCE)
+        INSTANCE, method="milp", policy=make_policy("recourse", INSTANCE)
     ).to_dict()
     assert priced["bound_2alpha"] > 0
     assert plain["bound_2alpha"] is plain["corrected_ratio_bound"] is None
@@ -45,7 +45,7 @@ def test_the_interval_of_an_unproven_ratio_contains_what_the_policy_earned_itsel
     """Without time to solve, the policy's own schedules are the best known."""
     busy = oasis.generate("testbed", jobs=8, worker_servers=5, seed=0)
     result = competitive_ratio(
-        busy, method="benders", work_limit=0.0, scheduler=make_policy("recourse", busy)
+        busy, method="benders", work_limit=0.0, policy=make_policy("recourse", busy)
     )
     assert not result.proven
     assert result.lower == pytest.approx(1.0)
@@ -62,8 +62,30 @@ def test_a_solve_that_ended_before_it_knew_any_schedules_leaves_a_ratio_of_one_a
 
 
 def test_the_table_of_jobs_names_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    result = competitive_ratio(INSTANCE, method="milp", scheduler=make_policy("srtf", INSTANCE))
+    result = competitive_ratio(INSTANCE, method="milp", policy=make_policy("srtf", INSTANCE))
     print_jobs(compare_jobs(INSTANCE, result), "srtf", is_proven=True)
     out = capsys.readouterr().out
     assert "takes and srtf does not" in out
     assert "OASiS" not in out
+
+
+def test_one_solve_serves_several_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("fifo", "srtf", "recourse")
+    each = {name: competitive_ratio(INSTANCE, make_policy(name, INSTANCE)) for name in names}
+    monkeypatch.delattr("experiments.evaluation.competitive_ratio.solve")
+    for name, alone in each.items():
+        policy = make_policy(name, INSTANCE)
+        together = competitive_ratio(INSTANCE, policy, offline=each["srtf"].offline)
+        assert together.proven
+        assert together.ratio == pytest.approx(alone.ratio, rel=1e-6)
+
+
+def test_a_known_optimum_must_be_of_the_instance_and_leaves_nothing_to_limit() -> None:
+    known = competitive_ratio(INSTANCE, method="milp").offline
+    with pytest.raises(oasis.InputError, match="offline: expected no limits beside it"):
+        competitive_ratio(INSTANCE, offline=known, time_limit=5)
+    with pytest.raises(oasis.VerificationError):
+        competitive_ratio(oasis.generate("testbed", jobs=1, seed=1), offline=known)
+    low = replace(known, objective=0.0, schedules={}, upper_bound=1.0)
+    with pytest.raises(oasis.SolverError, match="more than the offline upper bound 1"):
+        competitive_ratio(INSTANCE, make_policy("fifo"), offline=low)

@@ -22,8 +22,9 @@ from pyarrow import parquet
 import oasis
 from experiments.figures import FIGURES
 from experiments.plotting.comparison import MOST_POINTS, means_page, plot_means
+from experiments.plotting.sweeps import is_table, read_sweep
 from experiments.report.section import report_page
-from experiments.report.sweeps import grid_of, is_table, read_sweep, sweep_section, toml_of
+from experiments.report.sweeps import grid_of, sweep_section, toml_of
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 
@@ -82,6 +83,12 @@ def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(
     assert "Sweep: 4 cells, 1 policy, 2 instances, 2 seeds" in text
     assert text.count("<svg") == 2
     assert "http" not in text
+    assert "oasis scale=0.5 and oasis scale=1 earn the same on 3 shared seeds, jobs=3" in text
+    assert "<th>proven" not in text
+    picture = tmp_path / "sweep.svg"
+    assert oasis_command("plot", tables["run"], "-o", picture) == 0
+    assert picture.read_bytes().startswith(b"<?xml")
+    assert capsys.readouterr().err == f"wrote {picture}\n"
     result = run_sweep(sweep_config(GRIDS["run"]), tables["run"])
     shown = [
         tuple(unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row))

@@ -180,7 +180,7 @@ def test_a_run_says_how_many_admitted_jobs_did_not_finish() -> None:
 def test_a_ratio_says_how_many_admitted_jobs_did_not_finish() -> None:
     """It says of how many jobs the policy was paid, not only how many it took."""
     instance = oasis.generate("testbed", jobs=4, seed=1)
-    result = competitive_ratio(instance, method="milp", scheduler=FIFO())
+    result = competitive_ratio(instance, method="milp", policy=FIFO())
     said = ("did not finish", "3 of 4 admitted jobs, which earn nothing")
     assert said in tables.ratio_facts("fifo", result, 4)
     assert said not in tables.ratio_facts("fifo", replace(result, is_complete=False), 4)

@@ -343,7 +343,7 @@ def test_text_that_is_no_instance_is_refused(text: str, message: str, tmp_path: 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff\xfe{}")
-    with pytest.raises(InstanceError, match="expected text, got what looks like text in UTF-16"):
+    with pytest.raises(InstanceError, match="expected UTF-8 text"):
         oasis.read(path)
 
 

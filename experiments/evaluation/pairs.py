@@ -1,0 +1,129 @@
+"""Two policies on the same seeds: by how much one earns more (docs/sweeps)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from experiments.evaluation.comparison import PAIRED, Comparison
+from experiments.evaluation.intervals import mean_and_half_width
+from experiments.evaluation.tables import brief, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_SAID = 12  # pairs, in one sentence each
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """By how much the first policy earns more than the second, seed by seed."""
+
+    first: str
+    second: str
+    seeds: int
+    # Mean of the paired differences over the mean of the second, and the ends of its interval by
+    # Student's t; None if the second earned nothing on any shared seed.
+    by: float | None
+    low: float | None
+    high: float | None
+    instance: str = ""  # a point of the grid
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """One sentence, such as ``a beats b by 12% (95%: 8 to 16%) on 20 shared seeds``."""
+        on = f"on {self.seeds} shared seeds" + (f", {self.instance}" if self.instance else "")
+        if self.by is None or self.low is None or self.high is None:
+            return f"{self.first} and {self.second}: {self.second} earned nothing {on}"
+        if self.low == self.high == 0:
+            return f"{self.first} and {self.second} earn the same {on}"
+        ends = f"(95%: {brief(100 * self.low, 3)} to {percent(self.high)})"
+        if self.low > 0:
+            return f"{self.first} beats {self.second} by {percent(self.by)} {ends} {on}"
+        if self.high < 0:
+            ends = f"(95%: {brief(-100 * self.high, 3)} to {percent(-self.low)})"
+            return f"{self.first} earns {percent(-self.by)} less than {self.second} {ends} {on}"
+        both = f"{self.first} and {self.second} do not differ clearly"
+        return f"{both}: {percent(self.by)} {ends} {on}"
+
+
+def pair(
+    first: str,
+    second: str,
+    earned: Mapping[str, Mapping[int, float]],
+    instance: str = "",
+) -> Pair | None:
+    """Compare two of the policies in `earned`, which has utility by seed; None below two seeds."""
+    shared = [seed for seed in earned[first] if seed in earned[second]]
+    if len(shared) < 2:
+        return None
+    base = math.fsum(earned[second][seed] for seed in shared) / len(shared)
+    if base == 0:
+        return Pair(first, second, len(shared), None, None, None, instance)
+    # Both meet the same jobs on a seed: the difference is free of what the jobs differ in.
+    mean, half = mean_and_half_width(
+        [(earned[first][seed] - earned[second][seed]) / base for seed in shared]
+    )
+    return Pair(first, second, len(shared), mean, mean - half, mean + half, instance)
+
+
+def against_first(earned: Mapping[str, Mapping[int, float]], instance: str = "") -> Iterator[Pair]:
+    """The first policy beside each of the others.
+
+    The user's order says who is first, not the result: the interval of whichever came out best
+    would promise too much.
+    """
+    first, *others = earned or [""]
+    found = (pair(first, other, earned, instance) for other in others)
+    yield from (one for one in found if one is not None)
+
+
+def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
+    """Pairs of ``oasis compare --seeds``; a policy that does not draw earns the same on each."""
+    drawn = {
+        name: dict(zip(row["over_seeds"]["seeds"], _values(row), strict=True))
+        for name, row in comparison.policies.items()
+        if "over_seeds" in row
+    }
+    if not drawn:  # also of traces, whose jobs need no utility
+        return []
+    seeds = dict.fromkeys(seed for values in drawn.values() for seed in values)
+    earned = {
+        name: drawn.get(name) or dict.fromkeys(seeds, row[PAIRED])
+        for name, row in comparison.policies.items()
+    }
+    # Two that do not draw are one pair of numbers, however many seeds others have.
+    return [one for one in against_first(earned) if {one.first, one.second} & drawn.keys()]
+
+
+def _values(row: Mapping[str, Any]) -> Sequence[float]:
+    values: Sequence[float] = row["over_seeds"]["figures"][PAIRED]["values"]
+    return values
+
+
+def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
+    """Pairs at each point of the grid's instances; none where cells have no total utility."""
+    from experiments.sweep.summary import label, varying  # noqa: PLC0415 (needs an extra)
+
+    if PAIRED not in frame:
+        return []
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    known = frame[frame[PAIRED].notna()]
+    for seed, value, point in zip(
+        known["seed"], known[PAIRED], known[varying(frame)].to_dict("records"), strict=True
+    ):
+        at = found.setdefault(label(point, "instance."), {})
+        at.setdefault(label(point, "policy."), {})[int(seed)] = float(value)
+    return [one for at, earned in found.items() for one in against_first(earned, at)]
+
+
+def said(pairs: Sequence[Pair]) -> list[str]:
+    """A sentence for each of the first pairs, and how many others there are."""
+    rest = len(pairs) - MOST_SAID
+    more = [f"{rest} more pairs: the JSON document has them"] if rest > 0 else []
+    return [*map(str, pairs[:MOST_SAID]), *more]
