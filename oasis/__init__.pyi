@@ -165,7 +165,7 @@ from oasis.simulator.elastic import elastic_schema as elastic_schema
 from oasis.simulator.elastic import read_elastic as read_elastic
 from oasis.simulator.elastic import write_elastic as write_elastic
 from oasis.simulator.engine import Engine as Engine
-from oasis.simulator.events import Outage as Outage
+from oasis.simulator.engine import Outage as Outage
 from oasis.simulator.observation import Observation as Observation
 from oasis.simulator.outcome import JobTimes as JobTimes
 from oasis.simulator.outcome import Outcome as Outcome
@@ -188,7 +188,9 @@ from oasis.solvers.budget import NoImprovement as NoImprovement
 from oasis.solvers.budget import Stop as Stop
 from oasis.solvers.budget import TimeLimit as TimeLimit
 from oasis.solvers.budget import WorkLimit as WorkLimit
-from oasis.traces.clusters import PhillyOptions as PhillyOptions
+from oasis.traces import PhillyOptions as PhillyOptions
+from oasis.traces import SlurmOptions as SlurmOptions
+from oasis.traces import SwfOptions as SwfOptions
 from oasis.traces.job_table import PlainTrace as PlainTrace
 from oasis.traces.mapping import MachineOptions as MachineOptions
 from oasis.traces.openb import OpenbOptions as OpenbOptions
@@ -197,8 +199,6 @@ from oasis.traces.plain import read_instance as read_instance
 from oasis.traces.plain import read_plain as read_plain
 from oasis.traces.plain_instance import PlainOptions as PlainOptions
 from oasis.traces.plain_job import PlainJob as PlainJob
-from oasis.traces.slurm import SlurmOptions as SlurmOptions
-from oasis.traces.swf import SwfOptions as SwfOptions
 from oasis.traces.table import malformed_lines as malformed_lines
 from oasis.traces.table import malformed_sentences as malformed_sentences
 from oasis.version import __version__ as __version__
