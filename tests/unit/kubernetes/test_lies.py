@@ -13,6 +13,7 @@ import pytest
 import oasis
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
+from oasis.kubernetes.control.tenants import Took
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.online.prices import PriceBounds
@@ -109,3 +110,23 @@ def test_the_rival_of_a_liar_ends_as_beside_an_honest_tenant(lie: str, policy: s
     end_now, earned_now = outcome(policy, lie, False)
     assert end_now <= 1.1 * end
     assert earned_now >= 0.9 * earned
+
+
+def test_a_long_honest_job_hides_no_lies_and_short_ones_do_not_wash_them_away() -> None:
+    took = Took()
+    assert took.times("a") == 1.0
+    took.learn("a", 1.0, 480.0)
+    assert took.times("a") == pytest.approx(480.0, abs=0.1)
+    for _ in range(9):
+        took.learn("a", 1.0, 1.0)
+    assert took.times("a") > 300
+    assert took.times("b") == 1.0
+    took.learn("b", 100.0, 50.0)  # who declares too much gains nothing later
+    took.learn("b", 9600.0, 9600.0)
+    assert took.times("b") == 1.0
+    for _ in range(5):
+        took.learn("b", 1.0, 480.0)
+    assert took.times("b") > 30
+    again = Took()
+    again.restore(took.state())
+    assert (again.times("a"), again.times("b")) == (took.times("a"), took.times("b"))
