@@ -90,7 +90,7 @@ class Controller:
             lambda held: self._news.put((self._now(), "lease", str(held), None)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self.lease.left)
+        self._fenced = Objects(objects.connection, left=self._left)
         writes, stores = objects if objects.is_dry else self._fenced, self.stores
         self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
         self.reconciler: Reconciler | None = None
@@ -105,6 +105,9 @@ class Controller:
 
     def _hears(self, kind: str) -> Callable[[str, Any], None]:
         return lambda event, found: self._news.put((self._now(), kind, event, found))
+
+    def _left(self) -> float:
+        return self.lease.left()
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""
