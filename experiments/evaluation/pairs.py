@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.evaluation.comparison import PAIRED, Comparison
-from experiments.evaluation.intervals import mean_and_half_width
+from experiments.evaluation.intervals import LARGEST, mean_and_half_width
 from experiments.evaluation.tables import brief, percent
+from oasis.model.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,14 +63,18 @@ def pair(
     shared = [seed for seed in earned[first] if seed in earned[second]]
     if len(shared) < 2:
         return None
+    for value in (earned[name][seed] for name in (first, second) for seed in shared):
+        if abs(value) > LARGEST:
+            raise InputError(PAIRED, f"expected at most {LARGEST:g} in size", value)
     base = math.fsum(earned[second][seed] for seed in shared) / len(shared)
     if base == 0:
         return Pair(first, second, len(shared), None, None, None, instance)
     # Both meet the same jobs on a seed: the difference is free of what the jobs differ in.
     mean, half = mean_and_half_width(
-        [(earned[first][seed] - earned[second][seed]) / base for seed in shared]
+        [earned[first][seed] - earned[second][seed] for seed in shared]
     )
-    return Pair(first, second, len(shared), mean, mean - half, mean + half, instance)
+    ends = (mean / base, (mean - half) / base, (mean + half) / base)
+    return Pair(first, second, len(shared), *ends, instance)
 
 
 def against_first(earned: Mapping[str, Mapping[int, float]], instance: str = "") -> Iterator[Pair]:
@@ -96,6 +101,7 @@ def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
     earned = {
         name: drawn.get(name) or dict.fromkeys(seeds, row[PAIRED])
         for name, row in comparison.policies.items()
+        if row.get(PAIRED) is not None
     }
     # Two that do not draw are one pair of numbers, however many seeds others have.
     return [one for one in against_first(earned) if {one.first, one.second} & drawn.keys()]
