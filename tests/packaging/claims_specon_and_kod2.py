@@ -342,6 +342,7 @@ VENUES = (
 ALLOWED: dict[str, dict[str, str]] = {
     LITERATURE: {
         **{f"{place} {year}": YEAR for place, year in VENUES},
+        "four of its objectives": "gavel.OBJECTIVES",
     },
     KOD2: {
         "KTCCS 2022": YEAR,

@@ -23,6 +23,7 @@ from experiments.evaluation.machines import machine_list
 from experiments.figures.oasis import FIG8
 from experiments.library import Library
 from experiments.library.store import BETTER
+from experiments.plotting import canvas
 from experiments.sweep import Dask, sweep_config
 from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
@@ -571,6 +572,11 @@ DRAWN = [
 
 # --- plots, sweeps, the library -----------------------------------------------------------------
 
+
+def printed(setting: str) -> tuple[str]:
+    return (f"{canvas.PRINTED[setting]:g}",)
+
+
 PLOTS, SWEEPS, LIBRARY = "docs/plots.md", "docs/sweeps.md", "docs/library.md"
 
 
@@ -588,6 +594,10 @@ def first_and_last(seeds: list[int]) -> tuple[int, int]:
 
 RESULTS = [
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
+    Claim(PLOTS, "column of a page (@ inches;", lambda: (str(canvas.COLUMN),)),
+    Claim(
+        PLOTS, "letters of @ points, @ dots per inch", lambda: printed("font.size", "savefig.dpi")
+    ),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
     Claim(SWEEPS, "more than a factor of @.", lambda: (f"{intervals.WIDEST:,.0f}",)),
     Claim(SWEEPS, "Default `[0]`.", holds=lambda: seeds_of() == [0]),
