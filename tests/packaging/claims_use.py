@@ -573,7 +573,7 @@ DRAWN = [
 # --- plots, sweeps, the library -----------------------------------------------------------------
 
 
-def printed(setting: str) -> tuple[str]:
+def style_for_print(setting: str) -> tuple[str]:
     return (f"{canvas.PRINTED[setting]:g}",)
 
 
