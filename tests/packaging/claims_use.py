@@ -595,9 +595,8 @@ def first_and_last(seeds: list[int]) -> tuple[int, int]:
 RESULTS = [
     Claim(PLOTS, "with @ % intervals", lambda: (confidence(),)),
     Claim(PLOTS, "column of a page (@ inches;", lambda: (str(canvas.COLUMN),)),
-    Claim(
-        PLOTS, "letters of @ points, @ dots per inch", lambda: printed("font.size", "savefig.dpi")
-    ),
+    Claim(PLOTS, "letters of @ points", lambda: style_for_print("font.size")),
+    Claim(PLOTS, "@ dots per inch", lambda: style_for_print("savefig.dpi")),
     Claim(SWEEPS, "for @ % confidence", lambda: (confidence(),)),
     Claim(SWEEPS, "more than a factor of @.", lambda: (f"{intervals.WIDEST:,.0f}",)),
     Claim(SWEEPS, "Default `[0]`.", holds=lambda: seeds_of() == [0]),
