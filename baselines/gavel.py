@@ -115,6 +115,7 @@ class Gavel(FixedCountPolicy):
         super().__init__(seed, placement=placement)
         self.round_minutes, self.reset_minutes = round_minutes, reset_minutes
         self.objective, self.rounds = objective, rounds
+        self.prefers_long = objective == MAKESPAN
         self._none = LEAST if rounds == EVENTS else -1.0  # a share that gets no turn
 
     def reset(self, site: Site) -> None:
@@ -123,6 +124,8 @@ class Gavel(FixedCountPolicy):
         super().reset(site)
         minute = 60.0 / site.unit_seconds
         self._length, self._least_apart = self.round_minutes * minute, self.reset_minutes * minute
+        if site.slotted:  # a round ends with a slot
+            self._length = max(1.0, math.ceil(self._length - TOLERANCE))
         self._jobs: dict[int, PolicyJob] = {}
         self._tasks: dict[int, dict[int, Counts]] = {}  # of each job in each form that ever fits
         self._begun: dict[int, int] = {}  # the form that a job began in

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from oasis.model import rounding
+from oasis.model.errors import SolverError
 from oasis.model.groups import GROUPS
 from oasis.scheduling import PolicyJob, Site
 from oasis.scheduling.job import LimitedDemand, admits
@@ -93,14 +94,24 @@ class Program:
         found = [0.0] * len(self._ways)
         if not self._columns:
             return found
-        level = self.level(needs or {}) * (1.0 - MARGIN)
-        least = {job: need * level for job, need in (needs or {}).items()}
-        values = self._solve(least if math.isfinite(level) else {})
+        values = self._solve({}) if not needs else self._at_level(needs)
         for (number, _), share in zip(self._columns, values, strict=True):
             # The solver may miss 0 and 1 by its tolerance.
             found[number] = min(1.0, found[number] + max(0.0, share))
         # Equal shares are equal to more than the solver's tolerance: ties go by the order of jobs.
         return [round(share, DIGITS) for share in found] if needs else found
+
+    def _at_level(self, needs: Mapping[int, float]) -> list[float]:
+        """The largest sum at the largest level."""
+        level = self.level(needs) * (1.0 - MARGIN)
+        if not math.isfinite(level):
+            return self._solve({})
+        try:
+            return self._solve({job: need * level for job, need in needs.items()})
+        except SolverError:
+            # Needs that differ by many orders of magnitude leave no room within the tolerance of
+            # the solver. The shares of the level itself are a solution, only without what is left.
+            return self._solve(needs, is_level=True)[:-1]
 
     def level(self, needs: Mapping[int, float]) -> float:
         """Return the most that the least throughput of a job over its need can be.

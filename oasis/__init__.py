@@ -46,10 +46,12 @@ def _imported(module: str) -> Any:
     name = module.partition(".")[0]
     if (script := getattr(sys.modules["__main__"], "__file__", None)) and Path(script).stem == name:
         sys.modules.setdefault(name, sys.modules["__main__"])  # not run again by its import
-    package: Any = importlib.import_module(name)
-    home = str(HOME / name)
-    if home not in (found := [*getattr(package, "__path__", ())]):
-        package.__path__ = [*found, home]
+    # All of them: what is imported imports from the others.
+    for each in ("baselines", "experiments", "offline") if name != "oasis" else ():
+        package: Any = importlib.import_module(each)
+        home = str(HOME / each)
+        if home not in (found := [*getattr(package, "__path__", ())]):
+            package.__path__ = [*found, home]
     return importlib.import_module(module)
 
 

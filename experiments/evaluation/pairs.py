@@ -73,17 +73,22 @@ def pair(
     mean, half = mean_and_half_width(
         [earned[first][seed] - earned[second][seed] for seed in shared]
     )
-    ends = (mean / base, (mean - half) / base, (mean + half) / base)
-    return Pair(first, second, len(shared), *ends, instance)
+    by, low, high = ((mean + sign * half) / abs(base) for sign in (0, -1, 1))
+    if min(earned[first][seed] for seed in shared) >= 0 < base:
+        low, high = max(-1.0, low), max(-1.0, high)  # nobody earns less than nothing
+    return Pair(first, second, len(shared), by, low, high, instance)
 
 
-def against_first(earned: Mapping[str, Mapping[int, float]], instance: str = "") -> Iterator[Pair]:
+def against_first(
+    earned: Mapping[str, Mapping[int, float]], instance: str = "", first: str | None = None
+) -> Iterator[Pair]:
     """The first policy beside each of the others.
 
     The user's order says who is first, not the result: the interval of whichever came out best
     would promise too much.
     """
-    first, *others = earned or [""]
+    first = next(iter(earned), "") if first is None else first
+    others = [name for name in earned if name != first] if first in earned else []
     found = (pair(first, other, earned, instance) for other in others)
     yield from (one for one in found if one is not None)
 
@@ -119,13 +124,22 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
     if PAIRED not in frame:
         return []
     found: dict[str, dict[str, dict[int, float]]] = {}
+    names = [label(point, "policy.") for point in frame[varying(frame)].to_dict("records")]
     known = frame[frame[PAIRED].notna()]
     for seed, value, point in zip(
         known["seed"], known[PAIRED], known[varying(frame)].to_dict("records"), strict=True
     ):
         at = found.setdefault(label(point, "instance."), {})
         at.setdefault(label(point, "policy."), {})[int(seed)] = float(value)
-    return [one for at, earned in found.items() for one in against_first(earned, at)]
+    # Where no cell of the first one could run, nothing is compared at that point.
+    first = next(iter(names), "")
+    return [
+        one
+        for at, earned in found.items()
+        for one in against_first(earned, at, first)
+        # One instance for all seeds, and two that do not draw, are one pair of numbers.
+        if any(len(set(earned[name].values())) > 1 for name in (one.first, one.second))
+    ]
 
 
 def said(pairs: Sequence[Pair]) -> list[str]:

@@ -509,7 +509,7 @@ POLICIES: Mapping[str, PolicyEntry] = {
 INSTALLED = {
     one.name: one.value
     for one in entry_points(group="oasis.policies")
-    if one.name.casefold() not in POLICIES
+    if one.name.casefold() not in POLICIES and is_import_name(one.value)
 }
 # Those that comparisons on instances take where none is named.
 RIVALS = (OASIS, RECOURSE, *OF_INSTANCES)

@@ -205,10 +205,13 @@ def _meaning(who: str, result: CompetitiveRatio) -> str:
 TRIVIAL = "every job at its best"  # `offline.Phase.TRIVIAL`, whose room needs an extra
 
 
+CHECKED = "the best schedule found was checked"
+
+
 def proof_of(bound_by: str) -> str:
     """What a ratio rests on: who vouches for its two sides."""
     source = "counts every job at its best" if bound_by == TRIVIAL else "comes from the solver"
-    return f"the best schedule found was checked; the upper bound {source}"
+    return f"{CHECKED}; the upper bound {source}"
 
 
 def _ratio(who: str, result: CompetitiveRatio) -> str:

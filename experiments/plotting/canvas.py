@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from oasis.model.errors import InputError
@@ -26,6 +27,7 @@ SUFFIX = ".mplstyle"
 PAPER = "paper"  # a style of our own: a column of a printed page
 COLUMN, TWO_COLUMNS = 3.5, 7.16  # inches
 LEAST_HEIGHT = 2.2
+TITLE_LETTERS = 40
 LETTER = 0.6  # width of a letter over the size of its font
 PRINTED: dict[str, Any] = {
     "font.size": 8.0,
@@ -77,7 +79,11 @@ def fit_for_print(figure: Figure) -> None:
     if figure.get_supxlabel():
         figure.supxlabel("")
     for ax in figure.axes:
-        labels = ax.get_xticklabels()
+        # Two lines of a title have room above one of several panels.
+        ax.set_title("\n".join(wrap(ax.get_title(), TITLE_LETTERS)))
+        if not isinstance(ax.xaxis.get_major_locator(), FixedLocator):
+            continue  # numbers, not names
+        labels, limits = ax.get_xticklabels(), ax.get_xlim()
         names = [max(label.get_text().split("\n"), key=len) for label in labels]
         letters = sum(len(name) for name in names if not name.isdecimal())
         if letters * PRINTED["font.size"] * LETTER > ax.bbox.width / figure.dpi * 72.0 and all(
@@ -86,6 +92,7 @@ def fit_for_print(figure: Figure) -> None:
             ax.set_xticks(
                 ax.get_xticks(), [label.get_text().replace("-\n", "-") for label in labels]
             )
+            ax.set_xlim(limits)
             for label in ax.get_xticklabels():
                 label.set(rotation=30.0, ha="right", rotation_mode="anchor")
 

@@ -167,7 +167,7 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
-        notes.append(f"proof: {texts.proof_of('')}")
+        notes.append(f"proof: {texts.CHECKED}")
     left = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
     if left and any(name in OF_FINISHED for name in figures):
         counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in left.items())

@@ -2,14 +2,17 @@
 
 from oasis.traces.job_table import PlainTrace
 from oasis.traces.mapping import OPTIONS, MachineOptions
-from oasis.traces.openb import OpenbOptions, read_openb
+from oasis.traces.openb import read_openb
 from oasis.traces.plain import read_instance, read_plain
 from oasis.traces.plain_instance import PlainOptions
 from oasis.traces.table import malformed_lines, malformed_sentences
 
-PhillyOptions, SlurmOptions, SwfOptions = (
-    OPTIONS[f"{name}Options"] for name in ("Philly", "Slurm", "Swf")
+OpenbOptions, PhillyOptions, SlurmOptions, SwfOptions = (
+    OPTIONS[f"{name}Options"] for name in ("Openb", "Philly", "Slurm", "Swf")
 )
+
+# Each has the name of a class of this module, by which it is pickled.
+globals().update(OPTIONS)
 
 __all__ = [
     "MachineOptions",

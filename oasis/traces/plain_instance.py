@@ -146,8 +146,8 @@ class JobTrace:
             return bool(self.keys) and set(self.keys) <= set(there)
         if self.header and set(self.header) <= set(csv_cells(lines[0])):
             return True
-        begin = next((line for line in lines if line.lstrip()[:1] != ";"), lines[0]).strip()
-        return self.finds(lines[0]) or bool(self.line and re.fullmatch(self.line, begin))
+        texts = (line.strip() for line in lines) if self.line else ()
+        return self.finds(lines[0]) or any(re.fullmatch(self.line, text) for text in texts)
 
     def table(self, source: TraceSource, options: TraceOptions) -> PlainTrace:
         """Read the jobs of `source`, before any option selects some of them."""
@@ -511,11 +511,11 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> int:
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
     commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
-    commas = [] if signs or has_commas else commas
+    commas = [] if signs else commas
     if commas and all(map(UNSURE.fullmatch, commas)):
         expected = "expected numbers without signs of thousands, or decimals after a point"
         raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
-    signs = {","} if commas else signs
+    signs = {","} if commas and not has_commas else signs
     if len(signs) == 1:
         (decimal,) = signs
         other = ".,"[decimal == "."]

@@ -172,8 +172,11 @@ def _read_swf(source: TraceSource, options: Any) -> Rows:
     frame = rows.cells
     status = rows.number("status", -1, whole=True)
     rows.reject(status > CANCELLED, "bad status")
-    # The job has a line of its own, with the time of all its parts.
-    rows.reject(np.isin(status, PARTS), PART)
+    is_part = np.isin(status, PARTS)
+    # Such a job has a line of its own, with the time of all its parts.
+    has_own = frame["job"].isin(frame["job"][~is_part]).to_numpy()
+    rows.reject(is_part & has_own, PART)
+    rows.reject(is_part, "part of a job without a line of its own")
     rows.reject(frame["submission"] == UNKNOWN, "no submission")
     rows.number("wait", -1.0)
     rows.reject((frame["run time"] == UNKNOWN) & (status == HAS_COMPLETED), "no run time")

@@ -283,7 +283,8 @@ class Rows:
     def number(self, column: str, minimum: float = 0.0, *, whole: bool = False) -> Any:
         """Numbers >= `minimum` in a column; NaN where there is none."""
         values = numbers(self.texts(column))
-        bad = ~((values >= minimum) & (values <= LARGEST)) | (whole & (values % 1 != 0))
+        bad = ~((values >= minimum) & (values <= LARGEST))
+        bad |= whole & (np.where(bad, 0.0, values) % 1 != 0)
         what = f"a{' whole' if whole else ''} number >= {minimum:g}"
         self.reject(bad, MalformedError(f"bad {column}", expected=what))
         return np.where(bad, nan, values)

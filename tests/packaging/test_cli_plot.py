@@ -63,7 +63,7 @@ def test_where_it_cannot_be_drawn_is_said_before_the_work(
 @pytest.mark.parametrize(
     ("style", "message"),
     [
-        ("nix", "--style: expected a file that ends in .mplstyle, or one of "),
+        ("nix", "--style: expected paper, a file that ends in .mplstyle, or one of "),
         ("absent.mplstyle", "absent.mplstyle: No such file"),
         ("wrong.mplstyle", "lines.colour"),
         ("bad.mplstyle", "font.size"),

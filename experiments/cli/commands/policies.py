@@ -13,6 +13,7 @@ from experiments.cli.options import A_POLICY, AsJson, ResultFile, known_policy
 from experiments.cli.results import deliver
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
+from oasis.model.errors import InputError
 
 WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
 
@@ -38,7 +39,14 @@ def command(
     Example: oasis policies las
     """
     names = [*POLICIES, *INSTALLED] if name is None else [known_policy(name, "NAME")]
-    entries = {name: entry_of(name) for name in names}
+    entries = {}
+    for each in names:
+        try:
+            entries[each] = entry_of(each)
+        except InputError as error:
+            if name is not None or each not in INSTALLED:
+                raise
+            console.note(f"{each}, of an installed package, is left out: {error}")
     document = {
         "policies": {name: _document(entry) for name, entry in entries.items()},
         "version": oasis.__version__,

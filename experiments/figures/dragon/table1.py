@@ -246,8 +246,8 @@ def draw7(arrivals: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.plot(
         range(len(rows)), published, "D", color=ink(), markerfacecolor=paper(), label="published"
     )
-    labels = [row["policy"] for row in rows]
-    ax.set_xticks(range(len(rows)), labels, rotation=30, ha="right", rotation_mode="anchor")
+    labels = [row["policy"].replace("-", "-\n").replace(" ", "\n") for row in rows]
+    ax.set_xticks(range(len(rows)), labels, fontsize=SMALL)
     ax.set_ylim(0.0, 1.1)
     ax.set_title(f"{TITLES[7].partition(':')[0]}: {arrivals}")
     ax.set_ylabel("elapsed time / the default's")

@@ -63,8 +63,8 @@ class TooLateError(OasisError):
 
 
 INSTALL = (
-    "`oasis kubernetes install | kubectl apply -f -` installs the kind and gives the controller "
-    "its rights"
+    "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` installs the kind and gives "
+    "the controller its rights"
 )
 OLDER = ("field not declared in schema", "status.phase: Unsupported value")  # with an older CRD
 # What errors that do not go away by themselves say, and what to do about them.
@@ -89,7 +89,7 @@ ADVICE = (
     *((words, f"the kind there is of an older version: {INSTALL}") for words in OLDER),
     (
         'namespaces "',
-        "`oasis kubernetes install | kubectl apply -f -` makes it; or name another",
+        "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` makes it; or name another",
     ),
 )
 

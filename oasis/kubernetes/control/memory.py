@@ -58,6 +58,8 @@ def restored(
     """
     # What jobs have held is not forgotten, whatever else of the checkpoint is of no use any more.
     tenants = {} if found is None else found.get("tenants", {})
+    if found is not None and found.get("accounts"):
+        log.warning("what jobs have held under an older controller is counted anew")
     # Work is counted in worker-slots, which mean nothing in slots of another length.
     if found is not None and (
         found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds

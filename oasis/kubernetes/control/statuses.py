@@ -124,6 +124,7 @@ class StatusWriter:
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
+        self.has_node()
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
         self.stalled(None, now)

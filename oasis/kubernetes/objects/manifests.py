@@ -14,6 +14,7 @@ from oasis.version import __version__
 Object = dict[str, Any]
 
 SYSTEM = "oasis-system"
+POD_SECURITY = "pod-security.kubernetes.io/enforce"
 IMAGE = f"{FIELD_MANAGER}:{__version__}"
 COMMON = "app.kubernetes.io/name"  # label on every object, whatever the name of the controller
 SHARED = ("oasisjob", "utilityclass", "capacitywindow", "policies", "roles")
@@ -47,6 +48,9 @@ def own(
             container["args"] += arguments
             container["args"] += [f"--namespaced={','.join(spaces)}"] if spaces else []
         meta = made["metadata"]
+        if made["kind"] == "Namespace" and namespace != SYSTEM:
+            # It may be there, with pods of others that are not so restricted.
+            meta["labels"] = {k: v for k, v in meta["labels"].items() if k != POD_SECURITY}
         if spaces and made["kind"] == "ClusterRoleBinding" and meta["name"].endswith(":jobs"):
             found += [
                 made | {"kind": "RoleBinding", "metadata": {**meta, "namespace": space}}

@@ -15,9 +15,9 @@ OF = cluster.ControllerOptions()
 def test_what_one_controller_has_of_its_own_is_printed_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    installing.install(of=OF)
+    installing.install(of=OF, image="oasis:1")
     whole = list(yaml.safe_load_all(capsys.readouterr().out))
-    installing.install(of=OF, own=True, spaces="team-a", monitored=True)
+    installing.install(of=OF, image="oasis:1", own=True, spaces="team-a", monitored=True)
     made = list(yaml.safe_load_all(capsys.readouterr().out))
     kinds = {each["kind"] for each in made}
     assert kinds >= {"Namespace", "Deployment", "RoleBinding", "ServiceMonitor"}
@@ -37,13 +37,14 @@ def test_what_one_controller_has_of_its_own_is_printed_alone(
 )
 def test_an_argument_that_is_none_or_is_taken_is_refused(argument: str, message: str) -> None:
     with pytest.raises(oasis.InputError) as caught:
-        installing.install(of=OF, arguments=["--policy=fifo", argument])
+        installing.install(of=OF, image="oasis:1", arguments=["--policy=fifo", argument])
     assert str(caught.value).startswith(f"--argument: {message}")
 
 
 def test_arguments_of_the_pages_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--policy=oasis", "--bounds=/etc/oasis/bounds.json", "--set", "oasis.scale=2"]
-    installing.install(of=OF, arguments=given)  # the file is in the controller's container alone
+    # the file is in the controller's container alone
+    installing.install(of=OF, image="oasis:1", arguments=given)
     assert "- --bounds=/etc/oasis/bounds.json\n" in capsys.readouterr().out
 
 

@@ -64,7 +64,10 @@ UNUSUAL: dict[str, dict[str, Any]] = {
         "placement": "spread",
     },
     "finish-time-fairness": {"seed": 4, "lease": 2.0, "line": "fit", "placement": "spread"},
-    "gavel": {"seed": 4, "round_minutes": 12.0, "placement": "spread"},
+    "gavel": {
+        **{"seed": 4, "round_minutes": 12.0, "placement": "spread", "objective": "makespan"},
+        **{"rounds": "strict", "reset_minutes": 1.0},
+    },
     "kubernetes-default": {"seed": 4, "interleave": False},
     "locality-aware": {},
     "dragon": {"urgent_after": 30.0, "idle_after": 0.0},

@@ -9,8 +9,9 @@ app = CommandGroup(
     no_args_is_help=True,
     help="Schedule training jobs on a Kubernetes cluster: OasisJobs are admitted and placed by "
     "any policy of the registry, as `oasis run` does in simulation.\n\n"
-    "To begin: `install | kubectl apply -f -`, label the nodes oasis-scheduler.io/role=worker and "
-    "=ps, `kubectl create -f job.yaml`, then `status` and `explain`.",
+    "To begin: `install --image=IMAGE | kubectl apply -f -`, label the nodes "
+    "oasis-scheduler.io/role=worker and =ps, `kubectl create -f job.yaml`, then `status` and "
+    "`explain`.",
 )
 app.command("install")(installing.install)
 app.command("run")(running.run)

@@ -53,7 +53,7 @@ def install(
     With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
     utility classes and capacity windows of the cluster.
 
-    Example: oasis kubernetes install --image=oasis:1 --argument=--horizon=90 | kubectl apply -f -
+    Example: oasis kubernetes install --image=oasis:1 | kubectl apply -f -
     """
     import yaml  # noqa: PLC0415 (needs an extra)
 
