@@ -82,8 +82,7 @@ def _definitions(scope: ast.AST) -> Iterator[Definition]:
 
 def _names(node: Definition) -> list[str]:
     if isinstance(node, ast.Assign):
-        targets = [each for target in node.targets for each in getattr(target, "elts", [target])]
-        return [target.id for target in targets if isinstance(target, ast.Name)]
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
     if isinstance(node, ast.AnnAssign):
         return [node.target.id] if isinstance(node.target, ast.Name) else []
     return [node.name]

@@ -74,8 +74,6 @@ def pair(
         [earned[first][seed] - earned[second][seed] for seed in shared]
     )
     by, low, high = ((mean + sign * half) / abs(base) for sign in (0, -1, 1))
-    if min(earned[first][seed] for seed in shared) >= 0 < base:
-        low, high = max(-1.0, low), max(-1.0, high)  # nobody earns less than nothing
     return Pair(first, second, len(shared), by, low, high, instance)
 
 

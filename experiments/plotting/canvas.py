@@ -16,6 +16,7 @@ import numpy.typing as npt
 from matplotlib import colormaps, rc_context, rc_params_from_file, rcParams, rcParamsDefault, style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.category import StrCategoryLocator
 from matplotlib.colors import Colormap, ListedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator
@@ -81,7 +82,7 @@ def fit_for_print(figure: Figure) -> None:
     for ax in figure.axes:
         # Two lines of a title have room above one of several panels.
         ax.set_title("\n".join(wrap(ax.get_title(), TITLE_LETTERS)))
-        if not isinstance(ax.xaxis.get_major_locator(), FixedLocator):
+        if not isinstance(ax.xaxis.get_major_locator(), FixedLocator | StrCategoryLocator):
             continue  # numbers, not names
         labels, limits = ax.get_xticklabels(), ax.get_xlim()
         names = [max(label.get_text().split("\n"), key=len) for label in labels]

@@ -4,12 +4,13 @@ from oasis.traces.job_table import PlainTrace
 from oasis.traces.mapping import OPTIONS, MachineOptions
 from oasis.traces.openb import read_openb
 from oasis.traces.plain import read_instance, read_plain
-from oasis.traces.plain_instance import PlainOptions
 from oasis.traces.table import malformed_lines, malformed_sentences
 
-OpenbOptions, PhillyOptions, SlurmOptions, SwfOptions = (
-    OPTIONS[f"{name}Options"] for name in ("Openb", "Philly", "Slurm", "Swf")
-)
+OpenbOptions = OPTIONS["OpenbOptions"]
+PhillyOptions = OPTIONS["PhillyOptions"]
+PlainOptions = OPTIONS["PlainOptions"]
+SlurmOptions = OPTIONS["SlurmOptions"]
+SwfOptions = OPTIONS["SwfOptions"]
 
 # Each has the name of a class of this module, by which it is pickled.
 globals().update(OPTIONS)

@@ -511,11 +511,11 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> int:
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
     commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
-    commas = [] if signs else commas
+    commas = [] if signs or has_commas else commas
     if commas and all(map(UNSURE.fullmatch, commas)):
         expected = "expected numbers without signs of thousands, or decimals after a point"
         raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
-    signs = {","} if commas and not has_commas else signs
+    signs = {","} if commas else signs
     if len(signs) == 1:
         (decimal,) = signs
         other = ".,"[decimal == "."]
