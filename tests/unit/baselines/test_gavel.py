@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
+import oasis
 from baselines.gavel import Gavel
 from baselines.time_shares import Kinds, Program, Way
 from oasis.model.forms import Requirement
@@ -385,6 +386,23 @@ def test_every_job_ends_under_every_objective(objective: str, rounds: str, seed:
     outcome = replay(workload, Gavel(objective=objective, rounds=rounds))
     assert all(job.end is not None for job in outcome.jobs)
     assert sum(job.restarts for job in outcome.jobs) > 0
+
+
+def test_jobs_of_very_unlike_lengths_have_a_makespan_too() -> None:
+    """The rates that they need differ more than a solver can tell."""
+    ends = of_objective("makespan", (5e6, 8), *[(60.0, 8)] * 3, gpus=8)
+    assert max(ends) <= (5e6 + 3 * 60.0) * (1 + 1e-6)
+
+
+def test_a_strict_round_on_slots_ends_with_a_slot() -> None:
+    """Of 14 minutes it is one slot of 20, as a round of 20 minutes is."""
+    instance = oasis.generate("testbed", jobs=8, seed=1)
+    assert instance.slot_seconds == 1200.0
+    earned = {
+        oasis.simulate(instance, Gavel(round_minutes=minutes, rounds="strict")).total_utility
+        for minutes in (12.0, 14.0, 20.0)
+    }
+    assert len(earned) == 1
 
 
 @pytest.mark.parametrize(
