@@ -33,6 +33,9 @@ USING = (
 )
 
 
+OWNERS = ("jobset.x-k8s.io", "trainer.kubeflow.org")  # whose controllers run in nightly tests
+
+
 def controllers_account(cluster: Cluster) -> tuple[Scene, Objects]:
     scene = Scene(cluster.plane, cluster.namespace, CLOCK)
     return scene, Objects(Connection.open(str(scene.account.kubeconfig())))
@@ -92,6 +95,9 @@ def test_the_verbs_of_the_whole_run_are_exactly_the_shipped_ones(
     scene, _ = controllers_account(cluster)
     asked = cluster.plane.requests(scene.account)
     assert verbs(asked) - granted(rights()) == set()
-    assert granted(rights()) - verbs(asked) == set()
+    unused = granted(rights()) - verbs(asked)
+    if not request.config.getoption("--nightly"):
+        unused = {right for right in unused if right[0] not in OWNERS}
+    assert unused == set()
     # an API server that has just been started refuses everybody until it knows the roles
     assert {(r.group, r.resource, r.verb) for r in denied(asked)} <= granted(rights())
