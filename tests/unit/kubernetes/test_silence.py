@@ -99,13 +99,13 @@ def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]
     [
         (
             ill(404, "404 page not found", "/oasisjobs"),
-            "`oasis kubernetes install | kubectl apply -f -`",
+            "`oasis kubernetes install --image=IMAGE | kubectl apply -f -`",
         ),
         (ill(*forbidden("leases"), "/leases"), "leases is forbidden"),
         (ill(*forbidden("nodes"), "/nodes", "watch=true"), "nodes is forbidden"),
         (
             ill(404, NO_SPACE, "/leases", method="POST"),
-            "`oasis kubernetes install | kubectl apply -f -` makes it",
+            "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` makes it",
         ),
         (ill(401, STRANGER), "renew the credentials"),
         (hanging, "no answer"),
