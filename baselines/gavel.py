@@ -116,7 +116,7 @@ class Gavel(FixedCountPolicy):
         self.round_minutes, self.reset_minutes = round_minutes, reset_minutes
         self.objective, self.rounds = objective, rounds
         self.prefers_long = objective == MAKESPAN
-        self._none = LEAST if rounds == EVENTS else -1.0  # a share that gets no turn
+        self._no_turn = LEAST if rounds == EVENTS else -1.0  # up to this share
 
     def reset(self, site: Site) -> None:
         # here, so that whoever has no solver hears of it before the run
@@ -130,7 +130,8 @@ class Gavel(FixedCountPolicy):
         self._tasks: dict[int, dict[int, Counts]] = {}  # of each job in each form that ever fits
         self._begun: dict[int, int] = {}  # the form that a job began in
         self._last: dict[int, int] = {}  # the form that a job last ran in
-        self._alone: dict[int, tuple[float, float, float]] = {}  # see `_finish_times`
+        # Of each job for `_finish_times`: time that it would have run alone, work left, its part
+        self._alone: dict[int, tuple[float, float, float]] = {}
         self._shares: dict[tuple[int, int], float] = {}  # X by job and form
         self._received: dict[tuple[int, int], float] = {}
         self._owed: dict[tuple[int, int], float] = {}  # of earlier shares, not received
@@ -146,32 +147,36 @@ class Gavel(FixedCountPolicy):
         self._now = view.now
         came = self._update(view, plan)
         happened = bool(came or view.finished or view.lost or view.returned)
-        if self.rounds == STRICT and self._running:
-            # While nobody waited, nobody looked at the ends of rounds.
-            passed = (view.now - self._round_end) / self._length - TOLERANCE
-            self._round_end += max(0, math.ceil(passed)) * self._length
-        over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
-        if self.rounds == STRICT:
-            self._is_stale |= happened
-            over |= not self._running
-            apart = view.now - self._shared_at >= self._least_apart
-            due = over and self._is_stale and (apart or not self._shares or not self._running)
-            happened = False
-        else:
-            # A job that has begun keeps its form, which changes the program; that can wait for the
-            # end of the round.
-            due = happened or (over and self._is_stale)
-        if due:
+        is_due, begins = self._turn(view.now, happened)
+        if is_due:
             self._share_out(view)
-        if happened or over:
+        if begins:
             self._play_round(view, plan)
         shares = [(*key, x) for key, x in self._shares.items() if key[0] in self._jobs]
-        waiting = any(self._waits(job, form) for job, form, x in shares if x > self._none)
+        waiting = any(self._waits(job, form) for job, form, x in shares if x > self._no_turn)
         # If every job with a share runs, later rounds change nothing, nor if none of them could
         # begin on all there is, as when a machine is lost for good.
         changing = self._running and (waiting or self._is_stale)
         plan.wake_at = self._round_end if changing else None
         return plan
+
+    def _turn(self, now: float, happened: bool) -> tuple[bool, bool]:
+        """Whether X is worked out now, and whether a round begins."""
+        is_strict = self.rounds == STRICT
+        if is_strict and self._running:
+            # While nobody waited, nobody looked at the ends of rounds.
+            passed = (now - self._round_end) / self._length - TOLERANCE
+            self._round_end += max(0, math.ceil(passed)) * self._length
+        over = now >= self._round_end - TOLERANCE * max(1.0, now)
+        if not is_strict:
+            # A job that has begun keeps its form, which changes the program; that can wait for the
+            # end of the round.
+            return happened or (over and self._is_stale), happened or over
+        self._is_stale |= happened
+        over |= not self._running
+        # Where nothing runs, waiting for longer would only leave machines idle.
+        may_solve = now - self._shared_at >= self._least_apart or not self._running
+        return over and self._is_stale and (may_solve or not self._shares), over
 
     def _waits(self, job: int, form: int) -> bool:
         """Return whether a later round may help: the job does not run, or could in another form."""
@@ -227,11 +232,14 @@ class Gavel(FixedCountPolicy):
             return None
         if self.objective == MAKESPAN:
             return {job: self._work_left(view, job) for job in self._jobs}
-        alone: dict[int, float] = {}  # throughput of each job, were all machines its own
+        # Throughput of each job, were all machines its own and its gang filled them. Measured by
+        # that, jobs that get equal parts are equal, however many workers a gang has.
+        alone: dict[int, float] = {}
         for way in ways:
             alone[way.job] = alone.get(way.job, 0.0) + way.rate * program.gangs(way)
         if self.objective == MAX_MIN:
             return alone
+        # Of n jobs each has an n-th of all machines for itself, and is there all the time at most.
         fits = dict.fromkeys(alone, 0.0)
         for way in ways:
             fits[way.job] += program.gangs(way) / len(alone)
@@ -261,6 +269,8 @@ class Gavel(FixedCountPolicy):
         def needs(rho: float) -> dict[int, float]:
             return {job: left[job] / (rho * ends[job] - waited[job]) for job in ends if ends[job]}
 
+        # A rho is reached if all throughputs that it needs fit: rho is found by halving. At `low`
+        # a job would have to end at once.
         low = max((waited[job] / ends[job] for job in ends if ends[job]), default=0.0)
         high = low + 1.0
         while program.level(needs(high)) < 1.0:
@@ -277,7 +287,7 @@ class Gavel(FixedCountPolicy):
         """Begin a round: machines go to the pairs of a job and a form in order of priority."""
         self._round_end = view.now + self._length
         ways = {(way.job, way.form): way for way in self._ways()}
-        due = [key for key in ways if self._shares.get(key, -1.0) > self._none]
+        due = [key for key in ways if self._shares.get(key, -1.0) > self._no_turn]
         running = [ways[key].seen for key in self._running.items()]
         capacity = PreemptiveCapacity(self._site, self._placement, view, running)
         before, self._running = self._running, {}

@@ -122,15 +122,14 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
     if PAIRED not in frame:
         return []
     found: dict[str, dict[str, dict[int, float]]] = {}
-    names = [label(point, "policy.") for point in frame[varying(frame)].to_dict("records")]
+    # The policy of the first cell, also where that could not run: nothing is compared there.
+    first = next((label(p, "policy.") for p in frame[varying(frame)][:1].to_dict("records")), "")
     known = frame[frame[PAIRED].notna()]
     for seed, value, point in zip(
         known["seed"], known[PAIRED], known[varying(frame)].to_dict("records"), strict=True
     ):
         at = found.setdefault(label(point, "instance."), {})
         at.setdefault(label(point, "policy."), {})[int(seed)] = float(value)
-    # Where no cell of the first one could run, nothing is compared at that point.
-    first = next(iter(names), "")
     return [
         one
         for at, earned in found.items()

@@ -28,7 +28,7 @@ SUFFIX = ".mplstyle"
 PAPER = "paper"  # a style of our own: a column of a printed page
 COLUMN, TWO_COLUMNS = 3.5, 7.16  # inches
 LEAST_HEIGHT = 2.2
-TITLE_LETTERS = 40
+TITLE_LETTERS = 40  # in a line of the title of a panel
 LETTER = 0.6  # width of a letter over the size of its font
 PRINTED: dict[str, Any] = {
     "font.size": 8.0,
@@ -80,7 +80,7 @@ def fit_for_print(figure: Figure) -> None:
     if figure.get_supxlabel():
         figure.supxlabel("")
     for ax in figure.axes:
-        # Two lines of a title have room above one of several panels.
+        # In one line, a long title runs into that of the next panel.
         ax.set_title("\n".join(wrap(ax.get_title(), TITLE_LETTERS)))
         if not isinstance(ax.xaxis.get_major_locator(), FixedLocator | StrCategoryLocator):
             continue  # numbers, not names

@@ -112,7 +112,10 @@ class EarlyStarts:
         self._ended = uids & self.held.keys()
 
     def begin(self, known: Iterable[str]) -> dict[str, int]:
-        """The forms of the early jobs of a boundary that sees the jobs `known`: none is early."""
+        """Begin a boundary, which tells the policy of all jobs `known`: no job is early any more.
+
+        Return the forms in which the early ones run.
+        """
         forms = {uid: entry.form for uid, entry in self.held.items()}
         self.held, self._ended, self._known = {}, set(), frozenset(known)
         return forms
