@@ -65,7 +65,7 @@ def test_every_method_agrees_with_the_definition(
     optima: dict[int, float], method: str, params: dict[str, Any] | None
 ) -> None:
     """All but column generation prove it; that bounds it, and finds it nearly always."""
-    assert len(optima) >= 50
+    assert len(optima) in (50, 150)
     missed = 0
     for seed, exact in optima.items():
         instance = of_kinds(seed)
@@ -225,7 +225,7 @@ def test_a_search_in_windows_chooses_forms(optima: dict[int, float]) -> None:
         assert oasis.verify(instance, best.solution.by_id) <= exact * (1 + 1e-9)
         reached += best.value >= exact * (1 - 1e-9)
         forms |= {schedule.form for schedule in best.solution.schedules.values()}
-    assert reached > 40
+    assert reached > 41
     assert forms == {0, 1, 2}
 
 

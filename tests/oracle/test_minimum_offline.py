@@ -38,11 +38,10 @@ def with_a_gang() -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def optima(pytestconfig: pytest.Config) -> dict[int, float]:
-    """Optima of 40 instances by enumeration, by seed; each night of a hundred."""
-    count = 100 if pytestconfig.getoption("--nightly") else 40
+def optima() -> dict[int, float]:
+    """Optima of a hundred instances by enumeration, by seed."""
     seeds = [seed for seed in range(200) if any(job.min_workers > 1 for job in gangs(seed).jobs)]
-    return {seed: solve(gangs(seed), "bruteforce").objective for seed in seeds[:count]}
+    return {seed: solve(gangs(seed), "bruteforce").objective for seed in seeds[:100]}
 
 
 def test_the_compact_model_agrees_with_the_enumeration() -> None:
@@ -103,11 +102,18 @@ def test_schedules_become_values_of_the_model_and_back() -> None:
     ids=["milp", "benders", "benders with masters in fractions", "colgen"],
 )
 def test_every_method_agrees_with_the_enumeration(
-    optima: dict[int, float], method: str, params: dict[str, Any] | None
+    optima: dict[int, float],
+    method: str,
+    params: dict[str, Any] | None,
+    pytestconfig: pytest.Config,
 ) -> None:
-    """The compact model and the decomposition prove it, column generation finds and bounds it."""
-    assert len(optima) >= 40
-    for seed, exact in optima.items():
+    """The compact model and the decomposition prove it, column generation finds and bounds it.
+
+    Of 40 instances by day, of all by night.
+    """
+    assert len(optima) == 100
+    count = 100 if pytestconfig.getoption("--nightly") else 40
+    for seed, exact in list(optima.items())[:count]:
         instance = gangs(seed)
         found = solve(
             instance, method, work_limit=0.3 if method == "colgen" else 60.0, params=params
@@ -174,7 +180,7 @@ def test_the_workers_of_a_slot_are_none_or_a_whole_gang(optima: dict[int, float]
             units["worker"][:, 0], units["ps"][:, 0] = row, slots.ps_of(row)
             kept = slots.consistent(units)["worker"][:, 0]
             assert kept.tolist() == np.where(row >= least, row, 0).tolist()
-    assert smaller > 0  # the minimum keeps workers out now and then
+    assert smaller > 2  # the minimum keeps workers out now and then
 
 
 def test_auto_chooses_by_size_with_gangs_too() -> None:
