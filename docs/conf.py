@@ -31,7 +31,7 @@ extensions = [
     "mathml",
     "search_words",
 ]
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "_templates", "examples"]
 source_suffix = {".md": "myst-nb", api_pages.SUFFIX: "myst-nb"}
 
 # The cells run the `oasis` command of this environment, in a scratch copy of the tree (scratch.py).
@@ -63,8 +63,8 @@ html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["oasis.css"]
 html_title = f"OASiS {release}"
-html_copy_source = False
-html_show_sourcelink = False
+html_search_scorer = "_static/scorer.js"
+templates_path = ["_templates"]
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
 

@@ -1,0 +1,19 @@
+// Sphinx's own scores; names in which the query is only a part of a word come last: "ratio" in "duration".
+var Scorer = {
+  objNameMatch: 11,
+  objPartialMatch: 6,
+  objPrio: { 0: 15, 1: 5, 2: -5 },
+  objPrioDefault: 0,
+  title: 15,
+  partialTitle: 7,
+  term: 5,
+  partialTerm: 2,
+  score: ([, title, , , score, , kind]) => {
+    const query = new URLSearchParams(location.search).get("q") || "";
+    const words = title.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+    const begins = (word) => words.split(/[^a-z0-9]+/).some((each) => each.startsWith(word));
+    const isName = kind === "object" || kind === "title";
+    const isInside = (word) => words.includes(word) && !begins(word);
+    return isName && query.toLowerCase().split(/\s+/).some(isInside) ? score - 100 : score;
+  },
+};
