@@ -121,7 +121,7 @@ def on_node(room: Room, job: PolicyJob, workers: int, ps: int, machine: int) -> 
     servers = room.site.machines_for("ps")
     hosts = (machine,) if machine in servers or not ps else servers
     for host in hosts:
-        found = Allocation(((machine, workers),), ((host, ps),) if ps else ())
-        if room.hold(job, found):
-            return found
+        allocation = Allocation(((machine, workers),), ((host, ps),) if ps else ())
+        if room.hold(job, allocation):
+            return allocation
     return None

@@ -94,8 +94,8 @@ class Dorm(BasePolicy):
         if not (0 <= theta_1 <= 1 and 0 <= theta_2 <= 1):
             raise InputError("", f"expected theta_1 and theta_2 in 0..1, got {theta_1}, {theta_2}")
         if node_limit < 1 or places < 1:
-            found = f"{node_limit}, {places}"
-            raise InputError("", f"expected node_limit and places of at least 1, got {found}")
+            limits = f"{node_limit}, {places}"
+            raise InputError("", f"expected node_limit and places of at least 1, got {limits}")
         self.theta_1, self.theta_2 = theta_1, theta_2
         self.node_limit, self.places = node_limit, places
         self.outcomes: list[str] = []
@@ -105,13 +105,13 @@ class Dorm(BasePolicy):
     @property
     def report(self) -> Mapping[str, Any]:
         """Numbers of MILPs by result: optimal, stopped by the node limit, or without an answer."""
-        found = Counter(self.outcomes)
-        answered = {name: found.pop(name, 0) for name in ("optimal", "node_limit")}
+        outcomes = Counter(self.outcomes)
+        answered = {name: outcomes.pop(name, 0) for name in ("optimal", "node_limit")}
         return {
             "milps": len(self.outcomes),
             **answered,
-            "fell_back": found.total(),
-            "reasons": dict(sorted(found.items())),
+            "fell_back": outcomes.total(),
+            "reasons": dict(sorted(outcomes.items())),
             "restricted": self._restricted,
             "solver": self._solver,
         }
@@ -149,9 +149,9 @@ class Dorm(BasePolicy):
         limit = math.inf if after is None else most_loss
         self._start_waiting(held, room, fairness, limit)
         # A limit on unfairness that leaves all machines idle protects no job.
-        if not any(given.workers for given in held.values()):
+        if not any(each.workers for each in held.values()):
             self._start_waiting(held, room, fairness, math.inf)
-            if any(given.workers for given in held.values()):
+            if any(each.workers for each in held.values()):
                 self.outcomes[-1] = IDLE
         plan.changes = {index: held[index] for index in held if held[index] != before[index]}
 
@@ -395,10 +395,14 @@ class Partition:
         """Return whether numbers are small enough for an answer exact to the unit."""
         room = Room(self._site, self._free.copy(), self._down)
         for candidate in self._candidates:
-            job, given = candidate.job, answer[candidate.job.index]
-            workers = given.worker_count
+            job, allocation = candidate.job, answer[candidate.job.index]
+            workers = allocation.worker_count
             fits = not workers or job.min_workers <= workers <= job.max_workers
-            if not fits or given.ps_count != job.ps_needed(workers) or not room.hold(job, given):
+            if (
+                not fits
+                or allocation.ps_count != job.ps_needed(workers)
+                or not room.hold(job, allocation)
+            ):
                 return False
         return True
 

@@ -36,9 +36,9 @@ class FewestNodes:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         """Place all tasks; None, with `room` unchanged, if they do not fit."""
-        found = OneNode().place(room, job, workers, ps)
-        if found is not None:
-            return found
+        allocation = OneNode().place(room, job, workers, ps)
+        if allocation is not None:
+            return allocation
         most = {
             machine: room.count(machine, job.worker, workers)
             for machine in room.fitting(room.site.machines_for("worker"), job.worker)
@@ -51,12 +51,12 @@ class FewestNodes:
         before = room.free.copy()
         servers = beside(room, job, placed, ps)
         if servers is not None:
-            found = allocation_of(placed, servers)
+            allocation = allocation_of(placed, servers)
         # The workers alone need `placed`: as few machines in all cannot be undercut.
-        if ps and (found is None or len(found.machines) > len(placed)):
+        if ps and (allocation is None or len(allocation.machines) > len(placed)):
             room.free = before
-            found = self._around_servers(room, job, (workers, ps), (order, most), found)
-        return found
+            allocation = self._around_servers(room, job, (workers, ps), (order, most), allocation)
+        return allocation
 
     def _around_servers(
         self,
@@ -64,7 +64,7 @@ class FewestNodes:
         job: PolicyJob,
         counts: tuple[int, int],
         hosts: tuple[Sequence[int], Mapping[int, int]],
-        found: Allocation | None,
+        allocation: Allocation | None,
     ) -> Allocation | None:
         """All parameter servers on one machine, and workers from there on, if that takes fewer."""
         (workers, ps), (order, most) = counts, hosts
@@ -81,11 +81,11 @@ class FewestNodes:
                 # Of equals the one with most workers beside the servers, then the first machine.
                 tries.append((len(placed.keys() | {home}), -here, home, placed))
         best = min(tries, default=None)
-        if best is not None and (found is None or best[0] < len(found.machines)):
-            found = allocation_of(best[-1], {best[-2]: ps})
-        if found is not None:
-            room.hold(job, found)
-        return found
+        if best is not None and (allocation is None or best[0] < len(allocation.machines)):
+            allocation = allocation_of(best[-1], {best[-2]: ps})
+        if allocation is not None:
+            room.hold(job, allocation)
+        return allocation
 
 
 def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskCounts:
@@ -302,14 +302,14 @@ class Dragon(LocalityAware):
             victims = sorted(
                 self._running.shrinking(), key=lambda job: -surplus(job, held[job.index])
             )
-            made = make_room(self._room, victims, held, place)
-            if made is None:
+            room = make_room(self._room, victims, held, place)
+            if room is None:
                 return
-            self._resize(made[0])
-            if made[0]:  # victims gave back more than the job took: others may fit now
+            self._resize(room[0])
+            if room[0]:  # victims gave back more than the job took: others may fit now
                 self._hopeless.clear()
             self._queue.remove(job)
-            self._set(job, made[1])
+            self._set(job, room[1])
 
     def scale_up_idle(self, now: float) -> None:
         """Steps (4) and (5) of Fig. 5: what has been idle for lambda goes to running jobs."""
@@ -380,14 +380,14 @@ def make_room(
     """Step (2) of Fig. 5: cut victims to their minimum until a job fits; None: it never does."""
     before = room.free.copy()  # if all victims together are not enough, none of them gives anything
     changes: Changes = {}
-    found = place(room)  # without a victim, where it fits as it is
+    allocation = place(room)  # without a victim, where it fits as it is
     for victim in victims:
-        if found is not None:
+        if allocation is not None:
             break
         least = victim.min_workers
         changes[victim.index] = shrink(room, victim, held[victim.index], least)
-        found = place(room)
-    if found is None:
+        allocation = place(room)
+    if allocation is None:
         room.free = before
         return None
     for victim in victims:
@@ -395,7 +395,7 @@ def make_room(
         # The last victim may have made enough room by itself.
         if now is not None and take_back(room, victim, now, held[victim.index]):
             del changes[victim.index]
-    return changes, found
+    return changes, allocation
 
 
 def shrink(room: Room, job: PolicyJob, held: Allocation, workers: int) -> Allocation:
@@ -431,15 +431,15 @@ def grow_where_they_run(
     changes: Changes = {}
     for machine in sorted(idle):
         growing = [job for job in able[machine] if dict(job.worker).get(gpu)]
-        left = idle[machine]
+        unused = idle[machine]
         while growing:  # round by round, so that no job takes all before the next had its turn
             still = []
             for job in growing:
                 need = dict(job.worker)[gpu]
                 now = changes.get(job.index, held[job.index])
-                more = add_worker(room, job, now, machine) if need <= left else None
+                more = add_worker(room, job, now, machine) if need <= unused else None
                 if more is not None:
-                    left -= need
+                    unused -= need
                     changes[job.index] = more
                     still.append(job)
             growing = still

@@ -99,12 +99,12 @@ class FreeSlots:
         # With `now` given, it has that in the present slot whatever the limit.
         slack = TOLERANCE * max(1.0, claim.left)
         for limit in range(1, len(claim.sizes) + 1):
-            shape, left, fastest = Shape(), claim.left, claim.sizes[limit - 1].speed
+            shape, work, fastest = Shape(), claim.left, claim.sizes[limit - 1].speed
             for slot in count():
                 begin, length = self.span(slot)
                 time = claim.time - begin
                 # Even the limit itself in all slots that are left would be too late.
-                too_much = left > fastest * time + slack and (slot or now is None)
+                too_much = work > fastest * time + slack and (slot or now is None)
                 if time <= 0 or too_much:
                     break
                 place = self._most(slot, claim, limit) if slot or now is None else now
@@ -112,20 +112,20 @@ class FreeSlots:
                     break  # not even the smallest size fits, nor will it later
                 shape.append(place)
                 if place:
-                    left -= claim.sizes[place - 1].speed * min(length, time)
-                if left <= slack:
+                    work -= claim.sizes[place - 1].speed * min(length, time)
+                if work <= slack:
                     return shape
         return None
 
     def gpu_time(self, claim: Claim, shape: Shape) -> float:
         """GPUs times time until the job is done."""
-        total, left = 0.0, claim.left
+        total, work = 0.0, claim.left
         for slot, place in enumerate(shape):
             if place:
                 size = claim.sizes[place - 1]
-                worked = min(self.span(slot)[1], left / size.speed)
+                worked = min(self.span(slot)[1], work / size.speed)
                 total += size.gpus * worked
-                left -= size.speed * worked
+                work -= size.speed * worked
         return total
 
     def _most(self, slot: int, claim: Claim, limit: int) -> int:
@@ -195,9 +195,9 @@ def _grow(
 
 def _with_more(claim: Claim, slots: FreeSlots, place: int, shape: Shape) -> Shape:
     """The shape with `place` in the present slot; what was planned is free again."""
-    found = slots.minimum_share(claim, place)
+    more = slots.minimum_share(claim, place)
     # It does more now, so what was planned for later is enough: only rounding may say otherwise.
-    return [place, *shape[1:]] if found is None else found
+    return [place, *shape[1:]] if more is None else more
 
 
 def _marginal_return(
@@ -227,9 +227,9 @@ class Compact:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         for rule in (OneNode(), MostIdle(), BestFit()):
-            found = rule.place(room, job, workers, ps)
-            if found is not None:
-                return found
+            allocation = rule.place(room, job, workers, ps)
+            if allocation is not None:
+                return allocation
         return None
 
 
@@ -338,9 +338,9 @@ class ElasticFlow(BasePolicy):
             self._deadlines[job.index] = self._deadline(job)
             if self._deadlines[job.index] < math.inf:
                 tried = self._slots(view)
-                found, late = minimum_shares(self._due(view), tried)
+                shares, late = minimum_shares(self._due(view), tried)
                 if not late:
-                    slots, shapes = tried, found
+                    slots, shapes = tried, shares
                 elif view.was_admitted(job):
                     self._deadlines[job.index] = math.inf
                 else:
@@ -394,17 +394,17 @@ class ElasticFlow(BasePolicy):
         numbers = range(job.min_workers, job.max_workers + 1)
         # Powers of two, as in the paper: buddy allocation then leaves no fragments.
         wanted = [n for n in numbers if self.sizes == ANY or not n & (n - 1)]
-        found: list[Size] = []
+        sizes: list[Size] = []
         for workers in wanted or [job.min_workers]:
             ps, speed = job.ps_needed(workers), job.speed(workers)
             if not self._empty.holds(job, workers, ps):
                 continue
-            if not found or rounding.difference(speed, found[-1].speed) > 0:
-                found.append(self._size(job, workers, ps, speed))
-        if not found and self._empty.fewest(job):
+            if not sizes or rounding.difference(speed, sizes[-1].speed) > 0:
+                sizes.append(self._size(job, workers, ps, speed))
+        if not sizes and self._empty.fewest(job):
             least = job.min_workers
-            found = [self._size(job, least, job.ps_needed(least), job.speed(least))]
-        return tuple(found)
+            sizes = [self._size(job, least, job.ps_needed(least), job.speed(least))]
+        return tuple(sizes)
 
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
         taken: dict[int, int] = {}
@@ -414,16 +414,16 @@ class ElasticFlow(BasePolicy):
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
         """Place all jobs, by buddy allocation; return whether any job runs."""
-        found, loose = self._packed(view, sizes, stay=True)
+        allocations, loose = self._packed(view, sizes, stay=True)
         # Moving jobs costs time, so all are placed anew only where that packs them better.
         if loose:
             moved, still_loose = self._packed(view, sizes, stay=False)
-            found = moved if still_loose < loose else found
+            allocations = moved if still_loose < loose else allocations
         for index in sizes:
-            given = found.get(index, NOTHING)
-            if given != view.allocation(self._jobs[index]):
-                plan.changes[index] = given
-        return bool(found)
+            allocation = allocations.get(index, NOTHING)
+            if allocation != view.allocation(self._jobs[index]):
+                plan.changes[index] = allocation
+        return bool(allocations)
 
     def _packed(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
@@ -433,7 +433,7 @@ class ElasticFlow(BasePolicy):
         wanted = {index: size for index, size in sizes.items() if size is not None}
         held = {index: view.allocation(self._jobs[index]) for index in wanted}
         keeps = {index for index, size in wanted.items() if _counts(held[index]) == _counts(size)}
-        found: dict[int, Allocation] = {}
+        allocations: dict[int, Allocation] = {}
         loose = 0
         for index in sorted(
             wanted, key=lambda k: (stay and k not in keeps, -wanted[k].gpus, k not in keeps, k)
@@ -441,13 +441,13 @@ class ElasticFlow(BasePolicy):
             job, size = self._jobs[index], wanted[index]
             may_stay = index in keeps and (stay or self._is_tight(job, size, held[index]))
             if may_stay and room.hold(job, held[index]):
-                given: Allocation | None = held[index]
+                allocation: Allocation | None = held[index]
             else:
-                given = self._compact(room, job, size, self._sizes[index])
-            if given is not None:
-                found[index] = given
-            loose += given is None or not self._is_tight(job, size, given)
-        return found, loose
+                allocation = self._compact(room, job, size, self._sizes[index])
+            if allocation is not None:
+                allocations[index] = allocation
+            loose += allocation is None or not self._is_tight(job, size, allocation)
+        return allocations, loose
 
     def _compact(
         self, room: Room, job: PolicyJob, size: Size, sizes: Sequence[Size]
@@ -456,21 +456,21 @@ class ElasticFlow(BasePolicy):
         # Machines may be too fragmented for a size that fits them in total.
         for each in reversed(sizes):
             if each.workers <= size.workers:
-                found = Compact().place(room, job, each.workers, each.ps)
-                if found is not None:
-                    return found
+                allocation = Compact().place(room, job, each.workers, each.ps)
+                if allocation is not None:
+                    return allocation
         return None
 
-    def _is_tight(self, job: PolicyJob, size: Size, given: Allocation) -> bool:
-        """Return whether `given` uses no more machines than this size does on empty ones."""
-        if _counts(given) != _counts(size):
+    def _is_tight(self, job: PolicyJob, size: Size, allocation: Allocation) -> bool:
+        """Return whether `allocation` uses no more machines than this size does on empty ones."""
+        if _counts(allocation) != _counts(size):
             return False
         key = (job.worker, job.ps, *_counts(size))
         if key not in self._fewest:
             room = Room(self.site, [machine.capacity for machine in self.site.machines])
             best = Compact().place(room, job, *_counts(size))
             self._fewest[key] = len(best.machines) if best else 0
-        return len(given.machines) <= self._fewest[key]
+        return len(allocation.machines) <= self._fewest[key]
 
 
 def _counts(of: Size | Allocation) -> tuple[int, int]:

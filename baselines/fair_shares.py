@@ -63,12 +63,12 @@ class Pools:
 
     def amounts(self, rows: Sequence[Sequence[int]]) -> dict[int, int]:
         """The same of whole grid units, to the last one, by place."""
-        found = dict.fromkeys(range(self._size), 0)
+        totals = dict.fromkeys(range(self._size), 0)
         for machine, row in zip(self._site.machines, rows, strict=True):
             for offset in {self._offsets[group] for group in machine.hosts}:
                 for resource, amount in enumerate(row):
-                    found[offset + resource] += amount
-        return found
+                    totals[offset + resource] += amount
+        return totals
 
 
 class Shares:
@@ -147,10 +147,10 @@ class Portions:
 
     def supply(self, capacity: Sequence[tuple[int, ...]]) -> FloatArray:
         """Share of each resource on machines of `capacity` (grid units), 1 unless some are down."""
-        there = self._pools.sums(capacity)
+        present = self._pools.sums(capacity)
         full = self.totals * self._grid
-        found: FloatArray = np.minimum(1.0, np.divide(there, full, out=full * 0, where=full > 0))
-        return found
+        shares: FloatArray = np.minimum(1.0, np.divide(present, full, out=full * 0, where=full > 0))
+        return shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,9 @@ class Fairness:
 
     def total(self, held: Mapping[int, Allocation]) -> float:
         """Sum over the jobs of `held`."""
-        return math.fsum(self.loss(index, given.worker_count) for index, given in held.items())
+        return math.fsum(
+            self.loss(index, allocation.worker_count) for index, allocation in held.items()
+        )
 
 
 def fair_shares(
@@ -192,8 +194,8 @@ def fair_shares(
     # All dominant shares grow at the pace of 1: one number is the level of all that still grow.
     pace = {index: portion / portion.max() for index, portion in portions.items() if portion.max()}
     caps = {index: float(portions[index].max()) * most[index] for index in pace}
-    left = supply.copy()
-    growing = [index for index in pace if not (left[pace[index] > 0] <= NEGLIGIBLE).any()]
+    free = supply.copy()
+    growing = [index for index in pace if not (free[pace[index] > 0] <= NEGLIGIBLE).any()]
     level = 0.0
     while growing:
         drain = np.sum([pace[index] for index in growing], axis=0)
@@ -201,15 +203,15 @@ def fair_shares(
         # To the next event: a resource runs out, or a job has all it can use. One of them ends in
         # each step, so there are as many steps as jobs and resources at most.
         step = min(
-            float((left[used] / drain[used]).min()),
+            float((free[used] / drain[used]).min()),
             min(caps[index] for index in growing) - level,
         )
         level += step
-        left = np.maximum(0.0, left - step * drain)
+        free = np.maximum(0.0, free - step * drain)
         for index in growing:
             shares[index] = min(level, caps[index])
         # Exhausted but for rounding: otherwise steps of 1e-17 would never end.
-        empty = left <= NEGLIGIBLE
+        empty = free <= NEGLIGIBLE
         growing = [
             index
             for index in growing

@@ -289,10 +289,10 @@ class GangController(BasePolicy):
 
     def _launch(self, job: PolicyJob) -> Allocation | None:
         """Place the request of `job`; None if it does not fit."""
-        found = self._rule.place(self._room, job, *self._book.counts[job.index])
-        if found is not None:
-            self._set(job, found)
-        return found
+        allocation = self._rule.place(self._room, job, *self._book.counts[job.index])
+        if allocation is not None:
+            self._set(job, allocation)
+        return allocation
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
         """Let `job` hold `allocation` from now on."""

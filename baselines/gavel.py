@@ -202,15 +202,15 @@ class Gavel(FixedCountPolicy):
 
     def _ways(self) -> list[Way]:
         """Remaining ways to run each job."""
-        found = []
+        ways = []
         for index, job in self._jobs.items():
             first, begun = job.in_forms[0], self._begun.get(index)  # none if it may switch
             for form, (workers, ps) in self._tasks[index].items():
                 if begun in (None, form):
                     seen = job.in_forms[form]
                     rate = workers * (first.work / seen.work if seen.work else 1.0)
-                    found.append(Way(index, form, seen, workers, ps, rate))
-        return found
+                    ways.append(Way(index, form, seen, workers, ps, rate))
+        return ways
 
     def _share_out(self, view: View) -> None:
         """Solve the linear program; time received counts from now."""
@@ -255,19 +255,19 @@ class Gavel(FixedCountPolicy):
         self, view: View, part: Mapping[int, float], program: Program
     ) -> dict[int, float]:
         """The throughputs that give all jobs the least largest rho."""
-        left = {job: self._work_left(view, job) for job in part}
+        work = {job: self._work_left(view, job) for job in part}
         ends: dict[int, float] = {}
         for job, rate in part.items():
             # Time alone so far: the work that was done since, at what was its part then.
-            spent, before, then = self._alone.get(job, (0.0, left[job], 0.0))
-            spent += (before - left[job]) / then if then else 0.0
-            self._alone[job] = spent, left[job], rate
+            spent, before, then = self._alone.get(job, (0.0, work[job], 0.0))
+            spent += (before - work[job]) / then if then else 0.0
+            self._alone[job] = spent, work[job], rate
             if rate:
-                ends[job] = spent + left[job] / rate
+                ends[job] = spent + work[job] / rate
         waited = {job: view.now - self._jobs[job].arrival for job in ends}
 
         def needs(rho: float) -> dict[int, float]:
-            return {job: left[job] / (rho * ends[job] - waited[job]) for job in ends if ends[job]}
+            return {job: work[job] / (rho * ends[job] - waited[job]) for job in ends if ends[job]}
 
         # A rho is reached if all throughputs that it needs fit: rho is found by halving. At `low`
         # a job would have to end at once.
@@ -298,8 +298,8 @@ class Gavel(FixedCountPolicy):
                 continue
             if goes_on and capacity.keep(way.seen):
                 self._running[way.job] = way.form
-            elif found := capacity.start(way.seen, way.workers, way.ps):
-                plan.changes[way.job] = found._replace(form=way.form)
+            elif allocation := capacity.start(way.seen, way.workers, way.ps):
+                plan.changes[way.job] = allocation._replace(form=way.form)
                 self._running[way.job] = self._last[way.job] = way.form
                 if way.job in before:  # it is not where it was, or in another form
                     capacity.leave(ways[way.job, before[way.job]].seen)

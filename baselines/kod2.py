@@ -57,9 +57,9 @@ class AffinityPlacement:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         """Place all tasks; None, with `room` unchanged, if they do not fit."""
-        found = OneNode().place(room, job, workers, ps)
-        if found is not None:
-            return found
+        allocation = OneNode().place(room, job, workers, ps)
+        if allocation is not None:
+            return allocation
         hosts = room.fitting(room.site.machines_for("worker"), job.worker)
         if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
             return None  # what `MostIdle` would find after more work
@@ -100,8 +100,8 @@ def scale_in(
                 break
             now = changes[job.index] = drop_worker(room, job, now, machine)
             spare -= 1
-            if (found := on_node(machine)) is not None:
-                return changes, found
+            if (allocation := on_node(machine)) is not None:
+                return changes, allocation
     room.free = before
     return None
 
@@ -248,16 +248,16 @@ class Kod2(GangController):
         """Lines 5-17: launch the weightiest waiting job at its minimum, by scale-in if need be."""
         if self._launch(head) is None:
             # Jobs at their minimum give nothing.
-            made = scale_in(
+            scaled = scale_in(
                 self._room,
                 scale_in_order(head, self._running.shrinking(), self.raw_weight),
                 self._running.held,
                 lambda machine: on_node(self._room, head, *self._book.counts[head.index], machine),
             )
-            if made is None:
+            if scaled is None:
                 return False
-            self._resize(made[0])
-            self._set(head, made[1])
+            self._resize(scaled[0])
+            self._set(head, scaled[1])
         self._queue.remove(head)
         return True
 

@@ -58,8 +58,8 @@ def fitted(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
     # Each row is multiplied by its speed, and its right-hand side, a time, becomes 1: so all steps
     # count alike, however long they take.
     rows = [[speed * t for t in terms(*counts, training)] for counts, speed in pairs.items()]
-    found, _ = nnls(np.array(rows), np.ones(len(rows)))
-    return tuple(found.tolist())
+    coefficients, _ = nnls(np.array(rows), np.ones(len(rows)))
+    return tuple(coefficients.tolist())
 
 
 def speed_of(coefficients: Sequence[float], counts: Counts, training: str) -> float:
@@ -104,14 +104,16 @@ class Evenly:
         )
         most = max(len(hosts) if workers else 0, len(servers) if ps else 0)
         for number in range(1, min(most, max(workers, ps)) + 1):
-            found = Allocation(_even(hosts[:number], workers), _even(servers[:number], ps))
-            if (found.worker_count, found.ps_count) == (workers, ps) and room.hold(job, found):
-                return found
+            allocation = Allocation(_even(hosts[:number], workers), _even(servers[:number], ps))
+            if (allocation.worker_count, allocation.ps_count) == (workers, ps) and room.hold(
+                job, allocation
+            ):
+                return allocation
         return BestFit().place(room, job, workers, ps)
 
     def _hosts(self, room: Room, group: str, demand: Demand) -> list[int]:
-        there = [k for k in room.site.machines_for(group) if room.takes(k, demand)]
-        return room.most_idle(there)
+        hosts = [k for k in room.site.machines_for(group) if room.takes(k, demand)]
+        return room.most_idle(hosts)
 
 
 def _even(machines: Sequence[int], count: int) -> Tasks:
@@ -243,9 +245,9 @@ class Optimus(BasePolicy):
         over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
         if over or view.lost or view.returned or not any(each.workers for each in held.values()):
             self._round_end = view.now + self._length
-            for index, given in self._placed(view, self._counts(view), held).items():
-                if given != held[index]:
-                    plan.changes[index] = given
+            for index, allocation in self._placed(view, self._counts(view), held).items():
+                if allocation != held[index]:
+                    plan.changes[index] = allocation
         else:
             self._begin(view, held, plan)
         if any(each.workers for each in (held | plan.changes).values()):
@@ -257,9 +259,9 @@ class Optimus(BasePolicy):
         room = Room(self.site, view.free(), view.down())
         for index, job in self._book.jobs.items():
             if not held[index].workers:
-                given = Evenly().place(room, job, *self._book.counts[index])
-                if given is not None:
-                    plan.changes[index] = given
+                allocation = Evenly().place(room, job, *self._book.counts[index])
+                if allocation is not None:
+                    plan.changes[index] = allocation
 
     def _sampled(self, job: PolicyJob) -> Known:
         """Speeds of a new job from its sampling runs."""
@@ -269,55 +271,57 @@ class Optimus(BasePolicy):
 
     def _look(self, job: PolicyJob, known: Known, view: View) -> None:
         """Learn the speed of `job` from what it has done since the last look."""
-        held, left, now = view.allocation(job), view.remaining(job), view.now
+        held, work, now = view.allocation(job), view.remaining(job), view.now
         same = held.workers and held == known.held
-        worked = known.left - left
+        worked = known.left - work
         if same and known.at_work and worked > 0 and now > known.time:
             counts = held.worker_count, held.ps_count
             known.pairs[counts] = worked / (now - known.time)
             known.coefficients, known.observed = fitted(known.pairs, self.training), True
         # The first stretch with new tasks has the time of the change in it, which is not its speed.
         known.at_work = bool(same) and (known.at_work or worked > 0)
-        known.held, known.time, known.left = held, now, left
+        known.held, known.time, known.left = held, now, work
         if self.convergence:
-            known.progress.append((now, job.work - left))
+            known.progress.append((now, job.work - work))
 
     def _remaining(self, job: PolicyJob, view: View) -> float:
         """Q: work that is left, told or estimated from the losses."""
-        left = view.remaining(job)
+        work = view.remaining(job)
         seen = view.observed(job) if self.convergence else None
         if seen is None or len(seen) < FEWEST_LOSSES:
-            return left
+            return work
         times, done = zip(*self._known[job.index].progress, strict=True)
         at = np.interp([time for time, _ in seen], times, done)
         if not 0 <= at[0] < at[-1] or min(value for _, value in seen) <= 0:
-            return left  # a curve that rises from below is no loss
+            return work  # a curve that rises from below is no loss
         total = work_to_converge(at.tolist(), [value for _, value in seen], self.convergence)
-        return max(total - (job.work - left), float(at[-1] - at[0]) / len(at))
+        return max(total - (job.work - work), float(at[-1] - at[0]) / len(at))
 
     def _counts(self, view: View) -> dict[int, Counts]:
         """Workers and parameter servers of each job, by marginal gain."""
         free = self._pools.amounts(view.capacity())
-        found: dict[int, Counts] = {}
+        chosen: dict[int, Counts] = {}
         for index, counts in self._book.counts.items():
             if self._take(free, self._book.jobs[index], counts):
-                found[index] = counts
-        left = {index: self._remaining(self._book.jobs[index], view) for index in found}
-        steps = {index: self._best_step(index, found[index], left[index], free) for index in found}
+                chosen[index] = counts
+        work = {index: self._remaining(self._book.jobs[index], view) for index in chosen}
+        steps = {
+            index: self._best_step(index, chosen[index], work[index], free) for index in chosen
+        }
         while True:
             open_steps = {index: step for index, step in steps.items() if step is not None}
             if not open_steps:
-                return found
+                return chosen
             index = min(open_steps, key=lambda index: (-open_steps[index][0], index))
             _, more = open_steps[index]
-            workers, ps = found[index]
+            workers, ps = chosen[index]
             if self._take(free, self._book.jobs[index], (more[0] - workers, more[1] - ps)):
-                found[index] = more
+                chosen[index] = more
             # else others took the room, and another step may fit
-            steps[index] = self._best_step(index, found[index], left[index], free)
+            steps[index] = self._best_step(index, chosen[index], work[index], free)
 
     def _best_step(
-        self, index: int, counts: Counts, left: float, free: Mapping[int, int]
+        self, index: int, counts: Counts, work: float, free: Mapping[int, int]
     ) -> tuple[float, Counts] | None:
         """The next step of a job that fits and gains most: its gain, and what it then has."""
         job, (workers, ps) = self._book.jobs[index], counts
@@ -328,7 +332,7 @@ class Optimus(BasePolicy):
             options.append((workers, ps + 1))
         best = None
         for more in options:
-            gain = self._gain(index, counts, more, left)
+            gain = self._gain(index, counts, more, work)
             taken: dict[int, int] = {}
             self._shares.add(taken, job, more[0] - workers, more[1] - ps)
             fits = all(free[pool] >= amount for pool, amount in taken.items())
@@ -336,11 +340,11 @@ class Optimus(BasePolicy):
                 best = gain, more
         return best
 
-    def _gain(self, index: int, counts: Counts, more: Counts, left: float) -> float:
+    def _gain(self, index: int, counts: Counts, more: Counts, work: float) -> float:
         """Time that is saved, for each part of the dominant resource."""
         known, job = self._known[index], self._book.jobs[index]
         before, after = (
-            left / speed_of(known.coefficients, each, self.training) for each in (counts, more)
+            work / speed_of(known.coefficients, each, self.training) for each in (counts, more)
         )
         share = self._shares.dominant(job, more[0] - counts[0], more[1] - counts[1])
         saved = rounding.difference(before, after) * (1.0 if known.observed else YOUNG)
@@ -363,7 +367,7 @@ class Optimus(BasePolicy):
     ) -> dict[int, Allocation]:
         """Places of all jobs: jobs with unchanged numbers first, then by demand."""
         jobs, room = self._book.jobs, Room(self.site, view.capacity(), view.down())
-        found = dict.fromkeys(jobs, NOTHING)
+        allocations = dict.fromkeys(jobs, NOTHING)
 
         def order(index: int) -> tuple[bool, float, int]:
             had = held[index].worker_count, held[index].ps_count
@@ -374,12 +378,12 @@ class Optimus(BasePolicy):
             job, (workers, ps) = jobs[index], counts[index]
             stays = (held[index].worker_count, held[index].ps_count) == (workers, ps)
             if stays and room.hold(job, held[index]):
-                found[index] = held[index]
+                allocations[index] = held[index]
                 continue
             for number in range(workers, job.min_workers - 1, -1):
                 servers = min(max(ps, job.ps_needed(number)), job.ps_most(number))
-                given = Evenly().place(room, job, number, servers)
-                if given is not None:
-                    found[index] = given
+                allocation = Evenly().place(room, job, number, servers)
+                if allocation is not None:
+                    allocations[index] = allocation
                     break
-        return found
+        return allocations

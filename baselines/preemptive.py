@@ -62,17 +62,17 @@ class PreemptiveCapacity:
         if self._misfits.has(job, workers, ps):
             return None
         # Free room first: only a job that fits nowhere else may displace others.
-        found = self._placement.place(self._free, job, workers, ps)
-        if found is not None:
+        allocation = self._placement.place(self._free, job, workers, ps)
+        if allocation is not None:
             if self._second is not None:
-                self._second.occupy(job, found)
-            return found
-        found = self._placement.place(self._without_later(), job, workers, ps)
-        if found is None:
+                self._second.occupy(job, allocation)
+            return allocation
+        allocation = self._placement.place(self._without_later(), job, workers, ps)
+        if allocation is None:
             self._misfits.add(job, workers, ps)
         else:
-            self._free.occupy(job, found)
-        return found
+            self._free.occupy(job, allocation)
+        return allocation
 
 
 Workers = tuple[PolicyJob, int]
@@ -114,8 +114,8 @@ class ServiceLevels:
             service = self.service(job, workers, view)
             level = self.level(service)
             if level < len(self.ends):
-                left = (self.ends[level] - service) / self.gpus.of(job, workers)
-                times.append(view.now + left)
+                seconds = (self.ends[level] - service) / self.gpus.of(job, workers)
+                times.append(view.now + seconds)
         return min(times, default=None)
 
 
@@ -272,9 +272,9 @@ class SRTF(Ordered):
 
     def key(self, job: PolicyJob, workers: int, view: View) -> float:
         # `rounding.key` without the call: this is asked of every running job at every event.
-        left = view.remaining(job) / workers
-        product = left * rounding.SPLIT
-        return product - (product - left)
+        time = view.remaining(job) / workers
+        product = time * rounding.SPLIT
+        return product - (product - time)
 
 
 class SRSF(Ordered):

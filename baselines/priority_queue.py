@@ -32,9 +32,9 @@ class FirstNode:
         if sum(room.count(machine, job.worker, workers) for machine in hosts) < workers:
             return None
         for machine in hosts:
-            found = on_node(room, job, workers, ps, machine)
-            if found is not None:
-                return found
+            allocation = on_node(room, job, workers, ps, machine)
+            if allocation is not None:
+                return allocation
         return FirstFit().place(room, job, workers, ps)
 
 
@@ -59,12 +59,12 @@ def scale_down(
                 break
             now = changes[job.index] = drop_worker(room, job, now, machine)
             spare -= 1
-            found = on_node(machine)
-            if found is not None:
-                return changes, found
-    found = place()
-    if found is not None:
-        return changes, found
+            allocation = on_node(machine)
+            if allocation is not None:
+                return changes, allocation
+    allocation = place()
+    if allocation is not None:
+        return changes, allocation
     # Scaling down has failed: no job gives a worker for nothing.
     room.free = before
     return None
@@ -89,8 +89,8 @@ def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting)
         return job.index not in changes or changes[job.index].worker_count < job.max_workers
 
     for machine in sorted({machine for hosts in fitting.values() for machine in hosts}):
-        there = [job for job in growing if room.fits(machine, job.worker)]
-        for job in there:
+        local = [job for job in growing if room.fits(machine, job.worker)]
+        for job in local:
             more = add_worker(room, job, changes.get(job.index, held[job.index]), machine)
             while more is not None:
                 changes[job.index] = more
@@ -195,17 +195,17 @@ class PriorityQueue(GangController):
         counts = self._book.counts[best.index]
         # Those at the end of the order are worth least, so they give first.
         victims = sorted(self._running.shrinking(), key=self.weighting, reverse=True)
-        made = scale_down(
+        scaled = scale_down(
             self._room,
             victims,
             self._running.held,
             partial(on_node, self._room, best, *counts),
             partial(self._rule.place, self._room, best, *counts),
         )
-        if made is None:
+        if scaled is None:
             return False
-        self._resize(made[0])
-        self._set(best, made[1])
+        self._resize(scaled[0])
+        self._set(best, scaled[1])
         return True
 
     def scale_up(self) -> None:

@@ -86,9 +86,9 @@ class Queued(OneLine):
             self._waits.difference_update(plan.changes)
         return plan
 
-    def _take_out(self, left: Sequence[PolicyJob]) -> None:
+    def _take_out(self, departed: Sequence[PolicyJob]) -> None:
         """Jobs that waited when their owners took them back."""
-        gone = self._waits.intersection(job.index for job in left)
+        gone = self._waits.intersection(job.index for job in departed)
         if gone:
             # A sorted list is a heap.
             self._line = sorted(key for key in self._line if key[1] not in gone)
@@ -117,10 +117,10 @@ class Queued(OneLine):
             index = line[0][1]
             if index in waits:
                 workers, ps = counts[index]
-                found = place(room, jobs[index], workers, ps)
-                if found is None:
+                allocation = place(room, jobs[index], workers, ps)
+                if allocation is None:
                     return
-                plan.changes[index] = found
+                plan.changes[index] = allocation
                 waits.remove(index)
             heappop(line)
 
@@ -129,14 +129,14 @@ class Queued(OneLine):
         misfits, passed = Misfits(), []
         for key in self._line:
             job, tasks = self._book.jobs[key[1]], self._book.counts[key[1]]
-            found = None
+            allocation = None
             if not misfits.has(job, *tasks):
-                found = self._placement.place(room, job, *tasks)
-            if found is None:
+                allocation = self._placement.place(room, job, *tasks)
+            if allocation is None:
                 misfits.add(job, *tasks)
                 passed.append(key)
             else:
-                plan.changes[job.index] = found
+                plan.changes[job.index] = allocation
         return passed
 
 
@@ -271,10 +271,10 @@ class Waiting:
         if True not in failed:
             fits = is_quick if False in failed else _waits
             return self._find(after, lambda work: _waits(work) and fits(work))
-        found = None if False in failed else self._find(after, _waits)
-        while found is not None and is_quick(self._work(found)):
-            found = self._find(found, _waits)
-        return found
+        position = None if False in failed else self._find(after, _waits)
+        while position is not None and is_quick(self._work(position)):
+            position = self._find(position, _waits)
+        return position
 
     def _work(self, index: int) -> float:
         return self._least[self._leaves + bisect_left(self._indices, index)]
@@ -343,17 +343,17 @@ class Ends:
         self, more: Sequence[tuple[float, int]], end: Callable[[int], float]
     ) -> Iterator[tuple[float, int]]:
         """All jobs and `more` by their ends; `end` is called only for the jobs that are taken."""
-        found, bounds = list(more), iter(self._bounds)
-        heapify(found)
+        ends, bounds = list(more), iter(self._bounds)
+        heapify(ends)
         following = next(bounds, None)
-        while found or following:
+        while ends or following:
             # Rounding may move an end a little: those that end together are found together.
             while following and (
-                not found or following[0] <= found[0][0] + ROUNDING * (1 + abs(found[0][0]))
+                not ends or following[0] <= ends[0][0] + ROUNDING * (1 + abs(ends[0][0]))
             ):
-                heappush(found, (end(following[1]), following[1]))
+                heappush(ends, (end(following[1]), following[1]))
                 following = next(bounds, None)
-            yield heappop(found)
+            yield heappop(ends)
 
 
 class EASY(Queued):
@@ -413,11 +413,11 @@ class EASY(Queued):
             self._ends.add(index, self._end(job, view) if workers == 1 else -math.inf)
         return plan
 
-    def _take_out(self, left: Sequence[PolicyJob]) -> None:
-        for job in left:
+    def _take_out(self, departed: Sequence[PolicyJob]) -> None:
+        for job in departed:
             if job.index in self._waits:
                 self._leave(job.index)
-        super()._take_out(left)
+        super()._take_out(departed)
 
     def _enter(self, job: PolicyJob, view: View) -> None:
         super()._enter(job, view)
@@ -468,9 +468,9 @@ class EASY(Queued):
             size = sizes[number]
             if size in self._sizes:
                 is_quick = partial(in_time, workers=size[2])
-                found = self._sizes[size].next(after, failed[size], is_quick)
-                if found is not None:
-                    heappush(line, (found, number))
+                position = self._sizes[size].next(after, failed[size], is_quick)
+                if position is not None:
+                    heappush(line, (position, number))
 
         for number in range(len(sizes)):
             offer(number, head)
@@ -529,8 +529,8 @@ class EASY(Queued):
         both = [
             tuple(map(min, row, other)) for row, other in zip(now.free, later.free, strict=True)
         ]
-        found = self._placement.place(Room(self._site, both, now.down), job, *tasks)
-        if found is not None:
-            now.occupy(job, found)
-            later.occupy(job, found)
-        return found
+        allocation = self._placement.place(Room(self._site, both, now.down), job, *tasks)
+        if allocation is not None:
+            now.occupy(job, allocation)
+            later.occupy(job, allocation)
+        return allocation

@@ -35,18 +35,18 @@ class DelayCosts:
     def __init__(
         self,
         now: float,
-        left: FloatArray,
+        remaining: FloatArray,
         tables: Sequence[FloatArray],
         shares: Sequence[float],
         discount: float,
     ) -> None:
-        self.left, self._shares, self._discount = left, shares, discount
-        self._ends = now + left
-        self._worth = np.array(tables).reshape(len(left), -1)
-        self._rows = np.arange(len(left))
+        self.left, self._shares, self._discount = remaining, shares, discount
+        self._ends = now + remaining
+        self._worth = np.array(tables).reshape(len(remaining), -1)
+        self._rows = np.arange(len(remaining))
         # Used for every pair of jobs below, and the same for all of them.
         self._now_worth = self._at(self._ends)
-        self.present = self._now_worth / (1 + discount * left)  # PV, if it runs now to its end
+        self.present = self._now_worth / (1 + discount * remaining)  # PV, if it runs now to its end
 
     def cost(self, k: int) -> float:
         """Loss of the other jobs if they wait for job `k`, times the share that it takes."""
@@ -60,7 +60,7 @@ class DelayCosts:
         costs = np.array([self.cost(k) for k in range(len(self.left))])
         gains = map(rounding.difference, weight * self.present, (1 - weight) * costs)
         return [
-            key(gain / max(left, SHORTEST)) for gain, left in zip(gains, self.left, strict=True)
+            key(gain / max(time, SHORTEST)) for gain, time in zip(gains, self.left, strict=True)
         ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
@@ -95,8 +95,8 @@ class DelayCosts:
         # Clipped as floats: the end of an absurdly long job is beyond all integers.
         last = self._worth.shape[1] - 1
         slots: IntArray = np.clip(rounding.ceil(ends) - 1, 0, last).astype(np.int64)
-        found: npt.NDArray[np.float64] = self._worth[self._rows, slots]
-        return found
+        worth: npt.NDArray[np.float64] = self._worth[self._rows, slots]
+        return worth
 
 
 class RRH(FixedCountPolicy):
@@ -217,9 +217,9 @@ class RRH(FixedCountPolicy):
             held = view.allocation(job)
             if held.workers and room.hold(job, held):
                 continue  # no job before it needed its place: moving it would gain nothing
-            found = self._placement.place(room, job, *self._needs[index]) or NOTHING
-            if found != held:
-                plan.changes[index] = found
+            allocation = self._placement.place(room, job, *self._needs[index]) or NOTHING
+            if allocation != held:
+                plan.changes[index] = allocation
 
     def _delay_costs(self, view: View) -> DelayCosts:
         return DelayCosts(

@@ -101,10 +101,10 @@ class InTurn:
         for step in range(machines):
             machine = (self._after + step) % machines
             if machine in hosts:
-                found = on_node(room, job, workers, ps, machine)
-                if found is not None:
+                allocation = on_node(room, job, workers, ps, machine)
+                if allocation is not None:
                     self._after = machine + 1
-                    return found
+                    return allocation
         # It waits for a machine to come free, as the paper's containers never span two.
         if self._fits_one_machine(room, job, workers, ps):
             return None
@@ -183,11 +183,11 @@ def rebalance(on: On, move: Callable[[Container, int], None], has_room: HasRoom)
     for worker in candidates:
         able = (each for each in line if each.home in sources and has_room(each, worker))
         # One for each worker: after it, the worker is no longer idle.
-        found = next(able, None)
-        if found is not None:
-            line.remove(found)
-            found.rebalanced = True
-            move(found, worker)
+        chosen = next(able, None)
+        if chosen is not None:
+            line.remove(chosen)
+            chosen.rebalanced = True
+            move(chosen, worker)
 
 
 MIGRATED, STAYED, REBALANCED = "migrated", "stayed", "rebalanced"
@@ -380,10 +380,10 @@ class SpeCon(GangController):
         job, origin = container.job, container.home
         assert origin is not None
         held = self._running.held[job.index]
-        there = _all_on(held, machine)
+        allocation = _all_on(held, machine)
         self._room.release(job, held)
-        self._room.hold(job, there)
-        self._set(job, there)
+        self._room.hold(job, allocation)
+        self._set(job, allocation)
         self.log.append(Move(now, job.id, kind, origin, machine))
 
     def _workers(self) -> dict[int, list[Container]]:
@@ -399,12 +399,12 @@ class SpeCon(GangController):
 
     def _has_room(self, container: Container, machine: int) -> bool:
         held = self._running.held[container.job.index]
-        there = _all_on(held, machine)
-        if there.ps and machine not in self._site.machines_for_both:
+        allocation = _all_on(held, machine)
+        if allocation.ps and machine not in self._site.machines_for_both:
             return False
-        if not self._room.hold(container.job, there):
+        if not self._room.hold(container.job, allocation):
             return False
-        self._room.release(container.job, there)  # it was only asked: nothing moves here
+        self._room.release(container.job, allocation)  # it was only asked: nothing moves here
         return True
 
     def _usage(self, machine: int) -> float:
@@ -414,8 +414,8 @@ class SpeCon(GangController):
             job, held = container.job, self._running.held[container.job.index]
             workers, ps = dict(held.workers).get(machine, 0), dict(held.ps).get(machine, 0)
             cores.append(workers * job.worker_cpu + ps * job.ps_cpu)
-        there = self._site.machines[machine].cpu_cores
-        return key(math.fsum(cores) / there + 1.0 - self._room.idle_share(machine))
+        cores_of_all = self._site.machines[machine].cpu_cores
+        return key(math.fsum(cores) / cores_of_all + 1.0 - self._room.idle_share(machine))
 
 
 def _all_on(held: Allocation, machine: int) -> Allocation:

@@ -39,13 +39,13 @@ class Kinds:
         self._site = site
         demands = (group.of(job) for job in jobs for group in GROUPS)
         limits = {demand.machines for demand in demands if isinstance(demand, LimitedDemand)}
-        found: dict[tuple[object, ...], list[int]] = {}
+        machines: dict[tuple[object, ...], list[int]] = {}
         for k, machine in enumerate(site.machines):
             # Machines that no job tells apart are one type: the program stays small on large
             # clusters.
             admitted = frozenset(limit for limit in limits if k in limit)
-            found.setdefault((admitted, machine.hosts), []).append(k)
-        self.machines = list(found.values())
+            machines.setdefault((admitted, machine.hosts), []).append(k)
+        self.machines = list(machines.values())
 
     def admitting(self, job: PolicyJob, group: str) -> list[int]:
         """The kinds that may run tasks of `group` of a job of one form."""
@@ -91,15 +91,15 @@ class Program:
         With `needs` by job, the least throughput of a job over its need is as large as can be, and
         the sum goes by what is then left.
         """
-        found = [0.0] * len(self._ways)
+        shares = [0.0] * len(self._ways)
         if not self._columns:
-            return found
+            return shares
         values = self._solve({}) if not needs else self._at_level(needs)
         for (number, _), share in zip(self._columns, values, strict=True):
             # The solver may miss 0 and 1 by its tolerance.
-            found[number] = min(1.0, found[number] + max(0.0, share))
+            shares[number] = min(1.0, shares[number] + max(0.0, share))
         # Equal shares are equal to more than the solver's tolerance: ties go by the order of jobs.
-        return [round(share, DIGITS) for share in found] if needs else found
+        return [round(share, DIGITS) for share in shares] if needs else shares
 
     def _at_level(self, needs: Mapping[int, float]) -> list[float]:
         """The largest sum at the largest level."""

@@ -137,7 +137,7 @@ class _Configurations:
         """Least cost of the work, by slot of completion."""
         # From one slot to the next, the pieces of work of the new slot replace the dearest held
         # ones, which no later slot needs: a heap holds no more than has to be done.
-        found = np.zeros(slots)
+        costs = np.zeros(slots)
         held: list[tuple[float, float]] = []  # the dearest piece first: cost negated, amount
         done = paid = 0.0
         each = len(cost) // slots
@@ -156,8 +156,8 @@ class _Configurations:
                     heapreplace(held, (dearest, amount - over))
                     break
                 heappop(held)
-            found[slot] = paid
-        return found
+            costs[slot] = paid
+        return costs
 
 
 class _Switching(_Configurations):
@@ -178,7 +178,7 @@ class _Switching(_Configurations):
         slots, ways, rows = len(prices), len(self._paces), np.arange(len(prices))
         costs = prices @ self._uses.T / self.length
         at, pace = np.zeros((slots, self._uses.shape[1])), np.zeros(slots)  # from nothing on
-        paid, found, work = np.zeros(slots), np.zeros((slots, ways)), np.zeros((slots, ways))
+        paid, gains, work = np.zeros(slots), np.zeros((slots, ways)), np.zeros((slots, ways))
         more = np.zeros((slots, ways, self._uses.shape[1]))  # used by a unit of work
         for piece in range(ways):
             faster = self._paces - pace[:, None]
@@ -189,13 +189,13 @@ class _Switching(_Configurations):
             (on,) = np.nonzero(step)  # the others are at the end, with pieces of no work
             if not len(on):
                 break
-            found[on, piece] = np.maximum(steep[on, way[on]], 0.0)
+            gains[on, piece] = np.maximum(steep[on, way[on]], 0.0)
             work[on, piece] = step[on] * self.open[on]
             more[on, piece] = (self._uses[way[on]] - at[on]) / step[on, None]
             at[on], pace[on] = self._uses[way[on]], self._paces[way[on]]
             paid[on] = costs[on, way[on]]
         self._work, self._more = work.ravel(), more.reshape(slots * ways, self._uses.shape[1])
-        return found.ravel()
+        return gains.ravel()
 
     def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
         used = np.zeros((len(self.open), self._uses.shape[1]))
@@ -208,26 +208,28 @@ def _earlier(delays: FloatArray, arrival: float) -> FloatArray:
     return np.maximum(0.0, delays * (1 - ROUNDING) - ROUNDING * arrival)
 
 
-def elastic_bound(made: Workload, slot_seconds: float, *, slots: int | None = None) -> ElasticBound:
-    """An upper bound on what any policy can earn on `made`, clairvoyant ones included."""
+def elastic_bound(
+    workload: Workload, slot_seconds: float, *, slots: int | None = None
+) -> ElasticBound:
+    """An upper bound on what any policy can earn on `workload`, clairvoyant ones included."""
     if not slot_seconds > 0:
         raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-    jobs = made.jobs
+    jobs = workload.jobs
     for job in jobs:
         if not job.has_utility:
             raise InputError("utility", f"expected one for each job, got none for {job.id!r}")
-    totals, demands = pool(made)
+    totals, demands = pool(workload)
     if slots is None:
-        slots = slots_needed(made, slot_seconds)
+        slots = slots_needed(workload, slot_seconds)
     if slots < 1:
         raise InputError("slots", "expected at least 1", slots)
     # A resource that no machine has drops out: jobs that need it can have no worker anyway.
-    there = totals > 0
+    exists = totals > 0
     choices: list[list[_Configurations]] = []
     for job, own in zip(jobs, demands, strict=True):
-        rates = [best_rates(made, form) for form in job.in_forms]
+        rates = [best_rates(workload, form) for form in job.in_forms]
         most = [_most(form, demand, totals) for form, demand in zip(job.in_forms, own, strict=True)]
-        shares = own[:, there] / totals[there]
+        shares = own[:, exists] / totals[exists]
         each = zip(job.in_forms, rates, most, shares, strict=True)
         if job.may_switch:
             ways = [
@@ -236,24 +238,24 @@ def elastic_bound(made: Workload, slot_seconds: float, *, slots: int | None = No
                 for n, rate in enumerate(speeds[: limit + 1])
                 if rate > 0
             ]
-            uses = np.array([use for use, _ in ways]).reshape(len(ways), there.sum())
+            uses = np.array([use for use, _ in ways]).reshape(len(ways), exists.sum())
             paces = np.array([pace for _, pace in ways])
             choices.append([_Switching(job, uses, paces, slot_seconds, slots)])
         else:
             choices.append([_Configurations(*one[:3], slot_seconds, slots, one[3]) for one in each])
-    return _generate(choices, slots, int(there.sum()), slot_seconds)
+    return _generate(choices, slots, int(exists.sum()), slot_seconds)
 
 
-def best_rates(made: Workload, job: PolicyJob) -> list[float]:
+def best_rates(workload: Workload, job: PolicyJob) -> list[float]:
     """Speeds of `job` with 0, 1, 2, .. workers on one machine that it has for itself."""
-    scaling = getattr(made.speed, "scaling", made.speed)
-    found = [0.0]
+    scaling = getattr(workload.speed, "scaling", workload.speed)
+    rates = [0.0]
     for workers in range(1, job.max_workers + 1):
-        load = Load(made.site)
+        load = Load(workload.site)
         held = Allocation(((0, workers),))
         load.add(job, held)
-        found.append(scaling.rate(job, held, load) if workers >= job.min_workers else 0.0)
-    return found
+        rates.append(scaling.rate(job, held, load) if workers >= job.min_workers else 0.0)
+    return rates
 
 
 def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
@@ -262,31 +264,31 @@ def _most(job: PolicyJob, demand: FloatArray, totals: FloatArray) -> int:
     return int(min([job.max_workers, *limits]))
 
 
-def slots_needed(made: Workload, slot_seconds: float) -> int:
+def slots_needed(workload: Workload, slot_seconds: float) -> int:
     """Slots in which the pool can do everything, and each job its own part, after all arrived."""
-    totals, demands = pool(made)
+    totals, demands = pool(workload)
     longest, shares = 0.0, np.zeros(len(totals))
-    for job, own in zip(made.jobs, demands, strict=True):
-        bests = [_best_worker(made, form) for form in job.in_forms]
+    for job, own in zip(workload.jobs, demands, strict=True):
+        bests = [_best_worker(workload, form) for form in job.in_forms]
         alone = [form.work / best for form, best in zip(job.in_forms, bests, strict=True)]
         k = alone.index(min(alone))
         longest = max(longest, alone[k])
         part = np.divide(own[k], totals, out=np.zeros(len(totals)), where=totals > 0)
         shares += part * job.in_forms[k].work / bests[k]
-    last = max(job.arrival for job in made.jobs)
+    last = max(job.arrival for job in workload.jobs)
     return int((last + max(longest, float(shares.max(initial=0.0)))) // slot_seconds) + 2
 
 
-def _best_worker(made: Workload, form: PolicyJob) -> float:
+def _best_worker(workload: Workload, form: PolicyJob) -> float:
     """The best speed of a form for each of its workers."""
-    return max(rate / n for n, rate in enumerate(best_rates(made, form)) if n)
+    return max(rate / n for n, rate in enumerate(best_rates(workload, form)) if n)
 
 
-def pool(made: Workload) -> tuple[FloatArray, list[FloatArray]]:
+def pool(workload: Workload) -> tuple[FloatArray, list[FloatArray]]:
     """Total capacity of all machines, and the demand of a worker of each form of a job."""
-    machines = np.array([machine.capacity for machine in made.site.machines], dtype=float)
+    machines = np.array([machine.capacity for machine in workload.site.machines], dtype=float)
     demands = []
-    for job in made.jobs:
+    for job in workload.jobs:
         own = np.zeros((len(job.in_forms), machines.shape[1]))
         for row, form in zip(own, job.in_forms, strict=True):
             for resource, amount in form.worker:
@@ -311,8 +313,8 @@ def _generate(
         prices = duals[count:].reshape(slots, resources) * scale
         columns, dual = [], float(prices.sum())
         for k, forms in enumerate(choices):
-            found = [own.best(prices) for own in forms]
-            gain, worth, load = max(found, key=lambda one: one[0])  # the first of equals
+            answers = [own.best(prices) for own in forms]
+            gain, worth, load = max(answers, key=lambda one: one[0])  # the first of equals
             dual += gain
             # Only a column of positive reduced cost can raise the master's value.
             if gain > duals[k] * scale + 1e-9 * scale:
@@ -339,7 +341,7 @@ def _column(job: int, worth: float, load: FloatArray | None, count: int) -> LpCo
     return LpColumn(worth, rows, values)
 
 
-def mean_completion_bound(made: Workload) -> float:
+def mean_completion_bound(workload: Workload) -> float:
     """A lower bound on the mean time from arrival to completion if every job is completed.
 
     It is the largest of the means of two relaxations:
@@ -356,13 +358,15 @@ def mean_completion_bound(made: Workload) -> float:
     Changes, parameter servers, locality and jobs that share a machine only slow jobs down; and
     whoever switches forms does no share of the work in less time or area than in the best of them.
     """
-    totals, demands = pool(made)
-    jobs = made.jobs
+    totals, demands = pool(workload)
+    jobs = workload.jobs
     fastest: list[float] = []
     areas: list[list[float]] = [[] for _ in totals]  # seconds of the whole pool, by resource
     for job, own in zip(jobs, demands, strict=True):
         pairs = zip(job.in_forms, own.tolist(), strict=True)
-        able = [found for pair in pairs if (found := _least_times(made, *pair, totals.tolist()))]
+        able = [
+            times for pair in pairs if (times := _least_times(workload, *pair, totals.tolist()))
+        ]
         if not able:
             return math.inf
         time, *shares = (min(column) for column in zip(*able, strict=True))
@@ -377,10 +381,10 @@ def mean_completion_bound(made: Workload) -> float:
 
 
 def _least_times(
-    made: Workload, form: PolicyJob, demand: list[float], totals: list[float]
+    workload: Workload, form: PolicyJob, demand: list[float], totals: list[float]
 ) -> list[float]:
     """Seconds that a form takes at least, and seconds of all machines, by resource."""
-    rates = best_rates(made, form)
+    rates = best_rates(workload, form)
     able = [
         n
         for n, rate in enumerate(rates)
@@ -399,16 +403,16 @@ def _least_times(
 def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
     """Sum of the times from arrival to completion, shortest remaining time first, preemptively."""
     order = sorted(range(len(work)), key=lambda k: arrivals[k])
-    left: list[tuple[float, int]] = []
+    remaining: list[tuple[float, int]] = []
     now, ends = 0.0, []
     for place, k in enumerate(order):
         now = max(now, arrivals[k])
-        heappush(left, (work[k], k))
+        heappush(remaining, (work[k], k))
         until = arrivals[order[place + 1]] if place + 1 < len(order) else math.inf
-        while left and now < until:
-            rest, job = heappop(left)
+        while remaining and now < until:
+            rest, job = heappop(remaining)
             if now + rest > until:
-                heappush(left, (rest - (until - now), job))
+                heappush(remaining, (rest - (until - now), job))
                 now = until
             else:
                 now += rest

@@ -98,16 +98,16 @@ class _Search:
     def _choices(self, slot: int, remaining: Counts) -> Iterator[Counts]:
         for counts in self.placements:
             if all(
-                n == 0 or (job.arrival <= slot and left and n in _counts_for(job, left))
-                for n, left, job in zip(counts, remaining, self.jobs, strict=True)
+                n == 0 or (job.arrival <= slot and work and n in _counts_for(job, work))
+                for n, work, job in zip(counts, remaining, self.jobs, strict=True)
             ):
                 yield counts
 
     def _gain(self, slot: int, remaining: Counts, counts: Counts) -> float:
         return sum(
             float(job.utility(slot - job.arrival))
-            for job, left, n in zip(self.jobs, remaining, counts, strict=True)
-            if left and n >= left
+            for job, work, n in zip(self.jobs, remaining, counts, strict=True)
+            if work and n >= work
         )
 
     def schedules(self) -> dict[str, Schedule]:
@@ -135,14 +135,14 @@ class _Search:
         }
 
 
-def _counts_for(job: Job, left: int) -> range:
+def _counts_for(job: Job, work: int) -> range:
     """Possible worker counts of a job with this much remaining work."""
     # More workers than work is left would only take room.
-    return range(job.min_workers, max(left, job.min_workers) + 1)
+    return range(job.min_workers, max(work, job.min_workers) + 1)
 
 
 def _minus(remaining: Counts, counts: Counts) -> Counts:
-    return tuple(max(0, left - n) for left, n in zip(remaining, counts, strict=True))
+    return tuple(max(0, work - n) for work, n in zip(remaining, counts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,10 @@ def _placed(jobs: Sequence[Job], counts: Counts, cluster: Cluster) -> SlotPlacem
         labels = [server.labels for server in servers for _ in server.ids]
         may = [[group.required(job).admits(one) for one in labels] for job in jobs]
         capacity = group.capacity(cluster).tolist()
-        found = next(_packings(list(units), rows, may, capacity, []), None)
-        if found is None:
+        packing = next(_packings(list(units), rows, may, capacity, []), None)
+        if packing is None:
             return None
-        placed.append(found)
+        placed.append(packing)
     return SlotPlacement(*placed)
 
 

@@ -84,8 +84,8 @@ def learn_prices(
     for instance in past:
         slots = np.arange(instance.horizon) % size
         np.add.at(days, slots, 1.0)
-        found = configuration_bound(instance, stop=stop)
-        for group, prices in zip(GROUPS, (found.worker_prices, found.ps_prices), strict=True):
+        bound = configuration_bound(instance, stop=stop)
+        for group, prices in zip(GROUPS, (bound.worker_prices, bound.ps_prices), strict=True):
             by_slot = group_prices(prices, group.capacity(instance.cluster))
             np.add.at(sums[group], slots, by_slot)
         bounds.append(

@@ -102,16 +102,16 @@ class PatternPool:
         for size in (self._shares.sum(axis=2), self._shares.max(axis=2)):
             with np.errstate(divide="ignore", invalid="ignore"):
                 density = np.where((weights > 0) & (self.room > 0), weights / size, -1.0)
-            left = np.full((len(rows), self.demand.shape[1]), LIMIT)
+            free = np.full((len(rows), self.demand.shape[1]), LIMIT)
             units = np.zeros_like(best)
             for i in np.argsort(-density, axis=1, kind="stable").T[: np.count_nonzero(weights)]:
                 share = self._shares[rows, i]
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    fitting = np.where(share > 0, left / share, np.inf).min(axis=1)
+                    fitting = np.where(share > 0, free / share, np.inf).min(axis=1)
                 take = np.where(density[rows, i] > 0, self.room[rows, i], 0)
                 take = np.minimum(take, fitting).astype(np.int64)
                 units[rows, i] = take
-                left -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
+                free -= take[:, None] * np.where(take[:, None] > 0, share, 0.0)
             is_better = units @ weights > best @ weights
             best[is_better] = units[is_better]
         # a sum clearly below the limit needs no second look
@@ -125,14 +125,14 @@ class PatternPool:
 
     def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
         """The best pattern of each class, and an upper bound of what it weighs."""
-        found: list[tuple[float, IntArray]] = []
+        patterns: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
-            fitting = [found[j] for j in above if (found[j][1] <= self.room[k]).all()]
+            fitting = [patterns[j] for j in above if (patterns[j][1] <= self.room[k]).all()]
             fitting = [(value, row) for value, row in fitting if self._fits(k, row)]
             best = min(fitting, key=lambda pair: pair[0], default=None)
-            found.append(self._filled(k, weights, budget) if best is None else best)
-            self.patterns[k][found[k][1].tobytes()] = found[k][1]
-        return found
+            patterns.append(self._filled(k, weights, budget) if best is None else best)
+            self.patterns[k][patterns[k][1].tobytes()] = patterns[k][1]
+        return patterns
 
     def _filled(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
         """Largest weight that fits on a server of class k, an upper bound of it, and how."""
@@ -264,14 +264,16 @@ class CutGenerator:
             if gain > QUICK_GAIN * solution.objective:
                 lp.add_table(_table(items, [[row] for row in guessed]))
                 continue
-            found = pool.best(trial, budget)
-            limit = float(sum(n * value for n, (value, _) in zip(pool.number, found, strict=True)))
+            patterns = pool.best(trial, budget)
+            limit = float(
+                sum(n * value for n, (value, _) in zip(pool.number, patterns, strict=True))
+            )
             if limit < best:
                 best, weights = limit, trial
             most -= 1
             if most <= 0 or self._is_deep(best, solution.objective, enough):
                 break
-            lp.add_table(_table(items, [[row] for _, row in found]))
+            lp.add_table(_table(items, [[row] for _, row in patterns]))
         return Cut(weights / best) if best > 0 else None
 
     def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:

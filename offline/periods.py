@@ -98,12 +98,12 @@ class PeriodPart:
 
     def before(self, slot: int) -> int | None:
         """The variable that says whether it has completed before a slot; None if it cannot have."""
-        found = None
+        latest = None
         for completion, column in self.done.items():
             if completion >= slot:
                 break
-            found = column
-        return found
+            latest = column
+        return latest
 
 
 def utility_steps(utility: Mapping[int, float], step: float) -> dict[int, float]:
@@ -458,7 +458,7 @@ class PeriodBound:
         """Solve each period at the prices of the links, and cut off what does not fit."""
         state = self.best.state
         state.enter(Phase.PERIODS)
-        before, left = state.bound, max(0.0, state.bound - self.best.value)
+        before, gap = state.bound, max(0.0, state.bound - self.best.value)
         for number in range(len(self.model.periods)):
             # At the same prices the same rows give the same bound.
             if self._has_news[number]:
@@ -474,17 +474,17 @@ class PeriodBound:
         state.proved(math.fsum(self._bounds) * (1 + SAFETY))
         for number, slots in enumerate(self.model.periods):
             self._has_news[number] |= self._cut(self._found, slots, budget) > 0
-        is_worth_it = state.bound < before - SLOW * left
+        is_worth_it = state.bound < before - SLOW * gap
         self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _solved(self, number: int, budget: Budget) -> Solution:
         """One period as a MILP; the values of a solution are in the order of the variables."""
-        left = max(0.0, self.best.state.bound - self.best.value)
+        difference = max(0.0, self.best.state.bound - self.best.value)
         solution = highs.solve(
             self.model.period(number, self.prices),
             budget=budget.within(LIMIT),
             # The gaps of all periods add up in the bound.
-            gap=GAP * left / len(self.model.periods),
+            gap=GAP * difference / len(self.model.periods),
             proof=False,
             is_relaxation=True,
         )

@@ -72,11 +72,11 @@ def line(message: Message) -> str:
 def _message(text: str) -> Message:
     """Parse a line; an error message if it does not follow the protocol."""
     try:
-        found = json.loads(text)
+        message = json.loads(text)
     except ValueError:
-        found = None
-    is_known = isinstance(found, dict) and next(iter(found), None) in KINDS
-    return found if is_known else {"error": f"expected a message, got {text!r}"}
+        message = None
+    is_known = isinstance(message, dict) and next(iter(message), None) in KINDS
+    return message if is_known else {"error": f"expected a message, got {text!r}"}
 
 
 def plain(schedules: Mapping[str, Schedule]) -> list[dict[str, Any]]:
@@ -114,14 +114,14 @@ class StateExchange:
             self.partner.tell({"schedules": plain(self._told), "by": state.found_by})
 
     def _take_schedules(self, message: Message) -> None:
-        state, found = self.state, schedules_by_job(message["schedules"])
+        state, schedules = self.state, schedules_by_job(message["schedules"])
         try:
-            value = verify(self.instance, found)
+            value = verify(self.instance, schedules)
         except VerificationError as error:
             raise SolverError(f"the second process found infeasible schedules: {error}") from error
         if value > (state.incumbent or 0.0):
-            self._told = found  # the other process has them
-            state.found(value, found, message.get("by", self._by))
+            self._told = schedules  # the other process has them
+            state.found(value, schedules, message.get("by", self._by))
 
     def _take_bound(self, message: Message) -> None:
         self._told_bound = min(self._told_bound, message["bound"])  # it knows
@@ -231,7 +231,7 @@ class Helper:
         """The first line that the process reads."""
         budget, task = self.state.budget, self.task
         # not `budget.left`, which calls `listen`, and that is what this is called by
-        left = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
+        seconds = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
         problem = {
             "task": task.name,
             "instance": instance_to_dict(replace(self.instance, metadata={})),
@@ -239,7 +239,7 @@ class Helper:
             "params": task.params.to_dict(),
             "seed": task.seed,
             "bound": self.state.bound,
-            "seconds": left,
+            "seconds": seconds,
             "prices": None if task.prices is None else [table.tolist() for table in task.prices],
         }
         return line(problem)

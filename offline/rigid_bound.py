@@ -103,8 +103,8 @@ def held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float
 def spread_by_work(lasts: FloatArray, wide: FloatArray, count: int) -> IntArray:
     """Return the indices of `count` jobs, from the least GPU-seconds to the most, evenly spread."""
     by_work = np.argsort(lasts * wide, kind="stable")
-    found: IntArray = by_work[np.linspace(0, len(by_work) - 1, count).round().astype(int)]
-    return found
+    chosen: IntArray = by_work[np.linspace(0, len(by_work) - 1, count).round().astype(int)]
+    return chosen
 
 
 def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
@@ -121,23 +121,23 @@ def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatA
 def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
     """Schedule of a fluid machine that is never idle: lengths of time, and jobs."""
     waiting: list[tuple[float, int]] = []
-    left, lengths, jobs = list(seconds), [], []
+    remaining, lengths, jobs = list(seconds), [], []
     now = 0.0
     for k, until in enumerate([*came[1:], math.inf]):
         if seconds[k] > 0:
             heappush(waiting, (seconds[k], k))
         while waiting and now < until:
             job = waiting[0][1]
-            spent = min(left[job], until - now)
+            spent = min(remaining[job], until - now)
             lengths.append(spent)
             jobs.append(job)
-            left[job] -= spent
+            remaining[job] -= spent
             if spent < until - now:
                 now += spent
                 heappop(waiting)
             else:
                 now = until
-                if left[job] <= 0:
+                if remaining[job] <= 0:
                     heappop(waiting)
     return np.array(lengths), np.array(jobs, dtype=np.int64)
 
@@ -181,8 +181,8 @@ def _searched(
 def _starts(here: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
     """Starts at an edge, or at which a job ends at an edge: costs are linear between these."""
     starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
-    found: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
-    return found
+    begins: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+    return begins
 
 
 def _priced(

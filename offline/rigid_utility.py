@@ -103,9 +103,9 @@ class _Period:
         room = self._total * self._seconds / scale
 
         def tried(prices: FloatArray) -> tuple[float, FloatArray]:
-            found = list(self._gains(chosen, prices))
-            wanted = np.sum([each for _, each in found], axis=0)
-            return self._paid(prices) / scale + math.fsum(gain for gain, _ in found), wanted
+            gains = list(self._gains(chosen, prices))
+            wanted = np.sum([each for _, each in gains], axis=0)
+            return self._paid(prices) / scale + math.fsum(gain for gain, _ in gains), wanted
 
         work = np.maximum(self._lasts * self._wide, ROUNDING)
         firsts = np.quantile(self._worth(self._lasts) / work, FIRST_PRICES)

@@ -51,7 +51,7 @@ def chosen_by_size(params: AutoParams, instance: Instance, stop: Stop) -> Method
     LOGGER.info("size %d, counts %d: limits %s", size, counts, params)
     if size <= params.compact_size:
         return CompactMethod(params.milp)
-    limits = [given for given in (stop.time_limit, stop.work_limit) if given is not None]
+    limits = [limit for limit in (stop.time_limit, stop.work_limit) if limit is not None]
     is_short = min(limits, default=math.inf) <= SHORT
     if counts > (LONG_COUNTS if is_short else params.counts_size):
         return Configuration(params.colgen)

@@ -316,12 +316,12 @@ Start = WarmStart | Mapping[str, Schedule] | None
 
 
 def warm_start_of(
-    instance: Instance, given: Start, state: SolveState, *, needs_prices: bool
+    instance: Instance, warm: Start, state: SolveState, *, needs_prices: bool
 ) -> WarmStart:
     """The start that was given, completed by the one run of OASiS that it takes, if any."""
-    if given is None:
+    if warm is None:
         return decide(instance, state, lambda: OASiS.from_instance(instance))[1]
-    start = given if isinstance(given, WarmStart) else WarmStart(given)
+    start = warm if isinstance(warm, WarmStart) else WarmStart(warm)
     if start.prices is not None or not needs_prices:
         return start
     _, online = decide(instance, SolveState(Budget()), lambda: OASiS.from_instance(instance))

@@ -80,12 +80,12 @@ class Child:
         self.partner.tell({"status": str(status)})
 
 
-def read_prices(given: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:
+def read_prices(arrays: Sequence[Any], instance: Instance) -> tuple[FloatArray, FloatArray]:
     """Prices (T, H, R) and (T, K, R) from their lists, which tell no R where a group is empty."""
     shapes = (group.capacity(instance.cluster).shape for group in GROUPS)
     worker, ps = (
         np.array(rows, dtype=np.float64).reshape(instance.horizon, *shape)
-        for rows, shape in zip(given, shapes, strict=True)
+        for rows, shape in zip(arrays, shapes, strict=True)
     )
     return worker, ps
 
@@ -107,8 +107,8 @@ def main() -> None:
     """Work on the task of the first line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it decides
     child = Child(json.loads(sys.stdin.readline()))
-    given = (child.partner.inbox,)
-    threading.Thread(target=_end_with_input, args=given, name="input", daemon=True).start()
+    arguments = (child.partner.inbox,)
+    threading.Thread(target=_end_with_input, args=arguments, name="input", daemon=True).start()
     try:
         child.run()
         sys.stdout.flush()

@@ -110,9 +110,9 @@ class Certificate(Summarised):
         >>> Certificate.from_dict(certificate.to_dict()) == certificate
         True
         """
-        found = {name: entry(data, name, real) for name in CONSTANTS}
-        number(found["online_utility"], "online_utility")  # its logarithm is taken
-        return cls(**found)
+        constants = {name: entry(data, name, real) for name in CONSTANTS}
+        number(constants["online_utility"], "online_utility")  # its logarithm is taken
+        return cls(**constants)
 
 
 CONSTANTS = tuple(constant.name for constant in fields(Certificate))

@@ -227,11 +227,11 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
     return total
 
 
-def no_result(name: str, expected: str, given: object) -> TypeError:
+def no_result(name: str, expected: str, value: object) -> TypeError:
     """Build the error for an argument that is no result; it says how to read one from a path."""
-    got = describe(given)
-    if isinstance(given, (str, os.PathLike)):
-        got += f"; oasis.read_result({os.fspath(given)!r}) reads one from that file"
+    got = describe(value)
+    if isinstance(value, (str, os.PathLike)):
+        got += f"; oasis.read_result({os.fspath(value)!r}) reads one from that file"
     return TypeError(f"{name}: expected {expected}, got {got}")
 
 
@@ -329,9 +329,9 @@ def _slot_constraints(job: Job, workers: float, ps: float) -> Iterator[tuple[str
     yield "minimum of workers", too_few, f"{workers:g} < {job.min_workers}"
     # divided by one parameter server's bandwidth, so that both sides are counts of servers
     share = job.bandwidth / job.ps_bandwidth if job.bandwidth else 0.0
-    needed, given = workers * job.bandwidth, ps * job.ps_bandwidth
+    needed, offered = workers * job.bandwidth, ps * job.ps_bandwidth
     broken = not rounding.within(workers * share, ps)
-    yield "(6) bandwidth of parameter servers", broken, f"{needed:g} > {given:g} Gbit/s"
+    yield "(6) bandwidth of parameter servers", broken, f"{needed:g} > {offered:g} Gbit/s"
     yield "(7) parameter servers at most workers", ps > workers, f"{ps:g} > {workers:g}"
 
 

@@ -233,8 +233,8 @@ class Totals:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
         """Rebuild from `to_dict`."""
-        found: dict[str, Any] = {each.name: entry(data, each.name, real) for each in fields(cls)}
-        return cls(**found)
+        totals: dict[str, Any] = {each.name: entry(data, each.name, real) for each in fields(cls)}
+        return cls(**totals)
 
 
 def change_between(
@@ -247,7 +247,9 @@ def change_between(
     broken: Iterable[str] = (),
 ) -> Change:
     """Compare two plans, schedule and planned utility by job: what became of all jobs but `own`."""
-    found: dict[str, list[Any]] = {name: [] for name in ("moved", "delayed", "displaced", "placed")}
+    changes: dict[str, list[Any]] = {
+        name: [] for name in ("moved", "delayed", "displaced", "placed")
+    }
     for name, (old, _) in before.items():
         if name == own or name not in after:
             continue
@@ -255,13 +257,13 @@ def change_between(
         if new is old or new == old:
             continue
         if new is None:
-            found["displaced"].append(name)
+            changes["displaced"].append(name)
         elif old is None:
-            found["placed"].append(name)
+            changes["placed"].append(name)
         elif new.completion > old.completion:
-            found["delayed"].append(Delay(name, old.completion, new.completion))
+            changes["delayed"].append(Delay(name, old.completion, new.completion))
         else:
-            found["moved"].append(name)
+            changes["moved"].append(name)
     # fsum is exact before it rounds once: what is the same in both plans cancels to 0.
     gain = math.fsum(
         [utility for _, utility in after.values()]
@@ -269,7 +271,7 @@ def change_between(
         + [-utility for _, utility in before.values()]
     )
     return Change(
-        **{name: tuple(jobs) for name, jobs in found.items()},
+        **{name: tuple(jobs) for name, jobs in changes.items()},
         given_up=tuple(name for name in gone if name != own),
         broken=tuple(broken),
         utility=gain,

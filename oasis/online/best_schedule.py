@@ -156,9 +156,9 @@ def best_schedule(
 
 def result_of(forms: Sequence[Search]) -> BestSchedule:
     """The best schedule that the searches of a job find, or the reason why there is none."""
-    found = found_by(forms)
-    if found is not None:
-        return found
+    best = found_by(forms)
+    if best is not None:
+        return best
     reason, rejection = explanation(forms)
     return BestSchedule(0.0, 0.0, 0.0, None, None, reason, None, rejection)
 
@@ -176,21 +176,21 @@ def found_by(forms: Sequence[Search]) -> BestSchedule | None:
             result.utility, result.cost
         ):
             break
-        found = _found_by(search)
-        if found is not None and (result is None or _is_better(found, result)):
-            result = found
+        candidate = _found_by(search)
+        if candidate is not None and (result is None or _is_better(candidate, result)):
+            result = candidate
     return result
 
 
-def _is_better(found: BestSchedule, than: BestSchedule) -> bool:
+def _is_better(candidate: BestSchedule, than: BestSchedule) -> bool:
     """Whether the payoff is larger, or equal in an earlier completion or form."""
-    gain = found.payoff - than.payoff
-    noise = max(payoff_noise(each.utility, each.cost) for each in (found, than))
+    gain = candidate.payoff - than.payoff
+    noise = max(payoff_noise(each.utility, each.cost) for each in (candidate, than))
     if abs(gain) > noise:
         return gain > 0
-    assert found.schedule is not None  # a payoff is that of a schedule
+    assert candidate.schedule is not None  # a payoff is that of a schedule
     assert than.schedule is not None
-    return (found.schedule.completion, found.schedule.form) < (
+    return (candidate.schedule.completion, candidate.schedule.form) < (
         than.schedule.completion,
         than.schedule.form,
     )

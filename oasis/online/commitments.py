@@ -36,8 +36,8 @@ class Commitments:
             raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
         self.cluster, self.bounds = cluster, bounds
         self.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
-        given = 2 * self.lookahead if patience is None else patience
-        self.patience = integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
+        slots = 2 * self.lookahead if patience is None else patience
+        self.patience = integer(slots, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
         self.ledger = Ledger.idle(cluster, self.lookahead, bounds)
         self.live: dict[int, LiveJob] = {}
         self.broken: list[int] = []
@@ -95,13 +95,13 @@ class Commitments:
         self._release(live)
         fewer = work < live.remaining
         live.remaining = work
-        found = self._find(live)
+        schedule = self._find(live)
         # A plan for more work does less work, too. It can come back as it was:
         # nothing else was committed since it was released.
-        if fewer and before is not None and (found is None or found[0] > before.completion):
+        if fewer and before is not None and (schedule is None or schedule[0] > before.completion):
             self._commit(live, before)
             return True
-        return self._place(live, found)
+        return self._place(live, schedule)
 
     def lose(self, servers: Iterable[tuple[TaskGroup, int]]) -> list[int]:
         """Replan without these servers; return keys of jobs for which no schedule pays any more."""
@@ -155,16 +155,16 @@ class Commitments:
         schedule = search.schedule(split)
         return schedule.completion, schedule
 
-    def _place(self, live: LiveJob, found: tuple[int, Schedule] | None) -> bool:
+    def _place(self, live: LiveJob, schedule: tuple[int, Schedule] | None) -> bool:
         """Commit the schedule found for the work left of a job; a job without one is given up."""
-        if live.promise is not None and (found is None or found[0] > live.promise):
+        if live.promise is not None and (schedule is None or schedule[0] > live.promise):
             # A broken promise is told once: there is nothing left to break.
             self.broken.append(live.key)
             live.promise = None
-        if found is None:
+        if schedule is None:
             del self.live[live.key]
             return False
-        self._commit(live, found[1])
+        self._commit(live, schedule[1])
         return True
 
 

@@ -188,17 +188,17 @@ class Ledger:
         self.origin = origin
         if gone == 0:
             return
-        left = self.horizon - gone
+        remaining = self.horizon - gone
         busy = False
         for group in GROUPS:
             servers = group.of(self)
             # The first new slot is idle: it differs from the last old one if that is not.
             busy |= bool(servers.used[:, -1].any())
             servers.roll(gone, group.of(bounds) if bounds else None)
-        self.changes[:left] = self.changes[gone:]
-        self.changes[left:] = False
-        if left:
-            self.changes[left] = busy
+        self.changes[:remaining] = self.changes[gone:]
+        self.changes[remaining:] = False
+        if remaining:
+            self.changes[remaining] = busy
         # There is no slot before the first one any more.
         self.changes[0] = False
         if self.calendar:

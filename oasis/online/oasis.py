@@ -187,12 +187,12 @@ class OASiS:
             raise TypeError(f"job: expected an oasis.Job, got {describe(job)}")
         self.check(job)
         # Alg. 1, l. 5: the best schedule at the prices of this moment (21).
-        found = found_by(self._searches(job, self.ledger))
-        if found is None:
+        best = found_by(self._searches(job, self.ledger))
+        if best is None:
             # Finding the reason takes another search; the number of commits
             # is enough to come back to this moment.
             return Decision.rejected(job.id, partial(self._explain, job, self.history.commits))
-        return admitted(job.id, found)
+        return admitted(job.id, best)
 
     def submit(self, job: Job) -> Decision:
         """Decide on `job` and, if it is admitted, commit its schedule (Alg. 1, l. 5-12)."""

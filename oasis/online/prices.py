@@ -208,9 +208,9 @@ class PriceBounds(Summarised, Unchanging):
         with located_at("min_utility_fraction"):
             _fraction(min_utility_fraction)
         worker, ps = [], []
-        given = 0
+        count = 0
         for job in jobs:
-            given += 1
+            count += 1
             forms = completions_by_form(job, cluster, horizon, min_utility_fraction)
             # (23)-(26) range over the schedules of a job, which are those of all its forms.
             for form, ends in zip(job.in_forms, forms, strict=True):
@@ -222,7 +222,7 @@ class PriceBounds(Summarised, Unchanging):
                 # What exchanges nothing says nothing about the price of parameter servers.
                 if form.needs_ps:
                     ps.append((*entry, as_array(form.ps, cluster.resources)))
-        if not given and not may_know_nothing:
+        if not count and not may_know_nothing:
             raise InputError("jobs", "expected at least one job")
         of_worker, of_ps = (
             _price_function(entries, group.capacity(cluster).sum(axis=0), horizon, normalize)

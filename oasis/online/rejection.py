@@ -110,8 +110,8 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
         return f"{reason}: {ledger.cluster.unmet(job)}"
     if reason is Reason.HORIZON:
         slots = job.shortest_duration(ledger.cluster.slot_seconds)
-        left = max(0, ledger.end - job.arrival)
-        return f"{reason}: needs {slots} slots, {left} remain"
+        remaining = max(0, ledger.end - job.arrival)
+        return f"{reason}: needs {slots} slots, {remaining} remain"
     if reason is Reason.NO_ROOM:
         last = ends.first + int(np.flatnonzero(ends.counted)[-1])
         lacking = f"scarcest is {scarcest_resource(search, last)}"

@@ -85,12 +85,12 @@ class LivePlanner(Planner):
 
     def ahead(self, slots: int) -> Mapping[int, list[tuple[int, Allocation]]]:
         """Planned allocations of each job in the next `slots` slots, by index of the job."""
-        found = {}
+        plans = {}
         for key, job in self.live.items():
             part = None if job.schedule is None else restricted(job.schedule, self.now + slots)
             if part is not None:
-                found[key] = list(allocations(part, self._site).items())
-        return found
+                plans[key] = list(allocations(part, self._site).items())
+        return plans
 
 
 def reach_of(lookahead: int) -> int:
@@ -98,8 +98,8 @@ def reach_of(lookahead: int) -> int:
     return max(LEAST_REACH, 2 * lookahead)
 
 
-def differs(live: LiveJob, left: int) -> bool:
-    """Return whether a job must be replanned because `left` differs from its planned work.
+def differs(live: LiveJob, work: int) -> bool:
+    """Return whether a job must be replanned because `work` differs from its planned work.
 
     A plan of a gang may do more than that, because its last slot runs the whole minimum.
     """
@@ -107,7 +107,7 @@ def differs(live: LiveJob, left: int) -> bool:
     if live.schedule is not None and live.job.min_workers > 1:
         # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
-    return not (left == live.remaining or live.remaining < left <= spare)
+    return not (work == live.remaining or live.remaining < work <= spare)
 
 
 def work_left(job: PolicyJob, view: View) -> int:

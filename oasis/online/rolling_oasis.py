@@ -96,8 +96,8 @@ class RollingOASiS(rolling.LivePlanner):
         """Begin a new run on `site`."""
         if not site.slotted:
             raise InputError("", "policy oasis needs slots")
-        self._site, cluster, given = site, cluster_of(site), self._given
-        self.bounds = given if isinstance(given, PriceBounds) else given(cluster)
+        self._site, cluster, bounds = site, cluster_of(site), self._given
+        self.bounds = bounds if isinstance(bounds, PriceBounds) else bounds(cluster)
         self.held = Commitments(cluster, self.lookahead, self.bounds, self.patience)
         self._servers = rolling.servers_of(site)
         self._forget()
@@ -126,9 +126,9 @@ class RollingOASiS(rolling.LivePlanner):
             held.restore_server(*self._servers[machine])
         for job in view.jobs():
             if job.index in held.live:
-                left = rolling.work_left(job.in_form(held.live[job.index].form), view)
-                if rolling.differs(held.live[job.index], left):
-                    dropped += [] if held.revise(job.index, left) else [job.index]
+                work = rolling.work_left(job.in_form(held.live[job.index].form), view)
+                if rolling.differs(held.live[job.index], work):
+                    dropped += [] if held.revise(job.index, work) else [job.index]
         # Taken before the jobs are tried once more: these have broken
         # their promise, whatever comes of it.
         self.late = set(held.broken)
@@ -160,9 +160,9 @@ class RollingOASiS(rolling.LivePlanner):
 
     def _rest(self, job: PolicyJob, form: int, view: View) -> Job:
         """Remaining work of a job admitted in this form, as a job that arrives now."""
-        left, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.lookahead)
+        work, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.lookahead)
         source = rolling.source_of(job, self.name).in_form(form)
-        return remaining_job(source, left, int(view.now), reach, self.end)
+        return remaining_job(source, work, int(view.now), reach, self.end)
 
     def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
         """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
@@ -195,10 +195,10 @@ class RollingOASiS(rolling.LivePlanner):
         if held.workers and room.hold(job.in_form(held.form), held):
             return held
         for k in range(len(job.in_forms)) if form is None else [form]:
-            found = _largest(job.in_form(k), view, room)
-            if found is not None:
+            allocation = _largest(job.in_form(k), view, room)
+            if allocation is not None:
                 self._overdue[job.index] = k
-                return found._replace(form=k)
+                return allocation._replace(form=k)
         return NOTHING
 
     def foresee(self, job: Job, now: int) -> Quote:
@@ -228,16 +228,16 @@ class RollingOASiS(rolling.LivePlanner):
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
-        given = {name: value for name, value in making.items() if name != "alpha"}
-        return cls(**{**given, "bounds": PriceBounds.from_dict(making["bounds"])})
+        options = {name: value for name, value in making.items() if name != "alpha"}
+        return cls(**{**options, "bounds": PriceBounds.from_dict(making["bounds"])})
 
     def _arriving(self, job: Job, now: int) -> Job:
         """`job` as it arrives now; completions from slot `end` on are worth nothing."""
         if self.end is None:
             return job
         # As in an instance, none must be planned after the last slot.
-        left = max(0, self.end - now)
-        return replace(job, utility=later(job.utility, 0, left + 1, left))
+        slots = max(0, self.end - now)
+        return replace(job, utility=later(job.utility, 0, slots + 1, slots))
 
 
 def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
@@ -245,7 +245,7 @@ def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
     most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
     # The largest gang is done soonest, and no more workers than work is left can be of use.
     for workers in range(most, job.min_workers - 1, -1):
-        found = BestFit().place(room, job, workers, job.ps_needed(workers))
-        if found is not None:
-            return found
+        allocation = BestFit().place(room, job, workers, job.ps_needed(workers))
+        if allocation is not None:
+            return allocation
     return None

@@ -81,7 +81,7 @@ def _follow(scheduler: OASiS, data: Any) -> None:
 
 def _check_decision(told: Decision, job: Job | None, ledger: Ledger) -> None:
     """Raise `InputError` unless `told`, of `job` if it is admitted, follows at these prices."""
-    found = Decision(told.job_id, False, reason=told.reason, rejection=told.rejection)
+    computed = Decision(told.job_id, False, reason=told.reason, rejection=told.rejection)
     if told.schedule is not None and job is not None:
         with located_at("schedule"):
             _check_rows(told.schedule, job, ledger)
@@ -89,15 +89,15 @@ def _check_decision(told: Decision, job: Job | None, ledger: Ledger) -> None:
             cost = schedule_cost(told.schedule, job, ledger).total
         end = told.schedule.completion
         utility = float(job.in_form(told.schedule.form).utility(end - job.arrival))
-        found = Decision(job.id, True, utility - cost, utility, cost, end, told.schedule)
+        computed = Decision(job.id, True, utility - cost, utility, cost, end, told.schedule)
     # Another machine may round the last bit of a cost in another way.
-    slack = 1e-9 * abs(found.utility)
+    slack = 1e-9 * abs(computed.utility)
     for name in ("payoff", "utility", "cost"):
-        its = getattr(found, name)
+        its = getattr(computed, name)
         if not abs(getattr(told, name) - its) <= slack:  # nor if one of them is no number
             raise InputError(name, f"expected {its}, as it follows", getattr(told, name))
-        found = replace(found, **{name: getattr(told, name)})
-    if found != told:
+        computed = replace(computed, **{name: getattr(told, name)})
+    if computed != told:
         expected = "expected a schedule and its completion if it is admitted, otherwise none"
         raise InputError("", expected, told)
 

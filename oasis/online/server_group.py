@@ -87,10 +87,10 @@ class ServerGroup:
     def count_spare(self) -> None:
         """Start to track the spare capacity of each slot."""
         # A lost server may hold more than its capacity of 0 and must not take away from the others.
-        left = np.maximum(self.capacity[:, None] - self.used, 0.0)
+        unused = np.maximum(self.capacity[:, None] - self.used, 0.0)
         if self.closed is not None:
-            left[:, self.closed] = 0.0
-        free = left @ self.copies.astype(np.float64)
+            unused[:, self.closed] = 0.0
+        free = unused @ self.copies.astype(np.float64)
         self.spare = free + self._margin[:, None]
 
     @property
@@ -173,8 +173,8 @@ class ServerGroup:
         """
         units = self.fits(demand, slots, most)[:, self._column(servers)]
         # Less than nothing fits where more is committed than a server holds now.
-        found: IntArray = np.maximum(units, 0.0).astype(np.int64)
-        return found
+        counts: IntArray = np.maximum(units, 0.0).astype(np.int64)
+        return counts
 
     def on_columns(self, fits: FloatArray) -> FloatArray:
         """Tasks that fit on all servers of each column, from `fits` of one server; (q, C)."""
@@ -370,16 +370,16 @@ class ServerGroup:
 
         Without `price` prices belong to rows and stay. What is closed is to be told again.
         """
-        left = self.used.shape[1] - slots
-        self.used[:, :left] = self.used[:, slots:]
-        self.used[:, left:] = 0.0
+        remaining = self.used.shape[1] - slots
+        self.used[:, :remaining] = self.used[:, slots:]
+        self.used[:, remaining:] = 0.0
         if price is not None:
-            self.price[:, :left] = self.price[:, slots:]
+            self.price[:, :remaining] = self.price[:, slots:]
             idle = price(np.zeros_like(self.capacity).T, self.capacity.T).T
-            self.price[:, left:] = idle[:, None]
+            self.price[:, remaining:] = idle[:, None]
         if self.spare is not None:
-            self.spare[:, :left] = self.spare[:, slots:]
-            self.spare[:, left:] = (self.capacity @ self.copies + self._margin)[:, None]
+            self.spare[:, :remaining] = self.spare[:, slots:]
+            self.spare[:, remaining:] = (self.capacity @ self.copies + self._margin)[:, None]
 
     @property
     def _is_open(self) -> bool:

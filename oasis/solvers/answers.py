@@ -79,11 +79,13 @@ def dropped(highs: highspy.Highs) -> float:
 
 def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip: bool) -> Solution:
     """Return the solution of a finished solve; HiGHS's objective is multiplied by `scale`."""
-    found = highs.getModelStatus()
-    if found not in _STATUS:
-        raise SolverError(f"HiGHS ended with the status {highs.modelStatusToString(found)!r}")
-    status = _STATUS[found]
-    if found == _MODEL.kModelEmpty:
+    model_status = highs.getModelStatus()
+    if model_status not in _STATUS:
+        raise SolverError(
+            f"HiGHS ended with the status {highs.modelStatusToString(model_status)!r}"
+        )
+    status = _STATUS[model_status]
+    if model_status == _MODEL.kModelEmpty:
         # A model without columns is not solved: its value is the constant of the objective.
         offset = highs.getObjectiveOffset()[1] / scale
         return Solution(status, offset, offset, 0.0, {})

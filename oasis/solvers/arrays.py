@@ -42,11 +42,11 @@ def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
 
 def narrowed(limits: Limits, further: Limits) -> Limits:
     """Both limits at once, those of each variable in one of them or both."""
-    found = dict(limits)
+    both = dict(limits)
     for name, (least, most) in further.items():
-        lower, upper = found.get(name, (-math.inf, math.inf))
-        found[name] = max(lower, least), min(upper, most)
-    return found
+        lower, upper = both.get(name, (-math.inf, math.inf))
+        both[name] = max(lower, least), min(upper, most)
+    return both
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class ArrayModel:
         number = {id(variable): k for k, variable in enumerate(variables)}
         columns = np.array([number[id(variable)] for row in rows for variable in row], np.int64)
         values = np.array([value for row in rows for value in row.values()], float)
-        made = RowArrays(
+        array_rows = RowArrays(
             np.append(0, np.cumsum([len(row) for row in rows], dtype=np.int64)),
             columns,
             values,
@@ -183,7 +183,7 @@ class ArrayModel:
             _limits((variable.lowBound for variable in variables), -math.inf),
             _limits((variable.upBound for variable in variables), math.inf),
             np.array([variable.cat == pulp.LpInteger for variable in variables], bool),
-            made.chosen(np.ones(len(rows), bool), values != 0),
+            array_rows.chosen(np.ones(len(rows), bool), values != 0),
             problem.sense == pulp.LpMaximize,
         )
 
@@ -245,9 +245,9 @@ class ArrayModel:
         """The model with narrower limits for some variables; names that it lacks say nothing."""
         # Models share their arrays; a change in place would be one of the others, too.
         lower, upper = self.lower.copy(), self.upper.copy()
-        found = [(k, limits[name]) for k, name in enumerate(self.names) if name in limits]
-        columns = np.array([k for k, _ in found], np.int64)
-        narrower = np.array([pair for _, pair in found], float).reshape(-1, 2)
+        limited = [(k, limits[name]) for k, name in enumerate(self.names) if name in limits]
+        columns = np.array([k for k, _ in limited], np.int64)
+        narrower = np.array([pair for _, pair in limited], float).reshape(-1, 2)
         lower[columns] = np.maximum(lower[columns], narrower[:, 0])
         upper[columns] = np.minimum(upper[columns], narrower[:, 1])
         return replace(self, lower=lower, upper=upper)
@@ -276,9 +276,9 @@ class ArrayModel:
             is_open[:1] = True
         values = np.where(is_open, 0.0, self.lower)
         # What the fixed variables use of each row is gone from its limits.
-        given = self.rows.sums(self.rows.values * values[self.rows.columns])
-        rows = self.rows.chosen(np.ones(len(given), bool), is_open[self.rows.columns])
-        rows = replace(rows, lower=rows.lower - given, upper=rows.upper - given)
+        constants = self.rows.sums(self.rows.values * values[self.rows.columns])
+        rows = self.rows.chosen(np.ones(len(constants), bool), is_open[self.rows.columns])
+        rows = replace(rows, lower=rows.lower - constants, upper=rows.upper - constants)
         ends = self.lower[rows.columns], self.upper[rows.columns]
         least, most = (
             rows.sums(rows.values * np.where(rows.values > 0, *pair)) for pair in (ends, ends[::-1])

@@ -216,14 +216,14 @@ class Budget:
 
         Work does not count: what is limited in work ends where it is charged.
         """
-        left = self.seconds_left
-        if left > 0 and seconds <= left:
+        seconds_left = self.seconds_left
+        if seconds_left > 0 and seconds <= seconds_left:
             return
         if self.is_repeatable:  # its own status is that of work
             self.stopping.end(Status.TIME_LIMIT)
-        if left <= 0:
+        if seconds_left <= 0:
             raise OutOfTimeError
-        raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {left:.3g} s were left")
+        raise OutOfTimeError(f"{what}: takes about {seconds:.3g} s, {seconds_left:.3g} s were left")
 
     def over(self, items: Iterable[Item]) -> Iterator[Item]:
         """Go through `items`, and ask the clock before each (`need`)."""
@@ -310,16 +310,16 @@ class Stop:
         if not isinstance(other, Stop):
             return NotImplemented
         pairs = [(getattr(self, name), getattr(other, name)) for name in STOP_NAMES]
-        given = [[value for value in pair if value is not None] for pair in pairs]
+        limits = [[value for value in pair if value is not None] for pair in pairs]
         # the larger of two gaps is met first, and the smaller of all else
         first = (max if name == "gap" else min for name in STOP_NAMES)
-        return Stop(*(least(some, default=None) for least, some in zip(first, given, strict=True)))
+        return Stop(*(least(some, default=None) for least, some in zip(first, limits, strict=True)))
 
     def __repr__(self) -> str:
         names = zip(STOP_NAMES, (TimeLimit, WorkLimit, Gap, NoImprovement), strict=True)
         values = [(kind.__name__, getattr(self, name)) for name, kind in names]
-        said = [f"{kind}({value:g})" for kind, value in values if value is not None]
-        return " | ".join(said) or "Stop()"
+        parts = [f"{kind}({value:g})" for kind, value in values if value is not None]
+        return " | ".join(parts) or "Stop()"
 
     def start(self) -> Budget:
         """Start the budget."""

@@ -90,10 +90,10 @@ def knapsack(
     if solver.getModelStatus() not in _ENDS:
         text = solver.modelStatusToString(solver.getModelStatus())
         raise SolverError(f"HiGHS ended a knapsack with the status {text!r}")
-    found = solver.getSolution()
+    solution = solver.getSolution()
     units = np.zeros(items, dtype=np.int64)
-    if found.value_valid:
-        units = np.rint(np.array(found.col_value)[:items]).astype(np.int64)
+    if solution.value_valid:
+        units = np.rint(np.array(solution.col_value)[:items]).astype(np.int64)
     bound = float(values @ upper)
     if len(model.rows):
         bound = (solver.getInfo().mip_dual_bound + dropped(solver)) * scale

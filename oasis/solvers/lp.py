@@ -188,11 +188,11 @@ def run_to_optimum(solver: highspy.Highs, budget: Budget) -> bool:
     )
     accept(solver.run(), "refused to solve")
     budget.charge(LP_WORK + iteration * solver.getInfo().simplex_iteration_count)
-    found = solver.getModelStatus()
-    if found in (_MODEL.kTimeLimit, _MODEL.kIterationLimit, _MODEL.kInterrupt):
+    status = solver.getModelStatus()
+    if status in (_MODEL.kTimeLimit, _MODEL.kIterationLimit, _MODEL.kInterrupt):
         return False
-    if found not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
-        text = solver.modelStatusToString(found)
+    if status not in (_MODEL.kOptimal, _MODEL.kModelEmpty):
+        text = solver.modelStatusToString(status)
         raise SolverError(f"HiGHS ended the linear program with the status {text!r}")
     return True
 
@@ -242,8 +242,8 @@ class Relaxation:
         """
         if not run_to_optimum(self._highs, budget):
             return None
-        found = self._highs.getSolution()
+        solution = self._highs.getSolution()
         objective = float(self._highs.getInfo().objective_function_value) / self._scale
-        bound = weak_duality_bound(self._model, np.array(found.row_dual) / self._scale)
-        named = dict(zip(self._model.names, map(float, found.col_value), strict=True))
+        bound = weak_duality_bound(self._model, np.array(solution.row_dual) / self._scale)
+        named = dict(zip(self._model.names, map(float, solution.col_value), strict=True))
         return Solution(Status.OPTIMAL, objective, bound, relative_gap(objective, bound), named)

@@ -176,11 +176,13 @@ class RunningSolve:
         self._watch(event)
         out = event.data_out
         incumbent = out.mip_primal_bound / self._scale
-        found = incumbent if math.isfinite(incumbent) else None
+        objective = incumbent if math.isfinite(incumbent) else None
         bound = (out.mip_dual_bound + self._dropped) / self._scale
         if self._notes and math.isfinite(bound):
-            self._budget.stopping.note(found, bound, self._now)
-        self.progress = SolveProgress(out.running_time, found, bound, relative_gap(found, bound))
+            self._budget.stopping.note(objective, bound, self._now)
+        self.progress = SolveProgress(
+            out.running_time, objective, bound, relative_gap(objective, bound)
+        )
 
     def _take(self, event: Any) -> None:
         """Give HiGHS a solution that is better than its own, if there is one."""
@@ -196,9 +198,9 @@ class RunningSolve:
         self._found = np.array(event.data_out.mip_solution)
 
     def _pass_on(self) -> None:
-        found, self._found = self._found, None
-        if found is not None and self._exchange is not None:
-            self._exchange.found(dict(zip(self._names, found.tolist(), strict=True)))
+        solution, self._found = self._found, None
+        if solution is not None and self._exchange is not None:
+            self._exchange.found(dict(zip(self._names, solution.tolist(), strict=True)))
 
     def _work(self) -> None:
         try:

@@ -153,7 +153,7 @@ class GeneratorSettings:
         return names | {"parameters": parameters}
 
 
-def resolve(preset: Any, **given: Any) -> GeneratorSettings:
+def resolve(preset: Any, **settings: Any) -> GeneratorSettings:
     """Check the arguments of `generate` and take those that are None from the preset.
 
     Raises
@@ -164,29 +164,29 @@ def resolve(preset: Any, **given: Any) -> GeneratorSettings:
     preset = choice(preset, PRESETS, "preset")
     defaults = PRESETS[preset]
     for name in (*SIZES, "slot_seconds"):
-        if given[name] is None:
-            given[name] = getattr(defaults, name)
+        if settings[name] is None:
+            settings[name] = getattr(defaults, name)
     for name in SIZES:
-        given[name] = integer(given[name], name, minimum=0 if name == "ps_servers" else 1)
-    given["slot_seconds"] = number(given["slot_seconds"], "slot_seconds", above=True)
-    given["seed"] = integer(given["seed"], "seed")
-    has_counts = given["counts"] is not None
-    if given["arrivals"] is None:
-        given["arrivals"] = "google" if has_counts else "uniform"
-    given["arrivals"] = choice(given["arrivals"], ARRIVALS, "arrivals")
-    if (given["arrivals"] == "google") != has_counts:
+        settings[name] = integer(settings[name], name, minimum=0 if name == "ps_servers" else 1)
+    settings["slot_seconds"] = number(settings["slot_seconds"], "slot_seconds", above=True)
+    settings["seed"] = integer(settings["seed"], "seed")
+    has_counts = settings["counts"] is not None
+    if settings["arrivals"] is None:
+        settings["arrivals"] = "google" if has_counts else "uniform"
+    settings["arrivals"] = choice(settings["arrivals"], ARRIVALS, "arrivals")
+    if (settings["arrivals"] == "google") != has_counts:
         wanted = "no counts" if has_counts else "hourly counts (a path or an array)"
-        raise InputError("counts", f"expected {wanted} with arrivals={given['arrivals']!r}")
-    given["counts"] = read_counts(given["counts"]) if has_counts else None
+        raise InputError("counts", f"expected {wanted} with arrivals={settings['arrivals']!r}")
+    settings["counts"] = read_counts(settings["counts"]) if has_counts else None
     known = ("gpu_workers",) if preset in OWN_MACHINES else MACHINES
-    given["machines"] = choice(given["machines"], known, "machines")
-    given["priority"] = _numbers(given["priority"], "priority", 2)
-    if given["priority"][0] > given["priority"][1]:
-        raise InputError("priority", "expected low <= high", given["priority"])
-    given["mix"] = _numbers(given["mix"], "mix", 3)
-    if abs(sum(given["mix"]) - 1) > 1e-9:
-        raise InputError("mix", "expected shares with sum 1", given["mix"])
-    return GeneratorSettings(preset=preset, **given)
+    settings["machines"] = choice(settings["machines"], known, "machines")
+    settings["priority"] = _numbers(settings["priority"], "priority", 2)
+    if settings["priority"][0] > settings["priority"][1]:
+        raise InputError("priority", "expected low <= high", settings["priority"])
+    settings["mix"] = _numbers(settings["mix"], "mix", 3)
+    if abs(sum(settings["mix"]) - 1) > 1e-9:
+        raise InputError("mix", "expected shares with sum 1", settings["mix"])
+    return GeneratorSettings(preset=preset, **settings)
 
 
 def _numbers(values: Any, name: str, size: int) -> tuple[float, ...]:
@@ -293,11 +293,11 @@ def _draw(settings: GeneratorSettings) -> Instance:
     if not settings.ps_servers:
         columns |= work.all_reduced(columns, settings.slot_seconds)
     metadata = {"generator": "oasis.generate", "version": __version__}
-    made = _jobs(columns)
+    drawn = _jobs(columns)
     if settings.preset == "kinds":
-        speeds = draw_speeds(models, len(made))
-        made = tuple(replace(job, speeds=each) for job, each in zip(made, speeds, strict=True))
-    return Instance(settings.horizon, cluster, made, metadata | settings.metadata())
+        speeds = draw_speeds(models, len(drawn))
+        drawn = tuple(replace(job, speeds=each) for job, each in zip(drawn, speeds, strict=True))
+    return Instance(settings.horizon, cluster, drawn, metadata | settings.metadata())
 
 
 def _cluster(rng: np.random.Generator, settings: GeneratorSettings) -> Cluster:

@@ -94,11 +94,11 @@ def servers_of_kinds(worker_servers: int, ps_servers: int) -> tuple[tuple[Server
 def draw_speeds(rng: np.random.Generator, count: int) -> list[Speeds]:
     """Draw for each job the speeds of the kinds for one of the models; a P100 has 1."""
     steps = list(STEPS_PER_SECOND.values())
-    made = [
+    kinds = [
         Speeds("gpu", {kind: each / row[1] for kind, each in zip(KINDS, row, strict=True)})
         for row in steps
     ]
-    return [made[k] for k in rng.integers(len(made), size=count).tolist()]
+    return [kinds[k] for k in rng.integers(len(kinds), size=count).tolist()]
 
 
 def _server(name: str, shape: Shape, storage: float, bandwidth: float, gpu: str = "") -> Server:

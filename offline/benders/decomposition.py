@@ -59,8 +59,8 @@ class Parts(NamedTuple):
         """Make them for a problem, with these prices and schedules to start from."""
         model = CountModel(arrays, best.state.budget)
         separation = Separation(model)
-        given = model, separation, best, duals, rng
-        primal = PrimalHeuristic(*given)
+        shared = model, separation, best, duals, rng
+        primal = PrimalHeuristic(*shared)
         searches: list[tuple[Phase, Callable[[Budget], bool]]]
         searches = [(Phase.WINDOWS, windows.search)]
         replanning = None

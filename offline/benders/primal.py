@@ -212,8 +212,8 @@ class PrimalHeuristic:
                 start = self.model.values_of(self.best.solution.by_id)
                 rows += [self.model.worth(known + gain)] if radius is None else []
             gap = limits.gap * max(0.0, self.best.state.bound - known)
-            given = self.model, near, budget, limits, rows, gap, slots
-            values = whole_plan(*given, start, radius).values
+            arguments = self.model, near, budget, limits, rows, gap, slots
+            values = whole_plan(*arguments, start, radius).values
             if not values:
                 break
             if gain is not None and self.model.value_of(values) < (known + gain) * (1 - ROUNDING):
@@ -273,12 +273,12 @@ class PrimalHeuristic:
             for c, run in zip(self.model.jobs, runs, strict=True)
         ]
         fill = Fill.of(map(self.shortfall.slots.consistent, units), np.array(due))
-        found = fill
+        repaired = fill
         if misfits and seconds is None:
             # Slots are placed one by one, so work that one lacks may fit in another.
-            found = self.shortfall.search(fill, self.best.value, budget)
-        self._offer(found)
-        if self.shortfall.value(found, finished=True) >= self.shortfall.value(fill):
+            repaired = self.shortfall.search(fill, self.best.value, budget)
+        self._offer(repaired)
+        if self.shortfall.value(repaired, finished=True) >= self.shortfall.value(fill):
             return []
         return list(misfits.values())
 

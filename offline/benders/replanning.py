@@ -179,13 +179,13 @@ class Replanning:
 
     def _completions(self, *, only_outside: bool = False) -> dict[int, int]:
         """Completions of jobs in the best schedules, by form."""
-        found = {}
+        completions = {}
         for form, schedule in self.best.solution.by_form.items():
             slots = schedule.workers[:, SLOT]
             is_inside = self._slots.start <= slots.min() and slots.max() < self._slots.stop
             if not (only_outside and is_inside):
-                found[form] = schedule.completion
-        return found
+                completions[form] = schedule.completion
+        return completions
 
     def _outside(self) -> Limits:
         """Limits that keep all counts outside of the open slots as they are now."""

@@ -69,16 +69,16 @@ class SlotModel:
         model = self._joint(worker, ps, most, weights)
         workers = start["worker"].sum(axis=1)
         values = [workers, worker.chosen(start["worker"]), ps.chosen(start["ps"]), workers > 0]
-        found = solved(
+        solution = solved(
             model,
             budget,
             gap=gap * float(weights[most > 0].min()),
             warm_start=dict(zip(model.names, np.concatenate(values).tolist(), strict=True)),
         )
-        if found is None:
+        if solution is None:
             return None
         workers, of_workers, of_ps, _ = np.split(
-            found, np.cumsum([len(part) for part in values[:3]])
+            solution, np.cumsum([len(part) for part in values[:3]])
         )
         units = worker.units(of_workers, workers), ps.units(of_ps, self.ps_of(workers))
         return self.consistent(dict(zip(GROUPS, units, strict=True)))
@@ -234,13 +234,13 @@ class Shortfall:
                 continue
             noisy = weights * rng.uniform(1.0 - NOISE, 1.0 + NOISE, len(weights))
             part = budget.within(SLOT_LIMIT)
-            found = self.slots.best(most, noisy, fill.units[slot], part, GAP)
-            if found is None:
+            units = self.slots.best(most, noisy, fill.units[slot], part, GAP)
+            if units is None:
                 continue
-            workers = found["worker"].sum(axis=1)
+            workers = units["worker"].sum(axis=1)
             # Equal weight is accepted, too: a fill may have to change before a worker fits.
             if noisy @ workers >= noisy @ np.minimum(here, most):
-                fill.units[slot], fill.workers[slot] = found, workers
+                fill.units[slot], fill.workers[slot] = units, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:
         """Postpone completions by a slot for jobs that lack work, where that costs little."""

@@ -44,8 +44,8 @@ class Benders(Method[BendersParams]):
         """Solve by masters and subproblems, beside a search for schedules where that pays."""
         params, state = self.params, problem.state
         decomposition = self.prepared(problem, stop, rng)
-        parts, left = decomposition.parts, stop.left
-        is_large = parts.replanning is not None and left > params.process_limit
+        parts, remaining = decomposition.parts, stop.left
+        is_large = parts.replanning is not None and remaining > params.process_limit
         may_start = params.second_process and not stop.is_repeatable
         if not (is_large and may_start and has_second_core()):
             return decomposition.run()

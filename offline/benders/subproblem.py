@@ -97,8 +97,8 @@ def place(
     units, is_proven = place_by_patterns(capacity, demand, counts, part, worth)
     if is_proven:
         return units, True
-    found, status = _by_servers(capacity, demand, counts, budget, worth)
-    units = max(units, found, key=lambda table: float(worth @ table.sum(axis=1)))
+    by_server, status = _by_servers(capacity, demand, counts, budget, worth)
+    units = max(units, by_server, key=lambda table: float(worth @ table.sum(axis=1)))
     return units, status is Status.OPTIMAL or bool((units.sum(axis=1) == counts).all())
 
 
@@ -121,9 +121,9 @@ def place_by_patterns(
     room = np.append(np.zeros(len(counts)), filling.number)
     worths = np.append(worth, np.zeros(len(filling.kind)))
     most = np.append(counts, filling.number[filling.kind])
-    found = solved(ArrayModel.packing(worths, most, table, room), budget)
-    if found is not None:
-        placed = filling.units(found[len(counts) :], counts)
+    solution = solved(ArrayModel.packing(worths, most, table, room), budget)
+    if solution is not None:
+        placed = filling.units(solution[len(counts) :], counts)
         units = max(units, placed, key=lambda table: float(worth @ table.sum(axis=1)))
     return units, bool((units.sum(axis=1) == counts).all())
 
@@ -178,13 +178,13 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
     # it wastes the scarce ones.
     scarce = counts @ shares
     total = np.where(total > 0, total, 1.0)
-    left = capacity.astype(float)
+    free = capacity.astype(float)
     for i in np.argsort(-size, kind="stable").tolist():
-        order = np.argsort((left / total) @ scarce, kind="stable")
-        room = rounding.units(np.maximum(left[order], 0.0), demand[i], int(counts[i]))
+        order = np.argsort((free / total) @ scarce, kind="stable")
+        room = rounding.units(np.maximum(free[order], 0.0), demand[i], int(counts[i]))
         before = np.concatenate([[0], np.cumsum(room)[:-1]])
         units[i, order] = np.clip(counts[i] - before, 0, room)
-        left -= units[i][:, None] * demand[i]
+        free -= units[i][:, None] * demand[i]
     return units
 
 
@@ -194,8 +194,8 @@ def adjusted(
     """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails."""
     kept = at_most(known, counts)
     # Tasks that stay cost no search, and the schedules of other slots agree with them.
-    left = np.maximum(capacity - kept.T @ demand, 0.0)
-    units: IntArray = kept + _greedy(left, demand, counts - kept.sum(axis=1))
+    free = np.maximum(capacity - kept.T @ demand, 0.0)
+    units: IntArray = kept + _greedy(free, demand, counts - kept.sum(axis=1))
     return units if (units.sum(axis=1) == counts).all() else None
 
 

@@ -65,20 +65,20 @@ class CutSearch:
         """Return cuts that the average units (T, F) of each group violate: known or new ones."""
         places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
         by_place = {place: self._violated(*place, averages) for place in places}
-        found = [cut for cuts in by_place.values() for cut in cuts]
+        new = [cut for cuts in by_place.values() for cut in cuts]
         # Known cuts cost no search, so new ones are looked for only where these are few.
-        if len(found) >= ENOUGH:
-            return found
+        if len(new) >= ENOUGH:
+            return new
         part = budget.within(SEARCH_LIMIT)
         for number in range(len(places)):
-            if budget.passed or (found and part.passed):
+            if budget.passed or (new and part.passed):
                 self._go_on_after(number, len(places))
-                return found
+                return new
             place = places[(self._next + number) % len(places)]
             if not by_place[place]:
-                found += self._violated(*place, averages) or self._new(*place, averages, budget)
+                new += self._violated(*place, averages) or self._new(*place, averages, budget)
         self._go_on_after(len(places), len(places))
-        return found
+        return new
 
     def _go_on_after(self, number: int, places: int) -> None:
         """Record the progress of a search, in numbers of places."""

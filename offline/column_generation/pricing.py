@@ -124,15 +124,15 @@ def price(
     job: Job, ledger: Ledger, surcharges: Sequence[FloatArray | None] | None = None
 ) -> tuple[float, Schedule | None]:
     """Best positive payoff of `job` and the schedule that has it; 0.0 and None without."""
-    found: list[tuple[float, int, int, _Surcharged, Split]] = []
+    candidates: list[tuple[float, int, int, _Surcharged, Split]] = []
     for k, form in enumerate(job.in_forms):
         search = _Surcharged(form, k, ledger, None if surcharges is None else surcharges[k])
         split = search.best()
         if split is not None:
-            found.append((-split.payoff, split.completion, k, search, split))
-    if not found:
+            candidates.append((-split.payoff, split.completion, k, search, split))
+    if not candidates:
         return 0.0, None
-    *_, search, split = min(found, key=lambda one: one[:3])
+    *_, search, split = min(candidates, key=lambda one: one[:3])
     return split.payoff, search.schedule(split)
 
 

@@ -74,13 +74,13 @@ class SlotCuts:
     def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
         """Cuts that a schedule of a job has a weight in, by number, and these weights."""
         counts = workers_by_slot(schedule, self.arrays.horizon)
-        found = [
+        terms = [
             (number, float(weights[counts[slot]]))
             for number, slot, weights in self._of_form[self.arrays.form_of(job, schedule)]
             if counts[slot] and weights[counts[slot]] > 0
         ]
-        numbers = np.array([number for number, _ in found], dtype=np.int64)
-        return numbers, np.array([weight for _, weight in found])
+        numbers = np.array([number for number, _ in terms], dtype=np.int64)
+        return numbers, np.array([weight for _, weight in terms])
 
     def surcharges(self, job: int, duals: FloatArray) -> list[FloatArray | None]:
         """Surcharge of each worker count of a job, one table per form (`surcharge`)."""

@@ -50,8 +50,8 @@ class Heuristics:
     def improve(self) -> None:
         """Search in windows until the budget or the bound is reached."""
         searches = [(Phase.WINDOWS, self.windows.search)]
-        given = self.params.first_turn, MOST_SHARE, self._take_up_others
-        Alternation(searches, self.best, *given).search(self.stop)
+        turns = self.params.first_turn, MOST_SHARE, self._take_up_others
+        Alternation(searches, self.best, *turns).search(self.stop)
 
     def _take_up_others(self) -> None:
         """Mix in what another process has found, if there is any."""

@@ -97,8 +97,8 @@ class PartialSolution:
     def fill(self, order: Iterable[int], worker_prices: FloatArray, ps_prices: FloatArray) -> None:
         """Insert the jobs that pay, in this order; then those that fit at all."""
         # At the prices of the bound only jobs worth their place come in; what is left over is free.
-        left = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
-        for k in left:
+        rejected = [k for k in order if not self.insert(k, worker_prices, ps_prices)]
+        for k in rejected:
             self.insert(k, worker_prices * NEARLY_FREE, ps_prices * NEARLY_FREE)
 
 

@@ -106,18 +106,18 @@ class WindowSearch:
         """Search from the best solution until the budget or the bound is reached."""
         self._take_over()
         value = highest = self._plan.value
-        found, steps, last = self._snapshot(), 0, 0
+        best, steps, last = self._snapshot(), 0, 0
         while self._worthy and not (budget.passed or self.best.is_proven):
             if patience is not None and steps - last >= patience:
                 break
-            left = 0.0 if budget.limit is None else budget.left / max(budget.limit, 1e-300)
-            value += self._step(TEMPERATURE * highest * left, budget)
+            share_left = 0.0 if budget.limit is None else budget.left / max(budget.limit, 1e-300)
+            value += self._step(TEMPERATURE * highest * share_left, budget)
             steps += 1
             if is_better(value, highest):
-                highest, found, last = value, self._snapshot(), steps
+                highest, best, last = value, self._snapshot(), steps
             if steps % STEPS_BETWEEN_OFFERS == 0:
-                self._offer(found)
-        self._offer(found)
+                self._offer(best)
+        self._offer(best)
         return bool(self._worthy)
 
     def _step(self, heat: float, budget: Budget) -> float:

@@ -197,7 +197,7 @@ def _covers(
     broken: Iterable[Limit], values: Mapping[str, float]
 ) -> dict[Covered, tuple[Limit, Cover]]:
     """Return the covers of broken limits; limits that say the same are merged."""
-    found: dict[Covered, tuple[Limit, Cover]] = {}
+    covers: dict[Covered, tuple[Limit, Cover]] = {}
     for limit in broken:
         cover = limit.cover(values)
         units = [
@@ -211,8 +211,8 @@ def _covers(
             key = limit.capacity, tuple(sorted((a, n) for a, _, n in units))
         else:
             key = limit.capacity, tuple(sorted((v.name, n) for _, v, n in units))
-        found.setdefault(key, (limit, cover))
-    return found
+        covers.setdefault(key, (limit, cover))
+    return covers
 
 
 def _cut_off(

@@ -72,18 +72,18 @@ def fewest_ps(job: Job, work: int, most: int, slots: int) -> IntArray:
     workers = [min(work, int(np.flatnonzero(needed <= n)[-1])) for n in numbers.tolist()]
     never = np.iinfo(np.int64).max // 2
     fewest = np.where(np.arange(work + 1) > 0, never, 0)  # for each number of worker-slots to do
-    found = np.zeros(slots, dtype=np.int64)
+    counts = np.zeros(slots, dtype=np.int64)
     for k in range(slots):
         before, fewest = fewest, fewest.copy()
         for number, done in zip(numbers.tolist(), workers, strict=True):
             np.minimum(fewest[done:], before[: work + 1 - done] + number, out=fewest[done:])
             np.minimum(fewest[1 : done + 1], number, out=fewest[1 : done + 1])
-        found[k] = fewest[work] if fewest[work] < never else 0
+        counts[k] = fewest[work] if fewest[work] < never else 0
         # More slots change nothing from here on.
         if (fewest == before).all():
-            found[k:] = found[k]
+            counts[k:] = counts[k]
             break
-    return found
+    return counts
 
 
 def workers_at_most_chunks(c: JobVariables) -> Rows:

@@ -105,10 +105,10 @@ class CompactMethod(Method[CompactParams]):
             seed=seed_of(rng),
             exchange=ScheduleExchange(instance, model, state),
         )
-        found = _schedules_of(model, solution)
+        schedules = _schedules_of(model, solution)
         known = state.schedules  # HiGHS often ends with what it was given, or has told of before
-        value = (state.incumbent or 0.0) if found == known else _verified(instance, found)
-        state.found(value, found)
+        value = (state.incumbent or 0.0) if schedules == known else _verified(instance, schedules)
+        state.found(value, schedules)
         state.proved(solution.bound)
         best = state.incumbent or 0.0
         # Others may have found schedules meanwhile that HiGHS claims cannot exist.
@@ -117,10 +117,10 @@ class CompactMethod(Method[CompactParams]):
         return solution.status
 
 
-def _verified(instance: Instance, found: Mapping[str, Schedule]) -> float:
+def _verified(instance: Instance, schedules: Mapping[str, Schedule]) -> float:
     """The value of schedules that HiGHS has found."""
     try:
-        return verify(instance, found)
+        return verify(instance, schedules)
     except VerificationError as error:
         raise SolverError(f"HiGHS returned an infeasible solution: {error}") from error
 

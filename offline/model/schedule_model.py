@@ -29,12 +29,12 @@ class ScheduleModel:
     ) -> None:
         self.arrays = arrays
         self.problem = pulp.LpProblem(name, pulp.LpMaximize)
-        made = [
+        variables_or_none = [
             variables_of(arrays, owner, form, self.problem, are_merged=are_merged, budget=budget)
             for owner, forms in enumerate(arrays.forms_of)
             for form in range(len(forms))
         ]
-        self.jobs = [variables for variables in made if variables is not None]
+        self.jobs = [variables for variables in variables_or_none if variables is not None]
         self.problem.setObjective(constraints.total_utility(budget.over(self.jobs)))
 
     @property
@@ -98,6 +98,6 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
         taken = min(count, missing.get(slot, 0))
         missing[slot] = missing.get(slot, 0) - taken
         served.append((slot, server, taken))
-    found = (placements(table) for table in (kept, served))
-    worker_rows, ps_rows = (table[table[:, COUNT] > 0] for table in found)
+    tables = (placements(table) for table in (kept, served))
+    worker_rows, ps_rows = (table[table[:, COUNT] > 0] for table in tables)
     return Schedule(c.job.id, worker_rows, ps_rows, c.form)

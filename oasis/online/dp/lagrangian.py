@@ -302,17 +302,17 @@ def _assign(
     path: list[int], group: IntArray, step: IntArray, cost: FloatArray, number: IntArray
 ) -> IntArray | None:
     """For every step of `path` the cheapest move that some slot can still make, or None."""
-    left = number.copy()
+    remaining = number.copy()
     chosen = []
     for wanted in path:
-        able = ((step == wanted) & (left[group] > 0)).nonzero()[0]
+        able = ((step == wanted) & (remaining[group] > 0)).nonzero()[0]
         if not len(able):
             return None
         # Greedy: it may find no slot, or one too dear, where another
         # choice would fit. `_exact` is for that.
         pick = able[cost[able].argmin()]
         chosen.append(pick)
-        left[group[pick]] -= 1
+        remaining[group[pick]] -= 1
     return np.array(chosen)
 
 
@@ -412,15 +412,15 @@ class _Moves:
         slots, cost = self.slots(limit, MOST_TIED)
         if cost > limit:  # they need more slots of a group than that
             slots, _ = self.slots(limit)
-        left, budget, chosen = self.missing, limit, []
+        missing, budget, chosen = self.missing, limit, []
         for slot in reversed(slots):
-            ahead = slot.after[left - slot.low - slot.steps]
+            ahead = slot.after[missing - slot.low - slot.steps]
             # The largest step that the later slots can complete.
             move = int((slot.prices + ahead <= budget).nonzero()[0][-1])
             moved = int(slot.steps[move])
             if moved:
                 chosen.append(slot.first + move)
-                left -= moved
+                missing -= moved
             # The difference is rounded; the later slots can always do what they cost.
             budget = max(budget - float(slot.prices[move]), float(ahead[move]))
         return np.array(chosen)

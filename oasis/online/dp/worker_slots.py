@@ -150,7 +150,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     # Before these slots the work cannot be complete, or its completion is worth nothing.
     ceiling[: max(envelope.earliest, int(worthy[0]))] = -np.inf
     most_worth = float(utility[worthy[0]])
-    margin, best, found, slots, tries = 0.0, at_least, n, None, 0
+    margin, best, end, slots, tries = 0.0, at_least, n, None, 0
     while True:
         wanted = (ceiling > best + margin).nonzero()[0]
         # The likeliest raises the best payoff; the last lowers the most
@@ -158,7 +158,7 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
         if len(wanted):  # a higher payoff is possible: try the likeliest and the last by turns
             at = int(wanted[-1] if tries % 2 else wanted[np.argmax(ceiling[wanted])])
         else:  # an earlier completion may be as good: search the earliest, in growing strides
-            wanted = (ceiling[:found] >= best - margin).nonzero()[0] if slots else wanted
+            wanted = (ceiling[:end] >= best - margin).nonzero()[0] if slots else wanted
             if not len(wanted):
                 break
             # One failure near the front rules out few completions;
@@ -171,10 +171,10 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
         # Its best split is known now, or not wanted: no completion is tried twice.
         ceiling[at] = -np.inf
         payoff = float(utility[at]) - cost
-        is_better = at < found or payoff > best + margin
+        is_better = at < end or payoff > best + margin
         # A tie with a payoff that is wanted is not wanted itself if it does not pay.
         if candidate is not None and is_better and payoff > at_least:
-            best, found, slots = max(best, payoff), at, candidate
+            best, end, slots = max(best, payoff), at, candidate
             # From now on only a payoff above it by more than rounding counts as better.
             margin = payoff_noise(most_worth, cost)
     return None if slots is None else envelope.split(slots(), utility)

@@ -51,12 +51,12 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
     """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
-    given = {field.name: getattr(job, field.name) for field in fields(Job) if field.init}
+    values = {field.name: getattr(job, field.name) for field in fields(Job) if field.init}
     for group in GROUPS:
         demand = group.of(job)
         # Never rounded down: a plan on the grid must fit in the job's own demands.
-        given[group] = {n: ceil(amount / grid[n]) * grid[n] for n, amount in demand.items()}
-    return GridJob(**given, original=job)
+        values[group] = {n: ceil(amount / grid[n]) * grid[n] for n, amount in demand.items()}
+    return GridJob(**values, original=job)
 
 
 NEVER = -1  # before every slot: no completion counts
@@ -128,11 +128,11 @@ class LiveJob:
         table = np.where(table >= floor, table, 0.0)
         counted = np.flatnonzero(table) if best > 0 else np.zeros(0, dtype=np.int64)
         last = job.arrival + int(counted[-1]) if len(counted) else NEVER
-        made = []
+        in_forms = []
         for k, one in admitted or ways[:1]:
             size, work = dominant_share(one, cluster), one.work(seconds)
-            made.append(cls(key, on_grid(one, grid), table, last, size, work, form=k))
-        return replace(made[0], forms=tuple(made)) if several else made[0]
+            in_forms.append(cls(key, on_grid(one, grid), table, last, size, work, form=k))
+        return replace(in_forms[0], forms=tuple(in_forms)) if several else in_forms[0]
 
     def __deepcopy__(self, memo: dict[int, object]) -> LiveJob:
         """A copy with the same table, schedule and forms, which nobody writes to."""

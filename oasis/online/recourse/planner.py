@@ -352,8 +352,8 @@ class Replanner:
                 # Sparse ones that find no room when all tries are used up would seldom pay.
                 _, used = self._make_room(live, min(tries, self.params.tries))
                 tries -= used
-        found = [live for live in fresh if live.schedule is not None]
-        accepted = rule.accepts_of(found, plan)
+        planned = [live for live in fresh if live.schedule is not None]
+        accepted = rule.accepts_of(planned, plan)
         refused = {}
         for live in fresh:
             is_planned = live.schedule is not None

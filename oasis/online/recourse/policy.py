@@ -192,8 +192,8 @@ class Recourse(rolling.LivePlanner):
         """
         policy = cls(commitment, **options)
         policy.lookahead = integer(lookahead, "lookahead", minimum=1, maximum=LARGEST_SIZE)
-        given = 2 * policy.lookahead if patience is None else patience
-        policy.patience = integer(given, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
+        slots = 2 * policy.lookahead if patience is None else patience
+        policy.patience = integer(slots, "patience", minimum=1, maximum=2 * LARGEST_SIZE)
         policy.keep_admitted = keep_admitted
         policy.slotted = True  # it follows what was really done, slot by slot
         return policy
@@ -356,9 +356,9 @@ class Recourse(rolling.LivePlanner):
             # Of a job that may still be in any form the view says the work in one of them.
             if live.forms:
                 continue
-            left = rolling.work_left(job, view)
-            if rolling.differs(live, left):
-                planner.revise(job.index, left)
+            work = rolling.work_left(job, view)
+            if rolling.differs(live, work):
+                planner.revise(job.index, work)
                 changed = True
         return changed
 
@@ -389,8 +389,8 @@ class Recourse(rolling.LivePlanner):
                 utility = later(source.utility, now - source.arrival, reach)
                 renewed[job.index] = replace(source, arrival=now, utility=utility)
             else:
-                one, left = source.in_form(live.form), rolling.work_left(job, view)
-                renewed[job.index] = remaining_job(one, left, now, reach)
+                one, work = source.in_form(live.form), rolling.work_left(job, view)
+                renewed[job.index] = remaining_job(one, work, now, reach)
                 forms[job.index] = live.form
         return renewed, promised & gone.keys()
 
@@ -490,10 +490,10 @@ class Recourse(rolling.LivePlanner):
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:
         """A policy as it was made; the inverse of `making`."""
-        given = dict(making)
-        steering = {field.name: given.pop(field.name) for field in fields(RecourseParams)}
+        options = dict(making)
+        steering = {field.name: options.pop(field.name) for field in fields(RecourseParams)}
         for name, kind in (("prices", LearnedPrices), ("bounds", PriceBounds)):
-            if given[name] is not None:
-                given[name] = kind.from_dict(given[name])
-        given["params"] = RecourseParams(**steering)
-        return cls.rolling(**given) if "lookahead" in given else cls(**given)
+            if options[name] is not None:
+                options[name] = kind.from_dict(options[name])
+        options["params"] = RecourseParams(**steering)
+        return cls.rolling(**options) if "lookahead" in options else cls(**options)

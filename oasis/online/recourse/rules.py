@@ -52,8 +52,8 @@ def rule_name(
     return "futures" if prices is None else "learned"
 
 
-def check_unused(**given: object) -> None:
+def check_unused(**options: object) -> None:
     """Raise `ValueError` for arguments that matter only where jobs are admitted by a rule."""
-    used = [name for name, value in given.items() if value is not None]
+    used = [name for name, value in options.items() if value is not None]
     if used:
         raise InputError(used[0], "only jobs that are promised something are admitted by it")

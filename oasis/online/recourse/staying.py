@@ -25,19 +25,19 @@ LARGE = 64  # servers of a group; with more, this takes longer than the plan, an
 
 def kinds_of(cluster: Cluster) -> dict[TaskGroup, IntArray]:
     """Number the servers of each group: equal ones (amounts, labels) get the same number."""
-    found = {}
+    kinds = {}
     for group in GROUPS:
         labels = [server.labels for server in group.servers(cluster) for _ in server.ids]
         numbers: dict[object, int] = {}
         capacity = group.capacity(cluster).tolist()
-        found[group] = np.array(
+        kinds[group] = np.array(
             [
                 numbers.setdefault((tuple(row), tuple(sorted(own.items()))), len(numbers))
                 for row, own in zip(capacity, labels, strict=True)
             ],
             dtype=np.int64,
         )
-    return found
+    return kinds
 
 
 def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
@@ -72,14 +72,14 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
 
 def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
     """Movable jobs that are planned, in any slot, on servers that the jobs `kept` hold."""
-    found: dict[int, LiveJob] = {}
+    blocking: dict[int, LiveJob] = {}
     for group in GROUPS:
         held = np.concatenate([group.placed(live.held)[:, 0] for live in kept if live.held])
         for live in plan.movable():
             assert live.schedule is not None
             if np.isin(group.placed(live.schedule)[:, SERVER], held).any():
-                found[live.key] = live
-    return list(found.values())
+                blocking[live.key] = live
+    return list(blocking.values())
 
 
 def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
@@ -149,14 +149,18 @@ def _connected(
     pairs: Mapping[int, tuple[IntArray, IntArray]], keys: Iterable[int], servers: int
 ) -> BoolArray:
     """Servers of the jobs `keys`, and of all jobs that share servers with them, or with those."""
-    found, left = np.zeros(servers, dtype=bool), dict(pairs)
+    connected, unvisited = np.zeros(servers, dtype=bool), dict(pairs)
     now = set(keys)
     while now:
         for key in now:
-            for rows in left.pop(key):
-                found[rows[:, 0]] = True
-        now = {key for key, pair in left.items() if any(found[rows[:, 0]].any() for rows in pair)}
-    return found
+            for rows in unvisited.pop(key):
+                connected[rows[:, 0]] = True
+        now = {
+            key
+            for key, pair in unvisited.items()
+            if any(connected[rows[:, 0]].any() for rows in pair)
+        }
+    return connected
 
 
 def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:

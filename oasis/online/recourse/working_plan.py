@@ -221,9 +221,9 @@ class WorkingPlan:
         if not len(slots):
             return None
         parts = [held.rows(slots)]
-        left = live.remaining - count * len(slots)
-        if left > 0:
-            rest = self._search(live, int(slots[-1]) + 1, left)
+        work = live.remaining - count * len(slots)
+        if work > 0:
+            rest = self._search(live, int(slots[-1]) + 1, work)
             if rest is None:
                 return None
             parts.append([rest.workers, rest.ps])
