@@ -36,6 +36,9 @@ from experiments.evaluation.policies import PolicyEntry as PolicyEntry
 from experiments.evaluation.policies import entry_of as entry_of
 from experiments.evaluation.policies import make_policy as make_policy
 from experiments.evaluation.provenance import Recipe as Recipe
+from experiments.evaluation.worst import Space as Space
+from experiments.evaluation.worst import WorstCase as WorstCase
+from experiments.evaluation.worst import worst_case as worst_case
 from experiments.figures import FIGURES as FIGURES
 from experiments.figures.figure import PublishedFigure as PublishedFigure
 from experiments.figures.figure import Reproduction as Reproduction

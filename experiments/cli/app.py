@@ -28,6 +28,7 @@ PANELS = {  # groups of the help, in which each command has one line
         "compare": "Run several policies side by side.",
         "solve": "Find the offline optimum, or an interval that contains it.",
         "ratio": "Divide the offline optimum by what a policy earned.",
+        "worst": "Search for the instance on which a policy is worst.",
         "sweep": "Run a grid of instances, policies and seeds.",
         "verify": "Check a result against every constraint.",
         "plot": "Draw a result that a command wrote.",

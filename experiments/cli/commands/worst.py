@@ -1,0 +1,134 @@
+"""``oasis worst``: the instance of a given size on which a policy's ratio is largest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import monotonic
+from typing import Annotated, Any
+
+import typer
+
+from experiments.cli import console
+from experiments.cli.commands.generate import describe
+from experiments.cli.exit_codes import DONE, LIMIT
+from experiments.cli.files import is_stdout
+from experiments.cli.interrupt import sigterm_as_ctrl_c
+from experiments.cli.options import (
+    A_POLICY,
+    Output,
+    Set,
+    choose_options,
+    known_policy,
+    naming_flags,
+)
+from experiments.cli.results import write_instance
+from experiments.evaluation.limits import read_seconds
+from experiments.evaluation.policies import OASIS, POLICIES, entry_of
+
+LOG_SECONDS = 10.0  # between two lines of progress
+
+
+def _values(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise typer.BadParameter("expected LOW,HIGH, such as 1,100") from None
+    return low, high
+
+
+def _size(help_text: str) -> Any:
+    return typer.Option(min=1, metavar="N", help=help_text, rich_help_panel="Where to look")
+
+
+def command(
+    *,
+    policy: Annotated[
+        str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
+    ] = OASIS,
+    assignments: Set = None,
+    output: Output,
+    jobs: Annotated[int, _size("Jobs.")] = 4,
+    servers: Annotated[int, _size("Servers, all alike.")] = 1,
+    slots: Annotated[int, _size("Slots of the horizon.")] = 4,
+    gpus: Annotated[int, _size("GPUs of a server; a worker has at most as many.")] = 4,
+    workers: Annotated[int, _size("Most workers of a job.")] = 4,
+    work: Annotated[int, _size("Most worker-slots of a job.")] = 8,
+    values: Annotated[
+        Any,
+        typer.Option(
+            parser=_values,
+            metavar="LOW,HIGH",
+            help="The smallest and the largest value of a job.",
+            rich_help_panel="Where to look",
+        ),
+    ] = "1,100",
+    evaluations: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Instances to try; each optimum is proven.")
+    ] = 1000,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            parser=read_seconds,
+            metavar="TIME",
+            help="End the search after this time all the same: 60, 5m, 1h. What it finds then "
+            "depends on the speed of the machine. [default: none]",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
+) -> int:
+    """Search for the instance on which a policy's competitive ratio is largest.
+
+    How bad can a policy get on four jobs? A local search changes jobs as long as the ratio grows,
+    and starts again elsewhere. The instance goes to a file that every command reads, and its ratio
+    is proven; another instance may still be worse. For OASiS, the bound of the corrected Theorem 4
+    on this instance stands beside it. The same seed finds the same instance. Ctrl-C ends the search
+    with the worst so far, and exit code 3.
+
+    Example: oasis worst --policy fifo --jobs 3 -o worst.json
+    """
+    from experiments.evaluation.worst import Space, worst_case  # noqa: PLC0415 (needs an extra)
+
+    policy = known_policy(policy, "--policy")
+    (options,) = choose_options([policy], assignments).values()
+    entry = entry_of(policy)
+    names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
+    with naming_flags(names), sigterm_as_ctrl_c():
+        worst = worst_case(
+            lambda instance: entry.make(instance, options),
+            Space(jobs, servers, slots, gpus, workers, work, values),
+            evaluations=evaluations,
+            time_limit=time_limit,
+            seed=seed,
+            on_progress=_Progress(evaluations),
+        )
+    about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
+    instance = replace(worst.instance, metadata={"worst_case": about})
+    write_instance(instance, output)
+    console.note(describe(instance, output))
+    result = worst.result
+    facts = [(policy, f"{console.number(result.online_utility)}")]
+    facts += [("optimum", f"{console.number(result.offline_objective)} (proven)")]
+    facts += [("largest ratio found", "unbounded: it earned nothing")]
+    if result.ratio is not None:
+        facts[-1] = ("largest ratio found", f"{console.number(result.ratio)} (proven)")
+    if (bound := result.corrected_ratio_bound) is not None:
+        facts += [("theory on this instance", f"at most {console.number(bound)} (Theorem 16)")]
+    facts += [("instances tried", f"{worst.evaluations}, from {worst.starts} starts")]
+    if not is_stdout(output):
+        console.print_facts(f"{policy} at its worst", facts)
+    if not worst.is_complete:
+        console.note(f"ended after {worst.evaluations} of {evaluations} instances")
+    return DONE if worst.is_complete else LIMIT
+
+
+class _Progress:
+    """A line on standard error every ten seconds."""
+
+    def __init__(self, evaluations: int) -> None:
+        self._evaluations, self._last = evaluations, monotonic()
+
+    def __call__(self, count: int, ratio: float) -> None:
+        if monotonic() - self._last >= LOG_SECONDS:
+            self._last = monotonic()
+            largest = f"largest ratio {console.number(ratio)}"
+            console.note(f"{count} of {self._evaluations} instances, {largest}")
