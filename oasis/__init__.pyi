@@ -209,6 +209,7 @@ from oasis.workloads.generator import generate as generate
 from offline.column_generation.bound import ConfigurationBound as ConfigurationBound
 from offline.column_generation.bound import configuration_bound as configuration_bound
 from offline.learning import learn_prices as learn_prices
+from offline.own_constraints import OfflineModel as OfflineModel
 from offline.params import AutoParams as AutoParams
 from offline.params import BendersParams as BendersParams
 from offline.params import ColumnGenerationParams as ColumnGenerationParams

@@ -8,6 +8,7 @@ from oasis.solvers import Status
 from oasis.solvers.budget import Gap, NoImprovement, Stop, TimeLimit, WorkLimit
 from offline.column_generation.bound import ConfigurationBound, configuration_bound
 from offline.learning import learn_prices
+from offline.own_constraints import OfflineModel
 from offline.params import (
     AutoParams,
     BendersParams,
@@ -32,6 +33,7 @@ __all__ = [
     "Gap",
     "Milestone",
     "NoImprovement",
+    "OfflineModel",
     "OfflineResult",
     "OnlinePrices",
     "Phase",
