@@ -132,6 +132,8 @@ from oasis.online.answers import Totals as Totals
 from oasis.online.best_schedule import BestSchedule as BestSchedule
 from oasis.online.best_schedule import best_schedule as best_schedule
 from oasis.online.oasis import OASiS as OASiS
+from oasis.online.own_prices import OwnPrices as OwnPrices
+from oasis.online.own_prices import Prices as Prices
 from oasis.online.prices import PriceBounds as PriceBounds
 from oasis.online.prices import PriceFunction as PriceFunction
 from oasis.online.recourse.learned import LearnedPrices as LearnedPrices

@@ -128,7 +128,10 @@ class OfflineModel:
         stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
         budget = stop.start()
         state = SolveState(budget, on_progress)
-        told = {**stop.to_dict(), "seed": integer(seed, "seed", maximum=LARGEST_SEED)}
+        told: dict[str, Any] = {
+            **stop.to_dict(),
+            "seed": integer(seed, "seed", maximum=LARGEST_SEED),
+        }
         told |= {"solver": highs.version(), "rows": len(self.constraints)}
 
         def work() -> Status:
@@ -162,11 +165,11 @@ class OfflineModel:
 
 def _as_solved(c: JobVariables, values: Mapping[str, float]) -> Schedule:
     """The schedule with every task that the solution has: to drop one may break a constraint."""
-    tables: list[Any] = [
+    workers, ps = (
         placements([(*place, n) for place, var in variables.items() if (n := _count(values, var))])
         for variables in (c.workers, c.ps)
-    ]
-    return Schedule(c.job.id, *tables, c.form)
+    )
+    return Schedule(c.job.id, workers, ps, c.form)
 
 
 def _count(values: Mapping[str, float], variable: pulp.LpVariable) -> int:

@@ -11,7 +11,12 @@ from functools import partial
 from types import EllipsisType
 from typing import Any
 
-from oasis.certify.certificate import Certificate, certify
+from oasis.certify.certificate import (
+    Certificate,
+    WeakDuality,
+    any_certificate,
+    certify,
+)
 from oasis.certify.verify import verify
 from oasis.model.decision import Decision
 from oasis.model.document import entry, flag, mapping, optional, real
@@ -40,9 +45,9 @@ class CompetitiveRatio(Summarised):
         The online run; verified. If Ctrl-C ended it, the decisions by then.
     offline : OfflineResult
         The offline optimum or an interval that contains it; its schedules are verified.
-    certificate : Certificate or None
-        2 alpha and the corrected constant of Theorem 4; None for a policy without prices, and if
-        Ctrl-C ended the online run.
+    certificate : Certificate, WeakDuality or None
+        2 alpha and the corrected constant of Theorem 4, or at prices of one's own the bound of weak
+        duality; None for a policy without prices, and if Ctrl-C ended the online run.
     is_complete : bool
         Whether the online run came to its end.
 
@@ -58,7 +63,7 @@ class CompetitiveRatio(Summarised):
 
     run: Run
     offline: OfflineResult
-    certificate: Certificate | None
+    certificate: Certificate | WeakDuality | None
     is_complete: bool = True
 
     @property
@@ -101,8 +106,8 @@ class CompetitiveRatio(Summarised):
 
     @property
     def bound_2alpha(self) -> float | None:
-        """2 alpha, the ratio that Theorem 4 prints; None without a certificate."""
-        return None if self.certificate is None else 2 * self.certificate.alpha
+        """2 alpha, the ratio that Theorem 4 prints; None without its certificate."""
+        return 2 * self.certificate.alpha if isinstance(self.certificate, Certificate) else None
 
     @property
     def corrected_ratio_bound(self) -> float | None:
@@ -184,7 +189,7 @@ class CompetitiveRatio(Summarised):
         return cls(
             Run.from_dict(data),
             replace(offline, schedules=schedules),
-            entry(data, "certificate", optional(Certificate.from_dict)),
+            entry(data, "certificate", optional(any_certificate)),
             entry(data, "is_complete", flag),
         )
 
@@ -196,11 +201,14 @@ OF_THE_RUN = (
 )
 
 
-def _guarantees(certificate: Certificate | None) -> dict[str, float | None]:
+def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
     """The constants of the certificate by name; all None if the online run did not end."""
     if certificate is None:
         return dict.fromkeys(GUARANTEES)
     bound = certificate.upper_bound
+    if isinstance(certificate, WeakDuality):
+        known = {"corrected_bound": bound, "corrected_ratio_bound": certificate.ratio_bound}
+        return dict.fromkeys(GUARANTEES) | known
     values = (
         certificate.alpha,
         2 * certificate.alpha,

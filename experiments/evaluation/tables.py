@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, SHARES, Comparison
-from oasis.certify.certificate import Certificate
+from oasis.certify.certificate import Certificate, WeakDuality
 from oasis.model.decision import Decision
 from oasis.model.groups import TaskGroup
 from oasis.model.schedule import Schedule
@@ -177,18 +177,19 @@ def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
     return certificate_facts(who, certificate)
 
 
-def certificate_facts(who: str, certificate: Certificate) -> Facts:
-    """The constants of Theorem 4, as printed and corrected."""
+def certificate_facts(who: str, certificate: Certificate | WeakDuality) -> Facts:
+    """The constants of Theorem 4, as printed and corrected; or the bound of weak duality."""
+    ratio = f"{number(certificate.ratio_bound)}, corrected bound / utility of {who}"
+    bound = f"{number(certificate.upper_bound)}, which no schedule of these jobs exceeds"
+    if isinstance(certificate, WeakDuality):
+        return [
+            ("Theorem 4", "says nothing: these are not the paper's prices"),
+            ("weak duality", bound),
+        ]
     return [
         ("2 alpha", f"{number(2 * certificate.alpha)}, the ratio bound as printed"),
-        (
-            "corrected ratio bound",
-            f"{number(certificate.ratio_bound)}, corrected bound / utility of {who}",
-        ),
-        (
-            "corrected bound",
-            f"{number(certificate.upper_bound)}, which no schedule of these jobs exceeds",
-        ),
+        ("corrected ratio bound", ratio),
+        ("corrected bound", bound),
         ("ln alpha_x", number(certificate.log_alpha_x)),
         ("payoff gap G", number(certificate.payoff_gap)),
         ("initial dual D_0", number(certificate.initial_dual)),

@@ -31,6 +31,7 @@ from oasis.model.choices import choice
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED
+from oasis.online.prices import PriceBounds
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
 GIVEN_ONLY = ("gap", "no_improvement", "params")
@@ -186,7 +187,7 @@ def ratio(case: Case) -> Figures:
         "offline_method": offline["offline_method"],
         MEASURED + "offline_seconds": offline[MEASURED + "offline_seconds"],
     }
-    if online.bounds is not None:
+    if isinstance(online.bounds, PriceBounds):
         certificate = certify(case.instance, online)
         found |= {
             "bound_2alpha": 2 * certificate.alpha,

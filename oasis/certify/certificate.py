@@ -15,11 +15,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from oasis.certify.duality import dual_bound
 from oasis.certify.verify import no_result
 from oasis.model.decision import Decision
 from oasis.model.document import entry, real
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, PerGroup
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
@@ -27,7 +28,8 @@ from oasis.model.schedule import COUNT, SERVER, Schedule, committed
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
 from oasis.online.ledger import Ledger
-from oasis.online.prices import PriceBounds
+from oasis.online.own_prices import OwnPrices
+from oasis.online.prices import PriceBounds, PriceLaw
 from oasis.online.search import searches
 
 
@@ -118,6 +120,59 @@ class Certificate(Summarised):
 CONSTANTS = tuple(constant.name for constant in fields(Certificate))
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class WeakDuality(Summarised):
+    """What a run of OASiS at prices of one's own proves: weak duality alone.
+
+    Theorem 16 needs the paper's prices. Any prices prove the bound of `oasis.dual_bound`; these are
+    those at the end of the run.
+
+    Parameters
+    ----------
+    upper_bound : float
+        D(p, q) at the final prices, at least the optimum.
+    online_utility : float
+        P, the total utility of the run.
+
+    Examples
+    --------
+    >>> from oasis.certify.certificate import WeakDuality
+    >>> WeakDuality(upper_bound=12.0, online_utility=8.0).ratio_bound
+    1.5
+    """
+
+    upper_bound: float
+    online_utility: float
+
+    @property
+    def ratio_bound(self) -> float | None:
+        """`upper_bound` / P >= OPT / P; None if P = 0."""
+        return self.upper_bound / self.online_utility if self.online_utility else None
+
+    def summary(self) -> tuple[str, Facts]:
+        """The bounds, and what they rest on."""
+        return "WeakDuality", [
+            ("optimum at most", short(self.upper_bound)),
+            ("ratio at most", short(self.ratio_bound)),
+            ("because of", "weak duality only: these are not the paper's prices"),
+        ]
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain data for JSON; the inverse of `from_dict`."""
+        return {"upper_bound": self.upper_bound, "online_utility": self.online_utility}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> WeakDuality:
+        """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
+        return cls(entry(data, "upper_bound", real), entry(data, "online_utility", real))
+
+
+def any_certificate(data: Mapping[str, Any]) -> Certificate | WeakDuality:
+    """Rebuild a certificate of either kind from plain data."""
+    kind = Certificate if "alpha" in data else WeakDuality
+    return kind.from_dict(data)
+
+
 class PricedRun(Protocol):
     """A run of a policy that prices resources, such as OASiS."""
 
@@ -127,8 +182,8 @@ class PricedRun(Protocol):
         ...
 
     @property
-    def bounds(self) -> PriceBounds | None:
-        """The price bounds it used."""
+    def bounds(self) -> PriceBounds | OwnPrices | None:
+        """The prices it used."""
         ...
 
     @property
@@ -147,8 +202,10 @@ class PricedRun(Protocol):
         ...
 
 
-def certify(instance: Instance, run: PricedRun) -> Certificate:
+def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
     """Compute the corrected Theorem 4 for a run of OASiS on `instance`.
+
+    A run at prices of one's own (`OwnPrices`) gets the bound of weak duality.
 
     Examples
     --------
@@ -167,13 +224,16 @@ def certify(instance: Instance, run: PricedRun) -> Certificate:
             "", f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
         )
     bounds, cluster = run.bounds, instance.cluster
+    laws: PerGroup[PriceLaw] = bounds
     # Usage is added up from the schedules: the run's own ledger
     # is not trusted with its certificate.
     used = committed(instance, run.schedules)
     prices = [
-        group.of(bounds)(amounts, np.broadcast_to(group.capacity(cluster), amounts.shape))
+        group.of(laws)(amounts, np.broadcast_to(group.capacity(cluster), amounts.shape))
         for group, amounts in zip(GROUPS, used, strict=True)
     ]
+    if isinstance(bounds, OwnPrices):
+        return WeakDuality(dual_bound(instance, *prices), run.total_utility)
     payoffs = {decision.job_id: decision.payoff for decision in run.decisions}
     # The final prices, but nothing in use: D(p, q) asks for the best schedule on the empty cluster.
     empty = Ledger.of_arrays(cluster, *prices, *map(np.zeros_like, used))

@@ -11,14 +11,15 @@ import numpy.typing as npt
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.cluster import BoolArray, Cluster
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS
+from oasis.model.groups import GROUPS, PerGroup
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
-from oasis.online.prices import PriceBounds
+from oasis.online.prices import PriceLaw
 from oasis.online.server_group import ServerGroup
 
+AnyPrices = PerGroup[PriceLaw]  # the paper's, or one's own
 _COLUMNS = ("used", "price", "server", "copies")
 
 
@@ -34,7 +35,7 @@ class Ledger:
     calendar: Calendar = EVER_OPEN  # which machines are closed when: worker servers first
 
     @classmethod
-    def idle(cls, cluster: Cluster, horizon: int, bounds: PriceBounds) -> Ledger:
+    def idle(cls, cluster: Cluster, horizon: int, bounds: AnyPrices) -> Ledger:
         """A ledger with nothing committed and every price at its lower bound L."""
         worker, ps = (
             ServerGroup.idle(group.servers(cluster), group.capacity(cluster), horizon, price)
@@ -110,18 +111,18 @@ class Ledger:
         starts, lengths = run_lengths(marks)
         return row + starts, lengths
 
-    def commit(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
+    def commit(self, job: Job, schedule: Schedule, bounds: AnyPrices | None) -> None:
         """Charge the schedule of `job`; without `bounds` prices stay (Alg. 1, l. 9-12)."""
         self._add(job, schedule, bounds, 1)
 
-    def release(self, job: Job, schedule: Schedule, bounds: PriceBounds | None) -> None:
+    def release(self, job: Job, schedule: Schedule, bounds: AnyPrices | None) -> None:
         """Take back what `commit` of the same arguments charged, and reprice what it touches.
 
         Amounts come back to the last bit if sums of the demands are exact (`live_job.grid_of`).
         """
         self._add(job, schedule, bounds, -1)
 
-    def _add(self, job: Job, schedule: Schedule, bounds: PriceBounds | None, sign: int) -> None:
+    def _add(self, job: Job, schedule: Schedule, bounds: AnyPrices | None, sign: int) -> None:
         names, job = self.cluster.resources, job.in_form(schedule.form)
         for group in GROUPS:
             rows = group.placed(schedule)
@@ -176,7 +177,7 @@ class Ledger:
                 return True
         return False
 
-    def roll(self, origin: int, bounds: PriceBounds | None) -> None:
+    def roll(self, origin: int, bounds: AnyPrices | None) -> None:
         """Begin the ledger at slot `origin`: drop earlier slots, append as many idle ones.
 
         Without `bounds` prices belong to rows, not to slots, and stay where they are.
@@ -221,7 +222,7 @@ class LedgerHistory:
     a second ledger repeats the commits up to the requested one.
     """
 
-    def __init__(self, begin: Callable[[], Ledger], bounds: PriceBounds) -> None:
+    def __init__(self, begin: Callable[[], Ledger], bounds: AnyPrices) -> None:
         self._begin, self._bounds = begin, bounds
         self.present = begin()
         self._committed: list[tuple[Job, Schedule]] = []

@@ -10,15 +10,15 @@ from typing import Any
 
 from oasis.model.cluster import Cluster
 from oasis.model.decision import Decision, Explanation
-from oasis.model.errors import InputError, InstanceError, describe, located_at
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.files import save_state, saved_state
-from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance, expect_instance
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
 from oasis.model.validation import LARGEST_SIZE, integer, number
 from oasis.online.best_schedule import admitted, found_by
 from oasis.online.ledger import Ledger, LedgerHistory
+from oasis.online.own_prices import OwnPrices, Prices, check_prices
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
@@ -42,9 +42,9 @@ class OASiS:
         Servers and the length of a slot.
     horizon : int
         Number of slots T.
-    bounds : PriceBounds
+    bounds : PriceBounds or OwnPrices
         U and L: exact (`PriceBounds.from_instance`) or estimated from past jobs
-        (`PriceBounds.from_jobs`).
+        (`PriceBounds.from_jobs`); or prices of your own.
     granularity : {"worker-slot", "chunk"}
         Unit in which Algorithm 2 splits work over slots.
 
@@ -90,17 +90,14 @@ class OASiS:
         self,
         cluster: Cluster,
         horizon: int,
-        bounds: PriceBounds,
+        bounds: PriceBounds | OwnPrices,
         *,
         granularity: Granularity = "worker-slot",
     ) -> None:
         check_granularity(granularity)
-        for name, value, kind in (("cluster", cluster, Cluster), ("bounds", bounds, PriceBounds)):
-            if not isinstance(value, kind):
-                expected = f"expected oasis.{kind.__name__}, as OASiS.from_instance makes it"
-                raise TypeError(f"{name}: {expected}, got {describe(value)}")
-        if any(len(group.of(bounds).log_lower) != len(cluster.resources) for group in GROUPS):
-            raise InputError("bounds", f"expected one for each of {', '.join(cluster.resources)}")
+        if not isinstance(cluster, Cluster):
+            raise TypeError(f"cluster: expected oasis.Cluster, got {describe(cluster)}")
+        check_prices(bounds, cluster.resources)
         self.cluster = cluster
         self.horizon = integer(horizon, "horizon", minimum=1, maximum=LARGEST_SIZE)
         self.bounds = bounds
@@ -129,6 +126,7 @@ class OASiS:
         scale: float = 1.0,
         granularity: Granularity = "worker-slot",
         bounds: LearnedPrices | str | None = None,
+        prices: Prices | tuple[Prices, Prices] | OwnPrices | None = None,
     ) -> OASiS:
         """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
 
@@ -136,9 +134,13 @@ class OASiS:
         fixed beforehand no false priority pays (docs/theory, "Truth in bids").
 
         With `bounds`, learned prices or their file, U and L are those of past days instead, and
-        so are `normalize` and `min_utility_fraction`.
+        so are `normalize` and `min_utility_fraction`. With `prices`, one's own for all machines or
+        a pair for workers and parameter servers, there are no bounds.
         """
         expect_instance(instance)
+        if prices is not None:
+            own_prices = OwnPrices.of(prices, min_utility_fraction)
+            return cls(instance.cluster, instance.horizon, own_prices, granularity=granularity)
         learned = learned_from(bounds, "bounds")
         if learned is None:
             own = PriceBounds.from_instance(
@@ -158,7 +160,7 @@ class OASiS:
     def __repr__(self) -> str:
         admitted = sum(decision.admitted for decision in self.decisions)
         seen = f"{len(self.decisions)} jobs seen, {admitted} admitted"
-        options = f"granularity={self.granularity!r}, alpha={self.bounds.alpha:.6g}"
+        options = f"granularity={self.granularity!r}, {self.bounds!r}"
         return f"OASiS({seen}, slot {self.now} of {self.horizon}, {options})"
 
     @property
@@ -167,9 +169,7 @@ class OASiS:
         return {
             "bounds": self.bounds_from,
             "granularity": self.granularity,
-            "normalize": self.bounds.normalize,
-            "min_utility_fraction": self.bounds.min_utility_fraction,
-            "scale": self.bounds.scale,
+            **self.bounds.parameters,
         }
 
     def quote(self, job: Job) -> Decision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -23,6 +23,9 @@ from oasis.online.completions import completions_by_form
 
 DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
 LARGEST_LOG = 709.0  # e^710 is no double
+
+# Prices (..., R) of a group's resources at committed amounts and capacities (..., R).
+PriceLaw = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -71,6 +74,8 @@ class PriceFunction(Summarised):
         np.minimum(share, 1.0, out=share)
         # (22) as exp(ln L + (g / c) ln(U / L)): L may be smaller than any float.
         return _exp(self.log_lower + self.log_ratio * share)
+
+    at = __call__
 
     @property
     def lower(self) -> FloatArray:
@@ -139,6 +144,12 @@ class PriceBounds(Summarised, Unchanging):
     normalize: bool
     min_utility_fraction: float
     scale: float = 1.0
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The options that the bounds were computed with."""
+        names = ("normalize", "min_utility_fraction", "scale")
+        return {name: getattr(self, name) for name in names}
 
     def summary(self) -> tuple[str, Facts]:
         """alpha, and the options that the bounds were computed with."""

@@ -33,6 +33,8 @@ CHECKPOINT = "oasis-scheduler 1"
 
 def content(scheduler: OASiS) -> dict[str, Any]:
     """Plain data of a scheduler; prices and committed amounts follow from it."""
+    if not isinstance(scheduler.bounds, PriceBounds):
+        raise InputError("prices", "expected the paper's: a saved scheduler holds no code of yours")
     jobs = scheduler.history.jobs
     return {
         "horizon": scheduler.horizon,

@@ -10,7 +10,7 @@ import numpy as np
 from oasis.model import rounding
 from oasis.model.cluster import BoolArray, Server
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.online.prices import PriceFunction
+from oasis.online.prices import PriceLaw
 
 SPARE_MARGIN = 1e-8  # relative; more than all rounding, of sums and of units on each server
 FEW = 2  # up to this number, units are quicker placed one by one
@@ -63,7 +63,7 @@ class ServerGroup:
         servers: tuple[Server, ...],
         capacity: FloatArray,
         horizon: int,
-        price: PriceFunction,
+        price: PriceLaw,
     ) -> ServerGroup:
         """A group with nothing committed: one column for each entry of `servers`."""
         copies = np.array([server.count for server in servers], dtype=np.int64)
@@ -297,7 +297,7 @@ class ServerGroup:
         slots: IntArray,
         servers: IntArray,
         amounts: FloatArray,
-        price: PriceFunction | None,
+        price: PriceLaw | None,
     ) -> None:
         """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12).
 
@@ -314,7 +314,7 @@ class ServerGroup:
             # indexed subtraction would count one of them.
             np.subtract.at(self.spare.T, slots, amounts)
 
-    def reprice(self, price: PriceFunction) -> None:
+    def reprice(self, price: PriceLaw) -> None:
         """Recompute every price from the committed amounts."""
         self.is_even = False
         used = np.moveaxis(self.used, 0, 2)
@@ -342,7 +342,7 @@ class ServerGroup:
         return bool((most < self.used[:, slots, columns]).any() or on_closed)
 
     def set_capacity(
-        self, server: int, capacity: FloatArray, price: PriceFunction | None = None
+        self, server: int, capacity: FloatArray, price: PriceLaw | None = None
     ) -> None:
         """Change what one server holds (R,) in every slot; without `price` its prices stay.
 
@@ -365,7 +365,7 @@ class ServerGroup:
         self.set_capacity(server, np.zeros(len(self.capacity)))
         self.lost.add(server)
 
-    def roll(self, slots: int, price: PriceFunction | None) -> None:
+    def roll(self, slots: int, price: PriceLaw | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
 
         Without `price` prices belong to rows and stay. What is closed is to be told again.

@@ -21,6 +21,7 @@ from oasis.model.files import frame
 from oasis.model.instance_file import read_json
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
+from oasis.online.own_prices import OwnPrices
 from oasis.online.prices import PriceBounds
 from oasis.simulator.outcome import Outcome, read_figures
 
@@ -37,7 +38,7 @@ class Run(Summarised):
         Its parameters.
     decisions : tuple of Decision
         Decisions in order of arrival.
-    bounds : PriceBounds or None
+    bounds : PriceBounds, OwnPrices or None
         Price bounds the policy used, if it prices resources.
     decision_seconds : tuple of float
         Measured time of each decision; not part of equality.
@@ -65,7 +66,7 @@ class Run(Summarised):
     policy: str
     parameters: Mapping[str, Any]
     decisions: tuple[Decision, ...]
-    bounds: PriceBounds | None
+    bounds: PriceBounds | OwnPrices | None
     decision_seconds: tuple[float, ...] = field(compare=False)
     seed: int | None
     version: str
@@ -171,8 +172,9 @@ class Run(Summarised):
             "total_utility": self.total_utility,
             "admitted": self.admitted,
             "rejected": self.rejected,
-            "alpha": self.bounds.alpha if self.bounds else None,
-            "bounds": self.bounds.to_dict() if self.bounds else None,
+            # Prices of one's own are code, of which `parameters` has the name.
+            "alpha": self.bounds.alpha if isinstance(self.bounds, PriceBounds) else None,
+            "bounds": self.bounds.to_dict() if isinstance(self.bounds, PriceBounds) else None,
             "decisions": [decision.to_dict() for decision in self.decisions],
             "decision_seconds": self.latency,
             "report": dict(self.report),

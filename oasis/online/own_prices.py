@@ -1,0 +1,159 @@
+"""Prices of one's own, which OASiS takes in place of the paper's (22)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from oasis.model.errors import InputError, describe
+from oasis.model.groups import GROUPS
+from oasis.model.rounding import FloatArray
+from oasis.model.summary import Facts, Summarised, short
+from oasis.model.validation import number
+from oasis.online.prices import PriceBounds, PriceLaw
+
+
+@runtime_checkable
+class Prices(Protocol):
+    """Prices of the resources of machines, by the amounts that are committed.
+
+    Any class with the method `at` has them. OASiS asks for the prices of idle machines at first,
+    and then for those of each machine and slot whose commitments changed.
+
+    Examples
+    --------
+    Prices that rise linearly from 0 to the same price for a whole machine, whatever it has:
+
+    >>> import numpy as np, oasis
+    >>> class Linear:
+    ...     def at(self, used, capacity):
+    ...         share = np.divide(used, capacity, out=np.ones_like(used), where=capacity > 0)
+    ...         return 2.0 * share
+    >>> Linear().at(np.array([[0.0, 8.0]]), np.array([[4.0, 16.0]]))
+    array([[0., 1.]])
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance, prices=Linear()))
+    >>> run.admitted
+    2
+    """
+
+    def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
+        """Prices at committed amounts.
+
+        Parameters
+        ----------
+        used, capacity : (..., R) float arrays
+            Amount of each resource that is committed on a machine in a slot, and what the machine
+            has, both in the units of the instance. A capacity of 0 is a machine without the
+            resource: no task that needs the resource runs there, so that its price is not used.
+
+        Returns
+        -------
+        (..., R) float array
+            Utility per unit of each resource: finite numbers of at least 0.
+        """
+        ...
+
+
+PRICES = "expected prices: an object with a method at(used, capacity), or two, for workers and PS"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OwnPrices(Summarised):
+    """Prices of one's own for both groups of machines, as `PriceBounds` are the paper's.
+
+    Parameters
+    ----------
+    worker, ps : Prices
+        Of worker servers, and of hosts of parameter servers.
+    min_utility_fraction : float
+        The utility floor of the search, from 0 on and below 1; see `PriceBounds`.
+    name : str
+        What results call the prices; default: the names of their classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from oasis import OwnPrices
+    >>> class Flat:
+    ...     def at(self, used, capacity):
+    ...         return np.full(used.shape, 0.5)
+    >>> OwnPrices(Flat(), Flat())
+    <OwnPrices: prices Flat, min_utility_fraction 0>
+    """
+
+    worker: PriceLaw = field(compare=False)
+    ps: PriceLaw = field(compare=False)
+    min_utility_fraction: float = 0.0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        fraction = number(self.min_utility_fraction, "min_utility_fraction")
+        if fraction >= 1:
+            raise InputError("min_utility_fraction", "expected 0 <= phi < 1", fraction)
+        kinds = []
+        for group in GROUPS:
+            own: Any = group.of(self)
+            own = own.own if isinstance(own, _Checked) else own
+            if not _has_prices(own):
+                raise TypeError(f"{group}: {PRICES}, got {describe(own)}")
+            kinds.append(type(own).__name__)
+            object.__setattr__(self, str(group), _Checked(own))
+        object.__setattr__(self, "name", self.name or " and ".join(dict.fromkeys(kinds)))
+
+    @classmethod
+    def of(cls, given: Any, min_utility_fraction: float) -> OwnPrices:
+        """One's own prices as a user gives them: for both groups, or a pair."""
+        if isinstance(given, OwnPrices):
+            return given
+        pair = given if isinstance(given, Sequence) else (given, given)
+        if len(pair) != len(GROUPS) or not all(map(_has_prices, pair)):
+            raise TypeError(f"prices: {PRICES}, got {describe(given)}")
+        return cls(pair[0], pair[1], min_utility_fraction)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What results record of the prices."""
+        return {"prices": self.name, "min_utility_fraction": self.min_utility_fraction}
+
+    def summary(self) -> tuple[str, Facts]:
+        """The name, and the floor."""
+        floor = ("min_utility_fraction", short(self.min_utility_fraction))
+        return "OwnPrices", [("prices", self.name), floor]
+
+
+def _has_prices(given: object) -> bool:
+    return isinstance(given, Prices) and not isinstance(given, type)
+
+
+def check_prices(bounds: object, resources: Sequence[str]) -> None:
+    """Raise unless these are prices of these resources, the paper's or one's own."""
+    if not isinstance(bounds, PriceBounds | OwnPrices):
+        expected = "expected oasis.PriceBounds, as OASiS.from_instance makes it"
+        raise TypeError(f"bounds: {expected}, got {describe(bounds)}")
+    if isinstance(bounds, OwnPrices):
+        return
+    if any(len(group.of(bounds).log_lower) != len(resources) for group in GROUPS):
+        raise InputError("bounds", f"expected one for each of {', '.join(resources)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """Prices whose answers are checked: a wrong one is named where it is made."""
+
+    own: Prices
+
+    def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
+        capacity = np.broadcast_to(capacity, used.shape)
+        answer = np.asarray(self.own.at(used.copy(), capacity.copy()), dtype=np.float64)
+        where = f"{type(self.own).__name__}.at"
+        if answer.shape != used.shape:
+            raise InputError(where, f"expected an array of shape {used.shape}", answer.shape)
+        wrong = ~(np.isfinite(answer) & (answer >= 0)) & (capacity > 0)
+        if wrong.any():
+            raise InputError(where, "expected finite prices >= 0", float(answer[wrong][0]))
+        # Where there is no capacity nothing is sold: any price will do.
+        return np.where(capacity > 0, answer, 0.0)
