@@ -124,6 +124,12 @@ class FigureSettings:
             given["no_improvement"] = self.no_improvement
         return {name: None if limit == math.inf else limit for name, limit in given.items()}
 
+    def refuse(self, why: str, *names: str) -> None:
+        """Raise `InputError` for one of these settings that is given."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise InputError(name, f"expected none, {why}")
+
     @property
     def full_size(self) -> bool:
         """Whether there are as many jobs as in the paper, so its numbers are comparable."""
@@ -158,9 +164,7 @@ class FigureSettings:
 
     def names(self) -> list[str]:
         """Names of the policies to compare."""
-        if self.policies is not None:
-            return list(self.policies)
-        return list(SHOWN)
+        return list(SHOWN if self.policies is None else self.policies)
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
         """OASiS as a policy of a sweep, with the options that the figure varies.

@@ -12,7 +12,7 @@ import numpy as np
 
 from baselines.registry import make
 from experiments.figures.dragon.readings import Coded, Released
-from experiments.figures.figure import Row
+from experiments.figures.figure import Row, area, elastic
 from oasis.simulator import Outcome, Workload, replay
 
 # Fig. 7 and section 4.2: parts of the mean elapsed time, in units of the default scheduler's.
@@ -119,15 +119,15 @@ def job(
     }
 
 
-def document(
+def workload(
     cluster: MachinePark,
     jobs: Sequence[dict[str, Any]],
     restart: float,
     *,
     rigid: bool = False,
     exposed: float = EXPOSED,
-) -> dict[str, Any]:
-    """A workload as plain data; a change of a running job costs `restart` seconds.
+) -> Workload:
+    """These jobs on a cluster; a change of a running job costs `restart` seconds.
 
     `rigid`: each job works with exactly the workers that it asks for, as without DRAGON, which
     alone starts a job again with other workers: "all the processes of workers and parameter servers
@@ -136,21 +136,11 @@ def document(
     entries = list(jobs)
     if rigid:
         entries = [entry | {"workers": entry["workers"]["initial"]} for entry in entries]
-    return {
-        "format": "oasis-elastic-workload",
-        "version": 1,
-        "resources": ["gpu"],
-        "machines": [
-            {
-                "id": "node",
-                "count": cluster.machines,
-                "capacity": {"gpu": cluster.gpus},
-                "link_gbps": LINK_GBPS / exposed,
-            }
-        ],
-        "costs": dict.fromkeys(("resume", "resize", "migrate"), restart),
-        "jobs": entries,
-    }
+    capacity = {"gpu": cluster.gpus}
+    link = {"link_gbps": LINK_GBPS / exposed}
+    costs = dict.fromkeys(("resume", "resize", "migrate"), restart)
+    machine = {"id": "node", "count": cluster.machines, "capacity": capacity} | link
+    return elastic(entries, machine, costs=costs)
 
 
 DEFAULT, LOCALITY, DRAGON = "kubernetes-default", "locality-aware", "dragon"
@@ -191,18 +181,12 @@ def measure(made: Workload, policy: str) -> tuple[Row, Outcome]:
 
 def use_by_time(outcome: Outcome, ends: Sequence[float]) -> list[float]:
     """Mean share of the GPUs in use between 0 and the first of `ends`, then up to the next, .."""
-    total = math.fsum(machine.amounts[0] for machine in outcome.site.machines)
-    # The use is constant between two events, so its area is a sum of rectangles.
+    total = math.fsum(machine.amounts[0] for machine in outcome.site.machines) * outcome.site.grid
     steps = [(time, sum(used)) for time, used in outcome.timeline]
-    spans = list(pairwise([*steps, (outcome.until, 0)]))
-    shares = []
-    for begin, end in pairwise((0.0, *ends)):
-        area = math.fsum(
-            used * max(0.0, min(after, end) - max(time, begin))
-            for (time, used), (after, _) in spans
-        )
-        shares.append(area / (total * outcome.site.grid * (end - begin)))
-    return shares
+    return [
+        area(steps, begin, end, outcome.until) / (total * (end - begin))
+        for begin, end in pairwise((0.0, *ends))
+    ]
 
 
 def by_policy(rows: Iterable[Row]) -> Mapping[str, list[Row]]:

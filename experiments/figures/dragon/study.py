@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -18,14 +18,23 @@ from experiments.figures.dragon.models import (
     RIGID,
     SIMULATED,
     by_policy,
-    document,
     job,
     measure,
     speedup,
+    workload,
 )
-from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
-from experiments.plotting.canvas import axes, ink, legend_below, line, marker
-from oasis.simulator import Workload, elastic_from_dict
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    groups,
+    headings,
+    interval,
+    label,
+    mark,
+)
+from experiments.plotting.canvas import line
+from oasis.simulator import Workload
 
 JOBS = 100
 LEAST, MOST = 2, 8  # workers
@@ -72,7 +81,7 @@ def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = 
         rate = model.throughput[0] * speedup(model, most)[asked - 1]
         workers = (least, asked, most)
         made.append(job(f"job{k}", letter, float(arrivals[k]), float(runs[k]) * rate, workers))
-    return elastic_from_dict(document(SIMULATED, made, restart, rigid=rigid))
+    return workload(SIMULATED, made, restart, rigid=rigid)
 
 
 PARTS = ("elapsed", "running", "waiting")
@@ -115,51 +124,30 @@ def table(rival: str, runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def draw(title: str, share: float, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw(title: str, share: float, rows: Sequence[Row], ax: Axes) -> None:
     """A line for each part, with its intervals, for one of the mean running times."""
-    ax = axes(ax)
     rows = [row for row in rows if row["share"] == share]
     for k, name in enumerate(PARTS):
         part = [row for row in rows if row[name] is not None]
-        ax.errorbar(
-            [row["intensity"] for row in part],
-            [row[name] for row in part],
-            half_widths(part, name),
-            linestyle=line(k),
-            marker=marker(k),
-            color=ink(),
-            capsize=2,
-            label=f"{name} time",
-        )
+        places = [row["intensity"] for row in part]
+        mark(ax, places, part, name, k, linestyle=line(k), label=f"{name} time")
     ax.axhline(0.0, color="0.6", linewidth=0.8)
-    ax.set_xlabel("workload intensity")
-    ax.set_ylabel("reduction (%)")
-    ax.set_title(f"{title}, mean run {share * mean_run():.0f} s")
-    legend_below(ax, 3)
-    return ax
+    title = f"{title}, mean run {share * mean_run():.0f} s"
+    label(ax, "workload intensity", "reduction (%)", title, 3)
 
 
-SHOWN = {
-    "share": "share of the running time",
-    "intensity": "intensity",
-    "gap": "gap (s)",
-    "elapsed": "elapsed (%)",
-    "running": "running (%)",
-    "waiting": "waiting (%)",
-    "better": "better",
-    "seeds": "seeds",
-    "deadlocked": "deadlocked",
-}
+SHOWN = headings(
+    "share = share of the running time | intensity | gap = gap (s) | elapsed = elapsed (%) | "
+    "running = running (%) | waiting = waiting (%) | better | seeds | deadlocked"
+)
 
 
 def _figure(number: int, rival: str, words: str, *shares: float) -> DirectFigure:
-    title = f"DRAGON, Fig. {number}: time saved over {words}"
-    panels: tuple[Callable[..., Axes], ...] = tuple(
-        partial(draw, f"DRAGON, Fig. {number}", share) for share in shares
-    )
-    own = partial(table, rival)
+    title = f"DRAGON, Fig. {number}"
+    panels = tuple(partial(draw, title, share) for share in shares)
     return DirectFigure(
-        f"dragon-{number}", title, partial(cases, rival, shares), run, own, SHOWN, panels
+        *(f"dragon-{number}", f"{title}: time saved over {words}", partial(table, rival), SHOWN),
+        *(panels, partial(cases, rival, shares), run),
     )
 
 

@@ -25,32 +25,25 @@ from experiments.figures.dragon.models import (
     RIGID,
     TESTBED,
     by_policy,
-    document,
     job,
     measure,
     use_by_time,
+    workload,
 )
 from experiments.figures.figure import (
     Case,
     DirectFigure,
     Row,
     amount,
+    bars,
     fraction,
     groups,
     half_widths,
+    headings,
+    label,
 )
-from experiments.plotting.canvas import (
-    SMALL,
-    axes,
-    fill,
-    hatch,
-    ink,
-    legend_below,
-    line,
-    paper,
-    share_axes,
-)
-from oasis.simulator import Workload, elastic_from_dict
+from experiments.plotting.canvas import SMALL, ink, line, paper, share_axes
+from oasis.simulator import Workload
 
 LETTERS = "RIIARAIRIAIA"
 ASKED = (4, 4, 2, 2, 3, 2, 2, 1, 2, 2, 1, 1)
@@ -96,7 +89,7 @@ def table1(
         for k, (letter, asked, least, count, at) in enumerate(rows, start=1)
         for size in (batches[letter],)
     ]
-    return elastic_from_dict(document(TESTBED, jobs, restart, rigid=rigid, exposed=exposed))
+    return workload(TESTBED, jobs, restart, rigid=rigid, exposed=exposed)
 
 
 # The printed times of arrival read as minutes and as seconds, and draws with the same mean gaps.
@@ -195,75 +188,46 @@ def table8(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def draw6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw6(rows: Sequence[Row], ax: Axes) -> None:
     """Bars by job on a logarithmic axis; the published range of the default is shaded."""
-    ax = axes(ax)
     for k, policy in enumerate((LOCALITY, DEFAULT)):
         places = [row["job"] + 0.4 * k - 0.2 for row in rows]
-        heights = [row[f"{policy}, {MINUTES}"] for row in rows]
-        ax.bar(
-            places,
-            heights,
-            0.38,
-            label=policy,
-            color=fill(k),
-            hatch=hatch(k),
-            edgecolor=ink(),
-        )
+        bars(ax, places, [row[f"{policy}, {MINUTES}"] for row in rows], 0.38, k, label=policy)
     ax.axhspan(*FIG6_FACTORS, color="0.92", zorder=0, label="published range of the default")
     ax.axhline(1.0, color=ink(), linewidth=0.8)
     ax.set_yscale("log", base=2)
     ax.set_xticks([row["job"] for row in rows], [f"{row['job']}{row['model']}" for row in rows])
-    ax.set_xlabel("job and model")
-    ax.set_ylabel("running time / that under DRAGON")
-    ax.set_title(TITLES[6])
-    legend_below(ax, 3)
-    return ax
+    label(ax, "job and model", "running time / that under DRAGON", TITLES[6], 3)
 
 
-def draw7(arrivals: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw7(arrivals: str, rows: Sequence[Row], ax: Axes) -> None:
     """Stacked bars of the parts for one kind of arrivals; diamonds are the published totals."""
-    ax = axes(ax)
     rows = [row for row in rows if row["arrivals"] == arrivals]
-    base = [0.0] * len(rows)
+    places, base = range(len(rows)), [0.0] * len(rows)
     for k, name in enumerate(("running", "scaling", "waiting")):
         heights = [row[name] for row in rows]
-        ax.bar(
-            range(len(rows)),
-            heights,
-            0.7,
-            bottom=base,
-            label=name,
-            color=fill(k),
-            hatch=hatch(k),
-            edgecolor=ink(),
-        )
+        bars(ax, places, heights, 0.7, k, bottom=base, label=name)
         base = [low + high for low, high in zip(base, heights, strict=True)]
     totals = [row["elapsed"] for row in rows]
     errors = half_widths(rows, "elapsed")
-    ax.errorbar(range(len(rows)), totals, errors, fmt="none", ecolor=ink(), capsize=3)
+    ax.errorbar(places, totals, errors, fmt="none", ecolor=ink(), capsize=3)
     published = [row["elapsed_published"] for row in rows]
-    ax.plot(
-        range(len(rows)), published, "D", color=ink(), markerfacecolor=paper(), label="published"
-    )
+    ax.plot(places, published, "D", color=ink(), markerfacecolor=paper(), label="published")
     labels = [row["policy"].replace("-", "-\n").replace(" ", "\n") for row in rows]
-    ax.set_xticks(range(len(rows)), labels, fontsize=SMALL)
+    ax.set_xticks(places, labels, fontsize=SMALL)
     ax.set_ylim(0.0, 1.1)
     ax.set_title(f"{TITLES[7].partition(':')[0]}: {arrivals}")
     ax.set_ylabel("elapsed time / the default's")
     ax.legend(ncols=2, fontsize=SMALL)
-    return ax
 
 
-def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw8(rows: Sequence[Row], ax: Axes) -> None:
     """A line for each policy."""
-    ax = axes(ax)
     for k, ((policy,), part) in enumerate(groups(rows, "policy").items()):
-        label = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
+        text = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
-        ax.plot(minutes, shares, linestyle=line(k), color=ink(), label=label)
+        ax.plot(minutes, shares, linestyle=line(k), color=ink(), label=text)
     share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
-    return ax
 
 
 TITLES = {
@@ -271,30 +235,18 @@ TITLES = {
     7: "DRAGON, Fig. 7: elapsed time and its parts",
     8: "DRAGON, Fig. 8: use of the GPUs over time",
 }
-SHOWN6 = {"job": "job", "model": "model"} | {
-    f"{policy}, {kind}": f"{policy}, {kind}"
-    for policy in (LOCALITY, DEFAULT)
-    for kind in (MINUTES, DRAWN)
-}
-SHOWN7 = {
-    "arrivals": "kind",
-    "policy": "policy",
-    "elapsed": "elapsed",
-    "elapsed_published": "published",
-    "running": "running",
-    "running_published": "published ",
-    "waiting": "waiting",
-    "scaling": "scaling",
-    "use": "GPUs in use",
-    "use_published": "published  ",
-    "below_locality": "below locality",
-}
-SHOWN8 = {"policy": "policy", "minute": "minute", "in_use": "in use", "mean": "mean"}
+RIVALS6 = [f"{rival}, {kind}" for rival in (LOCALITY, DEFAULT) for kind in (MINUTES, DRAWN)]
+SHOWN6 = {name: name for name in ("job", "model", *RIVALS6)}
+SHOWN7 = headings(
+    "arrivals = kind | policy | elapsed | elapsed_published | running | running_published | "
+    "waiting | scaling | use = GPUs in use | use_published | below_locality"
+)
+SHOWN8 = headings("policy | minute | in_use | mean")
 PANELS7 = tuple(partial(draw7, kind) for kind in (MINUTES, BY_MODEL, SECONDS, DRAWN))
 FIGURES: tuple[DirectFigure, ...] = (
-    DirectFigure("dragon-6", TITLES[6], cases, run, table6, SHOWN6, (draw6,)),
+    DirectFigure("dragon-6", TITLES[6], table6, SHOWN6, (draw6,), cases, run),
     DirectFigure(
-        *("dragon-7", TITLES[7], cases, run, table7, SHOWN7, PANELS7, (4.8, 3.8)), columns=2
+        *("dragon-7", TITLES[7], table7, SHOWN7, PANELS7, cases, run), size=(4.8, 3.8), columns=2
     ),
-    DirectFigure("dragon-8", TITLES[8], cases, run, table8, SHOWN8, (draw8,)),
+    DirectFigure("dragon-8", TITLES[8], table8, SHOWN8, (draw8,), cases, run),
 )

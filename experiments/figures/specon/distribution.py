@@ -13,11 +13,11 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 
 from baselines.specon import SpeCon
-from experiments.figures.figure import Case, DirectFigure, Row
+from experiments.figures.figure import Case, DirectFigure, Row, headings, label
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import SCHEDULES
 from experiments.figures.specon.schedules import CHOICES, DEFAULT, SPECON, policy_of, shape_of
-from experiments.plotting.canvas import axes, fill, ink
+from experiments.plotting.canvas import fill, ink
 from oasis.simulator import replay
 from oasis.simulator.state import JobProgress
 
@@ -68,9 +68,8 @@ def table(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
     """A bar for each stay, those of a worker together; M and R are moves."""
-    ax = axes(ax)
     part = sorted(
         (row for row in rows if row["policy"] == policy),
         key=lambda row: (row["worker"], row["begin"], row["job"]),
@@ -78,8 +77,8 @@ def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = N
     for place, row in enumerate(part):
         shade = fill(row["worker"] % 2)
         ax.barh(place, row["end"] - row["begin"], left=row["begin"], color=shade, height=0.8)
-        label = row["job"].removeprefix("job") + (f"-{row['moved']}" if row["moved"] else "")
-        ax.text(row["end"], place, f" {label}", va="center", fontsize=5)
+        text = row["job"].removeprefix("job") + (f"-{row['moved']}" if row["moved"] else "")
+        ax.text(row["end"], place, f" {text}", va="center", fontsize=5)
     ends = [sum(row["worker"] <= worker for row in part) for worker in range(WORKERS + 1)]
     for end in ends[1:-1]:
         ax.axhline(end - 0.5, color="0.5", linewidth=0.6)
@@ -88,15 +87,11 @@ def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = N
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(part) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
-    ax.set_xlabel("time (s)")
-    ax.set_ylabel("worker, and its jobs")
-    ax.set_title(f"SpeCon, Fig. {number}: {policy}")
-    return ax
+    label(ax, "time (s)", "worker, and its jobs", f"SpeCon, Fig. {number}: {policy}")
 
 
-def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
     """Draw the number of jobs that share the cores of each worker."""
-    ax = axes(ax)
     part = [row for row in rows if row["policy"] == policy]
     end = max(row["end"] for row in rows)
     for worker in range(1, WORKERS + 1):
@@ -113,41 +108,23 @@ def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes | None = No
     ax.set_yticks([])
     ax.set_ylim(0.0, 12.0 * WORKERS)
     ax.set_xlim(0.0, end)
-    ax.set_xlabel("time (s)")
-    ax.set_ylabel("jobs that share the cores, by worker")
-    ax.set_title(f"SpeCon, Fig. {number}: {policy}")
-    return ax
+    what = "jobs that share the cores, by worker"
+    label(ax, "time (s)", what, f"SpeCon, Fig. {number}: {policy}")
 
 
-SHOWN = {
-    "policy": "policy",
-    "worker": "worker",
-    "job": "job",
-    "begin": "begin (s)",
-    "end": "end (s)",
-    "moved": "moved",
-}
+SHOWN = headings("policy | worker | job | begin = begin (s) | end = end (s) | moved")
+JOBS = (partial(draw_jobs, DEFAULT, 8), partial(draw_jobs, SPECON, 9))
+USE = (partial(draw_use, DEFAULT, 10), partial(draw_use, SPECON, 11))
 FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
-        "specon-9",
-        "SpeCon, Figs. 8 and 9: where each job runs",
-        cases,
-        run,
-        table,
-        SHOWN,
-        (partial(draw_jobs, DEFAULT, 8), partial(draw_jobs, SPECON, 9)),
-        (6.0, 6.4),
+        *("specon-9", "SpeCon, Figs. 8 and 9: where each job runs", table, SHOWN, JOBS, cases, run),
+        size=(6.0, 6.4),
         seeds=1,
     ),
     DirectFigure(
-        "specon-11",
-        "SpeCon, Figs. 10 and 11: use of the workers",
-        cases,
-        run,
-        table,
-        SHOWN,
-        (partial(draw_use, DEFAULT, 10), partial(draw_use, SPECON, 11)),
-        (6.0, 4.6),
+        *("specon-11", "SpeCon, Figs. 10 and 11: use of the workers", table, SHOWN, USE),
+        *(cases, run),
+        size=(6.0, 4.6),
         seeds=1,
     ),
 )

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from oasis.simulator import Workload, elastic_from_dict
+from experiments.figures.figure import elastic
+from oasis.simulator import Workload
 
 # Section III-A, Fig. 1: part of the whole reduction of the evaluation function after a fifth of
 # the time that a training takes on its own.
@@ -153,18 +154,13 @@ def on_workers(
     `costs`: seconds to save a container and to resume it, half of them each. `look`: seconds
     between two values of the evaluation function. `loss`: the ``crowding_loss`` of the file.
     """
-    machine = {"id": "worker", "capacity": {"memory_gb": MEMORY}, "cpu_cores": CORES}
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["memory_gb"],
-            "machines": [machine | {"count": workers}],
-            "costs": dict.fromkeys(("save", "migrate", "resume"), costs / 2),
-            "observation": {"interval": look},
-            "crowding_loss": loss,
-            "jobs": list(jobs),
-        }
+    capacity = {"memory_gb": MEMORY}
+    return elastic(
+        jobs,
+        {"id": "worker", "count": workers, "capacity": capacity, "cpu_cores": CORES},
+        costs=dict.fromkeys(("save", "migrate", "resume"), costs / 2),
+        observation={"interval": look},
+        crowding_loss=loss,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from experiments.figures.figure import Case, DirectFigure, Row, amount, groups, half_widths
+from experiments.figures.figure import Case, DirectFigure, Row, groups, headings, label, mark, means
 from experiments.figures.specon.draws import as_published
 from experiments.figures.specon.models import (
     EARLY_PROGRESS,
@@ -23,7 +23,7 @@ from experiments.figures.specon.models import (
     pace,
     progress,
 )
-from experiments.plotting.canvas import axes, ink, legend_below, line, marker
+from experiments.plotting.canvas import ink, line, marker
 from oasis.scheduling import Allocation, Plan, Site, View
 from oasis.simulator import replay
 
@@ -52,19 +52,14 @@ def table1(runs: Sequence[Row]) -> list[Row]:
     ]
 
 
-def draw1(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw1(rows: Sequence[Row], ax: Axes) -> None:
     """A curve for each model; the published points are marked."""
-    ax = axes(ax)
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         shares = [100 * row["share"] for row in part]
         made = [100 * row["progress"] for row in part]
         ax.plot(shares, made, linestyle=line(k), color=ink(), label=str(model))
         ax.plot(20.0, 100 * EARLY_PROGRESS[str(model)], marker(k), color=ink())
-    ax.set_xlabel("training time (%)")
-    ax.set_ylabel("progress (%)")
-    ax.set_title(TITLE1)
-    legend_below(ax, 3)
-    return ax
+    label(ax, "training time (%)", "progress (%)", TITLE1, 3)
 
 
 class MovesOnce:
@@ -140,7 +135,7 @@ def table(runs: Sequence[Row]) -> list[Row]:
     for (figure, model, saved_at), part in groups(more, "figure", "model", "saved_at").items():
         row: Row = {"figure": figure, "model": model, "saved_at": saved_at, "seeds": len(part)}
         row["time"] = fmean(run["time"] for run in part)
-        row |= amount([run["overhead"] for run in part], "overhead")
+        row |= means(part, "overhead")
         row["largest"] = max(run["overhead"] for run in part)
         row["published_most"] = SAVING_AT_MOST
         row["spread"] = None if saved_at == NONSTOP else spreads[str(figure)]
@@ -149,47 +144,27 @@ def table(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw(rows: Sequence[Row], ax: Axes) -> None:
     """Overhead by the point at which the training was saved; the published limit is dotted."""
-    ax = axes(ax)
     stopped = [row for row in rows if row["saved_at"] != NONSTOP]
     for k, model in enumerate(MODELS):
         part = [row for row in stopped if row["model"] == model]
-        ax.errorbar(
-            [100 * row["saved_at"] + k - 2 for row in part],  # beside each other
-            [row["overhead"] for row in part],
-            half_widths(part, "overhead"),
-            linestyle="none",
-            marker=marker(k),
-            color=ink(),
-            fillstyle="none",
-            capsize=2,
-            label=model,
-        )
+        places = [100 * row["saved_at"] + k - 2 for row in part]  # beside each other
+        mark(ax, places, part, "overhead", k, fillstyle="none", label=model)
     ax.axhline(SAVING_AT_MOST, color="0.5", linestyle=":", label="published: less than")
     ax.set_ylim(0.0, 6.0)
-    ax.set_xlabel("saved at (% of the training)")
-    ax.set_ylabel("overhead (s)")
-    ax.set_title(TITLE)
-    legend_below(ax, 3)
-    return ax
+    label(ax, "saved at (% of the training)", "overhead (s)", TITLE, 3)
 
 
 TITLE1 = "SpeCon, Fig. 1: progress of trainings on their own"
-SHOWN1 = {"model": "model", "share": "share", "progress": "progress", "published": "published"}
+SHOWN1 = headings("model | share | progress | published")
 TITLE = "SpeCon, Figs. 2 and 3: overhead of saving and resuming"
-SHOWN = {
-    "figure": "figure",
-    "model": "model",
-    "saved_at": "saved at",
-    "time": "time (s)",
-    "overhead": "overhead (s)",
-    "largest": "largest (s)",
-    "published_most": "published: less than",
-    "spread": "standard deviation (s)",
-    "spread_published": "published",
-}
+SHOWN = headings(
+    "figure | model | saved_at | time = time (s) | overhead = overhead (s) | "
+    "largest = largest (s) | published_most = published: less than | "
+    "spread = standard deviation (s) | spread_published"
+)
 FIGURES: tuple[DirectFigure, ...] = (
-    DirectFigure("specon-1", TITLE1, cases1, run1, table1, SHOWN1, (draw1,)),
-    DirectFigure("specon-2", TITLE, cases, run, table, SHOWN, (draw,)),
+    DirectFigure("specon-1", TITLE1, table1, SHOWN1, (draw1,), cases1, run1),
+    DirectFigure("specon-2", TITLE, table, SHOWN, (draw,), cases, run),
 )

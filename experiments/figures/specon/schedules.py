@@ -19,13 +19,16 @@ from experiments.figures.figure import (
     amount,
     fraction,
     groups,
-    half_widths,
+    headings,
     interval,
+    label,
+    mark,
+    means,
 )
 from experiments.figures.specon.draws import LOSS, Draw, as_published, pooled_mean
 from experiments.figures.specon.models import FLAT_TAIL, LOOK, SCHEDULES, TABLE3
 from experiments.figures.specon.readings import OtherReading
-from experiments.plotting.canvas import axes, fill, ink, legend_below, marker, paper
+from experiments.plotting.canvas import fill, ink, marker, paper
 from oasis.scheduling import Policy
 from oasis.simulator import replay
 
@@ -129,9 +132,9 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
     for policy, part in own.items():
         base = policy == DEFAULT
         row: Row = {"policy": policy, "seeds": len(part)}
-        row |= amount([each["mean"] for each in part], "mean")
+        row |= means(part, "mean")
         row["mean_published"] = default.mean * (1.0 if base else 1.0 - specon.gain)
-        row |= amount([each["makespan"] for each in part], "makespan")
+        row |= means(part, "makespan")
         row["makespan_published"] = default.makespan if base else specon.makespan
         row |= gains(part, own[DEFAULT], schedule.jobs)
         pairs = list(zip(part, own[DEFAULT], strict=True))
@@ -150,23 +153,18 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def schedule_draw(figure: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def schedule_draw(figure: str, rows: Sequence[Row], ax: Axes) -> None:
     """Completion time of each job in order of arrival, mean over the draws."""
-    ax = axes(ax)
     jobs = range(1, SCHEDULES[figure].jobs + 1)
     for k, row in enumerate(row for row in rows if row["policy"] in (DEFAULT, SPECON)):
-        label = f"{row['policy']}: mean {row['mean']:.0f} s"
-        label += f", published {row['mean_published']:.0f} s"
+        text = f"{row['policy']}: mean {row['mean']:.0f} s"
+        text += f", published {row['mean_published']:.0f} s"
         times = [row[f"job{job}"] for job in jobs]
         face = paper() if k else ink()
-        ax.plot(jobs, times, marker(k), color=ink(), markerfacecolor=face, label=label)
+        ax.plot(jobs, times, marker(k), color=ink(), markerfacecolor=face, label=text)
     ax.set_ylim(bottom=0.0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_xlabel("job, in order of arrival")
-    ax.set_ylabel("completion time (s)")
-    ax.set_title(_schedule_title(figure))
-    legend_below(ax, 1)
-    return ax
+    label(ax, "job, in order of arrival", "completion time (s)", _schedule_title(figure))
 
 
 def _schedule_title(figure: str) -> str:
@@ -179,31 +177,17 @@ def _schedule_title(figure: str) -> str:
     )
 
 
-SCHEDULE_SHOWN = {
-    "policy": "policy",
-    "mean": "mean (s)",
-    "mean_published": "published",
-    "overall": "mean lower by",
-    "overall_published": "published ",
-    "one_draw": "middle 95 % of the draws",
-    "as_much": "draws as much",
-    "makespan": "makespan (s)",
-    "makespan_published": "published  ",
-    "reduced": "jobs that gain",
-    "reduced_published": "published   ",
-    "best": "largest gain",
-    "best_published": "published    ",
-    "pooled": "one pool, shared evenly",
-}
+SCHEDULE_SHOWN = headings(
+    "policy | mean = mean (s) | mean_published | overall = mean lower by | overall_published | "
+    "one_draw = middle 95 % of the draws | as_much = draws as much | makespan = makespan (s) | "
+    "makespan_published | reduced = jobs that gain | reduced_published | best = largest gain | "
+    "best_published | pooled = one pool, shared evenly"
+)
 SCHEDULE_FIGURES = tuple(
     DirectFigure(
-        f"specon-{figure}",
-        _schedule_title(figure),
-        schedule_cases,
-        partial(schedule_run, figure),
-        partial(schedule_table, figure),
-        SCHEDULE_SHOWN,
-        (partial(schedule_draw, figure),),
+        *(f"specon-{figure}", _schedule_title(figure), partial(schedule_table, figure)),
+        *(SCHEDULE_SHOWN, (partial(schedule_draw, figure),)),
+        *(schedule_cases, partial(schedule_run, figure)),
         seeds=100,
     )
     for figure in SCHEDULES
@@ -268,70 +252,43 @@ def reading_table(runs: Sequence[Row]) -> list[Row]:
             1.0 - one["mean"] / two["mean"] >= schedule.specon.gain for one, two in pairs
         )
         row |= interval([1.0 - one["pooled"] / two["mean"] for one, two in pairs], "pooled")
-        row |= amount([each["mean"] for each in part], "mean")
-        row |= amount([each["makespan"] for each in part], "makespan")
+        row |= means(part, "mean", "makespan")
         row["makespan_published"] = schedule.specon.makespan
         row["reduced_published"] = schedule.specon.reduced
         rows.append(row)
     return rows
 
 
-def reading_draw(figure: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def reading_draw(figure: str, rows: Sequence[Row], ax: Axes) -> None:
     """By how much the mean of a figure is lower, by choice; the published value is dotted."""
-    ax = axes(ax)
     part = [row for row in rows if str(row["figure"]) == figure]
-    ax.axvline(
-        100 * SCHEDULES[figure].specon.gain, color="0.5", linestyle=":", label="published, one run"
-    )
+    published = 100 * SCHEDULES[figure].specon.gain
+    ax.axvline(published, color="0.5", linestyle=":", label="published, one run")
+    choices = list(READING_CHOICES)
     for k, ((crowding,), some) in enumerate(groups(part, "crowding").items()):
-        ax.errorbar(
-            [100 * row["overall"] for row in some],
-            [list(READING_CHOICES).index(row["choice"]) + 0.2 * (2 * k - 1) for row in some],
-            xerr=[[100 * width for width in side] for side in half_widths(some, "overall")],
-            linestyle="none",
-            marker=marker(k),
-            color=ink(),
-            markerfacecolor=fill(k),
-            capsize=2,
-            label=f"crowding: {crowding}",
-        )
+        places = [choices.index(row["choice"]) + 0.2 * (2 * k - 1) for row in some]
+        look = {"markerfacecolor": fill(k), "label": f"crowding: {crowding}"}
+        mark(ax, places, some, "overall", k, times=100, sideways=True, **look)
     ax.axvline(0.0, color=ink(), linewidth=0.8)
-    ax.set_yticks(
-        range(len(READING_CHOICES)),
-        list(READING_CHOICES) if figure == FIRST else [""] * len(READING_CHOICES),
-    )
-    ax.set_ylim(len(READING_CHOICES) - 0.5, -0.5)
-    ax.set_xlabel("mean lower by (%)")
-    ax.set_title(f"Fig. {figure}")
-    legend_below(ax, 1)
-    return ax
+    ax.set_yticks(range(len(choices)), choices if figure == FIRST else [""] * len(choices))
+    ax.set_ylim(len(choices) - 0.5, -0.5)
+    label(ax, "mean lower by (%)", "", f"Fig. {figure}")
 
 
 FIRST = next(iter(SCHEDULES))
-READING_SHOWN = {
-    "figure": "figure",
-    "crowding": "crowding",
-    "choice": "choice",
-    "overall": "mean lower by",
-    "overall_published": "published",
-    "one_draw": "middle 95 % of the draws",
-    "as_much": "draws as much",
-    "pooled": "one pool, shared evenly",
-    "makespan": "makespan (s)",
-    "makespan_published": "published ",
-    "reduced": "jobs that gain",
-    "reduced_published": "published  ",
-}
+READING_SHOWN = headings(
+    "figure | crowding | choice | overall = mean lower by | overall_published | "
+    "one_draw = middle 95 % of the draws | as_much = draws as much | "
+    "pooled = one pool, shared evenly | makespan = makespan (s) | makespan_published | "
+    "reduced = jobs that gain | reduced_published"
+)
+READING_TITLE = "SpeCon, Figs. 5, 6, 7 and 12: by what the paper leaves open"
 READING_FIGURES = (
     DirectFigure(
-        "specon-sensitivity",
-        "SpeCon, Figs. 5, 6, 7 and 12: by what the paper leaves open",
-        reading_cases,
-        reading_run,
-        reading_table,
-        READING_SHOWN,
+        *("specon-sensitivity", READING_TITLE, reading_table, READING_SHOWN),
         tuple(partial(reading_draw, figure) for figure in SCHEDULES),
-        (3.2, 4.8),
+        *(reading_cases, reading_run),
+        size=(3.2, 4.8),
         seeds=100,
     ),
 )
@@ -389,52 +346,28 @@ def parameter_table(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def parameter_draw(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def parameter_draw(rows: Sequence[Row], ax: Axes) -> None:
     """By how much the mean is lower, for each row; bars are the published values."""
-    ax = axes(ax)
-    places = list(range(len(PRINTED)))
+    places = range(len(PRINTED))
     printed = [TABLE3[pair]["overall"] for pair in PRINTED]
     ax.bar(places, printed, 0.7, color="0.9", edgecolor="0.6", label="published")
-    ax.errorbar(
-        places,
-        [row["overall"] for row in rows],
-        half_widths(rows, "overall"),
-        linestyle="none",
-        marker=marker(0),
-        color=ink(),
-        capsize=2,
-        label=SPECON,
-    )
+    mark(ax, places, rows, "overall", 0, label=SPECON)
     ax.axhline(0.0, color=ink(), linewidth=0.8)
     ax.set_xticks(places, [f"{alpha:g}, {seconds:.0f} s" for alpha, seconds in PRINTED])
-    ax.set_xlabel("alpha and interval")
-    ax.set_ylabel("mean completion time lower by")
-    ax.set_title(PARAMETER_TITLE)
-    legend_below(ax, 2)
-    return ax
+    label(ax, "alpha and interval", "mean completion time lower by", PARAMETER_TITLE, 2)
 
 
 PARAMETER_TITLE = "SpeCon, Table III: threshold and interval"
-PARAMETER_SHOWN = {
-    "policy": "policy",
-    "alpha": "alpha",
-    "interval": "interval (s)",
-    "reduced": "jobs that gain",
-    "reduced_published": "published",
-    "overall": "mean lower by",
-    "overall_published": "published ",
-    "one_draw": "middle 95 % of the draws",
-    "best": "largest gain",
-    "best_published": "published  ",
-    "makespan_gain": "makespan lower by",
-    "makespan_gain_published": "published   ",
-    "better": "seeds better",
-}
+PARAMETER_SHOWN = headings(
+    "policy | alpha | interval = interval (s) | reduced = jobs that gain | reduced_published | "
+    "overall = mean lower by | overall_published | one_draw = middle 95 % of the draws | "
+    "best = largest gain | best_published | makespan_gain = makespan lower by | "
+    "makespan_gain_published | better = seeds better"
+)
 PARAMETER_FIGURES = (
     DirectFigure(
-        *("specon-table3", PARAMETER_TITLE, parameter_cases, parameter_run, parameter_table),
-        PARAMETER_SHOWN,
-        (parameter_draw,),
+        *("specon-table3", PARAMETER_TITLE, parameter_table, PARAMETER_SHOWN, (parameter_draw,)),
+        *(parameter_cases, parameter_run),
         seeds=100,
     ),
 )

@@ -30,12 +30,12 @@ from experiments.figures.dragon.models import (
     MODELS,
     TESTBED,
     by_policy,
-    document,
     exponent,
     job,
     measure,
     speedup,
     use_by_time,
+    workload,
 )
 from experiments.figures.dragon.readings import Coded, Released
 from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
@@ -95,7 +95,7 @@ def test_speedups_are_published_up_to_four_workers_and_go_on_by_a_power():
 
 def test_a_restart_costs_what_it_is_told_and_a_start_nothing():
     one = job("a", "R", 0.0, 1e4, (2, 3, 4))
-    costs = elastic_from_dict(document(TESTBED, [one], 45.0)).costs
+    costs = workload(TESTBED, [one], 45.0).costs
     assert (costs.start, costs.resume, costs.resize, costs.migrate) == (0.0, 45.0, 45.0, 45.0)
 
 

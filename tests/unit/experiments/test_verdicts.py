@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 
 from experiments.figures.figure import Row, read_csv
 from experiments.figures.settings import PRINTED
-from experiments.figures.verdicts import JUDGES, verdicts_of
+from experiments.figures.verdicts import JUDGES, judge, verdicts_of
 
 DATA = Path(__file__).parents[3] / "docs" / "figures"
 
@@ -24,7 +24,7 @@ def kept(name: str) -> list[Row]:
 def verdict(name: str, rows: list[Row], policy: str, says: str) -> bool:
     """Whether the data agree with the one statement about this policy that begins so."""
     (found,) = [
-        each for each in JUDGES[name](rows) if each.policy == policy and each.says.startswith(says)
+        each for each in judge(name, rows) if each.policy == policy and each.says.startswith(says)
     ]
     return found.agrees
 
