@@ -16,11 +16,12 @@ from baselines.registry import CONTROLLERS
 from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.elastic_comparison import elastic_figures, elastic_policy
 from experiments.evaluation.policies import RIVALS
-from experiments.figures.dragon.models import BATCH, EXPOSED, MODELS, RESTART, speedup
+from experiments.figures.dragon import BATCH, EXPOSED, MODELS, RESTART, speedup
 from experiments.figures.figure import (
     Case,
     DirectFigure,
     Row,
+    crossed,
     elastic,
     groups,
     headings,
@@ -45,10 +46,8 @@ LOOK = 30.0  # seconds between two values of the evaluation function
 
 
 def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[PlainJob]:
-    """Jobs of window number `window` of a trace: consecutive distributed jobs.
-
-    Jobs with other counts of GPUs or other durations than those of this module are left out.
-    """
+    """Jobs of window number `window` of a trace: consecutive distributed jobs."""
+    # Jobs with other counts of GPUs or other durations than those of this module are left out.
     with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
     found = [
@@ -80,10 +79,8 @@ SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of 
 
 
 def at_load(recorded: Sequence[PlainJob], load: float, seed: int, worth: str = SIGMOID) -> Workload:
-    """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`.
-
-    The load is the GPU time asked for over the GPU time between the first and the last arrival.
-    """
+    """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`."""
+    # The load is the GPU time asked for over the GPU time between the first and the last arrival.
     rng = np.random.default_rng([17, seed])
     first, last = recorded[0].submitted, recorded[-1].submitted
     asked = sum(job.duration * job.gpus for job in recorded)
@@ -123,13 +120,11 @@ def _job(
 
 
 def _utility(rng: np.random.Generator, duration: float, worth: str) -> dict[str, Any]:
-    """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper).
-
-    The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
-    critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
-    end. With deadlines, critical and sensitive jobs are worth all of that up to the target and then
-    nothing, and insensitive ones have none.
-    """
+    """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper)."""
+    # The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
+    # critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
+    # end. With deadlines, critical and sensitive jobs are worth all of that up to the target and
+    # then nothing, and insensitive ones have none.
     target = duration * float(rng.uniform(1.0, 3.0))
     kind = float(rng.random())
     fall = 0.05 if kind < CRITICAL else 0.25
@@ -157,12 +152,8 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
     """Each load and seed under each policy; a seed is a window of the trace where there is one."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
-    return [
-        {"load": load, "seed": seed, "policy": policy, "trace": trace, "worth": worth}
-        for load in LOADS
-        for seed in range(seeds)
-        for policy in POLICIES
-    ]
+    given = {"trace": [trace], "worth": [worth]}
+    return crossed(load=LOADS, seed=range(seeds), policy=POLICIES, **given)
 
 
 @cache
@@ -229,11 +220,9 @@ def table(runs: Sequence[Row]) -> list[Row]:
 
 
 def draw(name: str, across: str, rows: Sequence[Row], ax: Axes) -> None:
-    """A mark for each policy and load, with its interval.
-
-    Beside the mean completion time of the jobs that finished is the number of those that did not,
-    in brackets.
-    """
+    """A mark for each policy and load, with its interval."""
+    # Beside the mean completion time of the jobs that finished is the number of those that did not,
+    # in brackets.
     for k, ((load,), part) in enumerate(groups(rows, "load").items()):
         places = [POLICIES.index(row["policy"]) + 0.2 * (k - 1) for row in part]
         text = f"load {load:g}"

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,9 @@ from experiments.sweep import SweepProgress, UnwrittenSweepError, expand, run_sw
 from experiments.sweep.store import DONE
 from oasis.model.errors import InputError, OasisError
 from oasis.model.files import check_writable, naming, write_text
-from oasis.simulator import Workload, elastic_from_dict
+from oasis.scheduling import Allocation, Policy
+from oasis.simulator import Workload, elastic_from_dict, replay
+from oasis.simulator.state import JobProgress
 
 Row = dict[str, Any]
 
@@ -101,6 +103,18 @@ def area(steps: Iterable[tuple[float, float]], begin: float, end: float, last: f
     )
 
 
+def stays(made: Workload, policy: Policy) -> list[tuple[str, float, float, Allocation]]:
+    """Every span in which a job held the same workers: its name, begin, end, and what it held."""
+    settled = list[JobProgress]()
+    replay(made, policy, on_settled=settled.append)
+    return [
+        (progress.job.id, begin, end, held)
+        for progress in sorted(settled, key=lambda progress: progress.job.index)
+        for (begin, held), (end, _) in pairwise(progress.history)
+        if held.workers
+    ]
+
+
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
     """Write rows that have the same keys; numbers as they are, an empty field for None."""
     buffer = io.StringIO()
@@ -136,12 +150,11 @@ def _short(value: float, digits: int = 3) -> str:
 
 def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:
     """Lengths of error bars below and above the means, for matplotlib."""
-    below, above = [], []
-    for row in rows:
-        low, high, mean = row[f"{name}_low"], row[f"{name}_high"], row[name]
-        below.append(mean - low if low is not None else 0.0)
-        above.append(high - mean if high is not None else 0.0)
-    return [below, above]
+    ends = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
+    return [
+        [0.0 if end is None else abs(end - row[name]) for end, row in zip(side, rows, strict=True)]
+        for side in ends
+    ]
 
 
 def mark(
@@ -198,6 +211,11 @@ def _value(text: str) -> Any:
 
 Draw = Callable[[Sequence[Row], Axes], None]
 Case = Mapping[str, Any]
+
+
+def crossed(**axes: Iterable[Any]) -> list[Case]:
+    """A case for each combination of these values, the last changing first."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from experiments.figures.figure import (
     DirectFigure,
     Row,
     area,
+    crossed,
     elastic,
     groups,
     headings,
@@ -158,11 +159,9 @@ class Operator(KubernetesDefault):
 
 
 def measure(made: Workload, policy: str) -> tuple[Row, list[Step]]:
-    """Mean time to the end of a job, terminated ones included; and cores busy from time to time.
-
-    Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait for
-    the rest of their job; a parameter server is busy while its job works.
-    """
+    """Mean time to the end of a job, terminated ones included; and cores busy from time to time."""
+    # Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait
+    # for the rest of their job; a parameter server is busy while its job works.
     chosen: Policy = Operator() if policy == OPERATOR else Kod2()
     changes: list[Step] = []
 
@@ -216,7 +215,7 @@ MINUTES = range(SPAN, 65, SPAN)
 
 def cases4(seeds: int) -> list[Case]:
     """Every model with one worker and more; nothing is drawn."""
-    return [{"model": model, "workers": workers} for model in NETWORKS for workers in WORKERS4]
+    return crossed(model=NETWORKS, workers=WORKERS4)
 
 
 def run4(case: Case) -> Row:
@@ -236,12 +235,7 @@ def table4(runs: Sequence[Row]) -> list[Row]:
 
 def cases7(seeds: int) -> list[Case]:
     """Every model, batch size and seed under both."""
-    return [
-        {"model": model, "batch": batch, "seed": seed}
-        for model in NETWORKS
-        for batch in BATCHES
-        for seed in range(seeds)
-    ]
+    return crossed(model=NETWORKS, batch=BATCHES, seed=range(seeds))
 
 
 def cases8(seeds: int) -> list[Case]:

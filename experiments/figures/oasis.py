@@ -102,11 +102,9 @@ def earned_most(cells: Sequence[Row]) -> Callable[[Row], bool]:
 def utility_table(
     published: Callable[[str, int], float | None], cells: Sequence[Row], settings: FigureSettings
 ) -> list[Row]:
-    """Mean total utility over seeds, a row for each number of jobs and policy.
-
-    ``first`` counts the seeds on which the policy earned most (`earned_most`); `published` gives
-    the printed number of a policy at a number of jobs.
-    """
+    """Mean total utility over seeds, a row for each number of jobs and policy."""
+    # ``first`` counts the seeds on which the policy earned most (`earned_most`); `published` gives
+    # the printed number of a policy at a number of jobs.
     first = earned_most(cells)
     rows = []
     for (jobs, policy), part in groups(labelled(cells), "instance.jobs", "policy").items():
@@ -166,12 +164,7 @@ UTILITY_SHOWN = headings(
 
 def fig3_grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy at every number of jobs."""
-    instances = {
-        "preset": settings.preset,
-        "jobs": settings.job_counts((100, 200, 300, 400)),
-        **settings.machines(),
-        "horizon": 300,
-    }
+    instances = settings.instances((100, 200, 300, 400), 300)
     return settings.grid([instances], settings.compared(), name="run")
 
 
@@ -201,10 +194,8 @@ def lateness_table(
     cells: Sequence[Row],
     settings: FigureSettings,
 ) -> list[Row]:
-    """A row for each policy and kind of job: quantiles over the jobs of all seeds that finished.
-
-    The interval is that of the mean over seeds of each seed's median.
-    """
+    """A row for each policy and kind of job: quantiles over the jobs of all seeds that finished."""
+    # The interval is that of the mean over seeds of each seed's median.
     rows = []
     for (policy,), part in groups(labelled(cells), "policy").items():
         for kind, belongs in kinds.items():
@@ -234,11 +225,9 @@ def _of_kind(cell: Row, belongs: Callable[[float], bool]) -> list[float]:
 
 
 def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile.
-
-    The thick bar beside a box is the 95 % confidence interval of the median over seeds; a bracket
-    or diamond is published.
-    """
+    """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile."""
+    # The thick bar beside a box is the 95 % confidence interval of the median over seeds; a bracket
+    # or diamond is published.
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     height = 0.8 / len(kinds)
@@ -249,15 +238,8 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
             _box(ax, row, place, height, k)
         _published_median(ax, row, place, height)
         share = f"{row['finished']} of {row['jobs']} finished"
-        ax.annotate(
-            share,
-            (1.0, place),
-            (6, 0),
-            ("axes fraction", "data"),
-            "offset points",
-            va="center",
-            fontsize=SMALL,
-        )
+        frames: Any = ("axes fraction", "data"), "offset points"
+        ax.annotate(share, (1.0, place), (6, 0), *frames, va="center", fontsize=SMALL)
     for k, kind in enumerate(kinds):
         bars(ax, [np.nan], [np.nan], 0.8, k, color=fill(k + 1), label=kind)
     ax.plot([], [], "-", color=ink(), linewidth=3, label="95 % interval of the median by seed")
@@ -270,23 +252,16 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
 
 
 def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
-    statistics = {
-        "med": row["median"],
-        "q1": row["q1"],
-        "q3": row["q3"],
-        "whislo": row["p5"],
-        "whishi": row["p95"],
-        "fliers": [],
-    }
+    names = {"med": "median", "q1": "q1", "q3": "q3", "whislo": "p5", "whishi": "p95"}
+    statistics: dict[str, Any] = {theirs: row[ours] for theirs, ours in names.items()}
+    look: dict[str, Any] = {"patch_artist": True, "showfliers": False, "manage_ticks": False}
     drawn = ax.bxp(
-        [statistics],
+        [statistics | {"fliers": []}],
         positions=[place],
         widths=0.62 * height,
         orientation="horizontal",
-        patch_artist=True,
-        showfliers=False,
-        manage_ticks=False,
         medianprops={"color": ink(), "linewidth": 2},
+        **look,
     )
     for patch in drawn["boxes"]:
         patch.set(facecolor=fill(kind + 1), hatch=hatch(kind))
@@ -316,14 +291,8 @@ FIG9_KINDS: Kinds = {"all jobs": lambda decay: True}
 
 def fig4_grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy on half time-sensitive, half time-critical jobs."""
-    instances = {
-        "preset": settings.preset,
-        "jobs": settings.job_counts((200,)),
-        # The paper's Fig. 4 is of two kinds of jobs; without a decay there is no target to miss.
-        "mix": [0.0, 0.5, 0.5],
-        **settings.machines(),
-        "horizon": 100,
-    }
+    # The paper's Fig. 4 is of two kinds of jobs; without a decay there is no target to miss.
+    instances = settings.instances((200,), 100, mix=[0.0, 0.5, 0.5])
     return settings.grid([instances], settings.compared(), name="lateness")
 
 
@@ -368,11 +337,9 @@ def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Ratios over seeds: geometric mean, its 95 % interval of the logarithms from 1 on, and median.
-
-    ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
-    that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
-    """
+    """Ratios over seeds: geometric mean, its interval (of the logarithms, from 1 on), median."""
+    # ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
+    # that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
     rows = []
     keys = ("policy", "instance.worker_servers", "instance.ps_servers", "instance.priority")
     for (policy, workers, ps, _), part in groups(labelled(cells), *keys).items():
@@ -445,12 +412,7 @@ PUBLISHED_JOBS = 400
 def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS with every factor at every number of jobs."""
     settings.refuse("Fig. 6 is of OASiS alone", "policies")
-    instances = {
-        "preset": settings.preset,
-        "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),
-        **settings.machines(),
-        "horizon": 300,
-    }
+    instances = settings.instances((100, 200, 300, PUBLISHED_JOBS), 300)
     return settings.grid([instances], settings.forms(scale=list(FIG6)), name="run")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,11 +11,19 @@ from matplotlib.axes import Axes
 from baselines.counts import on_node
 from baselines.gangs import Changes, drop_worker
 from baselines.priority_queue import PriorityQueue
-from experiments.figures.figure import Case, DirectFigure, Row, elastic, headings, label
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    crossed,
+    elastic,
+    headings,
+    label,
+    stays,
+)
 from experiments.plotting.canvas import TINY, fill, hatch, ink
 from oasis.scheduling import PolicyJob
-from oasis.simulator import Workload, replay
-from oasis.simulator.state import JobProgress
+from oasis.simulator import Workload
 
 MACHINES, GPUS = 2, 4
 
@@ -132,21 +139,15 @@ READ, PRINTED = "as read", "as printed"
 
 def cases(_seeds: int) -> list[Case]:
     """Each scenario in both readings; nothing is drawn."""
-    return [
-        {"scenario": name, "reading": reading} for name in SCENARIOS for reading in (READ, PRINTED)
-    ]
+    return crossed(scenario=SCENARIOS, reading=(READ, PRINTED))
 
 
 def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
-    made, settled = scenario(case["scenario"]), list[JobProgress]()
     policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
-    replay(made, policy, on_settled=settled.append)
     spans = [
-        (progress.job.id, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
-        for progress in sorted(settled, key=lambda progress: progress.job.index)
-        for (begin, held), (end, _) in pairwise(progress.history)
-        if held.workers
+        (job, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
+        for job, begin, end, held in stays(scenario(case["scenario"]), policy)
     ]
     return {**case, "spans": ";".join("|".join(map(str, span)) for span in spans)}
 

@@ -1,7 +1,7 @@
 """Numbers of the page of the OASiS paper's figures (page_numbers).
 
 Its tables and verdicts are computed from the CSV files beside the pictures when the page is built
-(`experiments.figures.verdicts`); ``tests/unit/experiments`` tests that the files are still what the
+(`docs/verdicts.py`); ``tests/unit/experiments`` tests that the files are still what the
 commands give.
 """
 

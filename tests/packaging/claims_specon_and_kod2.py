@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from experiments.figures import kod2
 from experiments.figures.figure import Row
-from experiments.figures.specon.models import TABLE3
+from experiments.figures.specon_draws import TABLE3
 from tests.packaging.figure_rows import data, percent, row, rows
 
 

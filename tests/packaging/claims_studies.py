@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from experiments.figures.dragon import models as dragon
-from experiments.figures.dragon import study
-from experiments.figures.dragon.models import DEFAULT, LOCALITY, measure
-from experiments.figures.dragon.models import FIG7 as DRAGON7
-from experiments.figures.dragon.models import FIG8 as DRAGON8
-from experiments.figures.dragon.table1 import BY_MODEL, table1
+from experiments.figures import dragon
+from experiments.figures.dragon import BY_MODEL, DEFAULT, LOCALITY, measure, table1
+from experiments.figures.dragon import FIG7 as DRAGON7
+from experiments.figures.dragon import FIG8 as DRAGON8
 from experiments.figures.figure import Row
 from experiments.figures.studies import FLOORS
 from oasis.simulator import elastic_from_dict
@@ -110,7 +108,7 @@ def gain_over_locality(job: int) -> float:
     return float(row("dragon-6", job=job)[f"{LOCALITY}, {MINUTES}"])
 
 
-def study_rows(figure: str, share: float = study.AS_READ) -> list[Row]:
+def study_rows(figure: str, share: float = dragon.AS_READ) -> list[Row]:
     """Rows of one mean running time."""
     return [each for each in data(figure) if each["share"] == share]
 

@@ -1,4 +1,4 @@
-"""Completion times under SpeCon and the default scheduler: Figs. 5, 6, 7 and 12, and Table III."""
+"""The experiments of the SpeCon paper, reproduced: Figs. 1 to 3 and 5 to 12, and Table III."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import pairwise
+from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from baselines.queues import FIFO
+from baselines.specon import Category, Container, SpeCon
 from experiments.figures.figure import (
     Case,
     DirectFigure,
     Row,
-    amount,
+    crossed,
     fraction,
     groups,
     headings,
@@ -24,13 +28,55 @@ from experiments.figures.figure import (
     label,
     mark,
     means,
+    stays,
 )
-from experiments.figures.specon.draws import LOSS, Draw, as_published, pooled_mean
-from experiments.figures.specon.models import FLAT_TAIL, LOOK, SCHEDULES, TABLE3
-from experiments.figures.specon.readings import OtherReading
-from experiments.plotting.canvas import fill, ink, marker, paper
-from oasis.scheduling import Policy
+from experiments.figures.specon_draws import (
+    EARLY_PROGRESS,
+    FLAT_TAIL,
+    LOOK,
+    LOSS,
+    MODELS,
+    SAVING_AT_MOST,
+    SAVING_SPREAD,
+    SCHEDULES,
+    TABLE3,
+    Draw,
+    PublishedSchedule,
+    as_published,
+    curve,
+    job_of,
+    on_workers,
+    overhead,
+    pace,
+    pooled_mean,
+    progress,
+)
+from experiments.plotting.canvas import fill, ink, line, marker, paper
+from oasis.scheduling import Allocation, Plan, Policy, Site, View
 from oasis.simulator import replay
+
+
+class OtherReading(SpeCon):
+    """SpeCon by a reading of line 15 of Algorithm 1, and of when Algorithm 3 runs."""
+
+    # `counted`: line 15 counts containers that still make progress on the "worker" or in the
+    # "cluster". `rebalancing`: Algorithm 3 runs "always", as it is printed, or when all containers
+    # have "converged", as the text of section V-C has it.
+    def __init__(self, alpha: float, interval: float, counted: str, rebalancing: str) -> None:
+        super().__init__(alpha, interval)
+        self.counted, self.rebalancing = counted, rebalancing
+
+    def even_out(self, now: float) -> None:
+        """Algorithm 3, if it runs now."""
+        converged = (each.category is Category.CONVERGED for each in self._everyone())
+        if self.rebalancing == "always" or all(converged):
+            super().even_out(now)
+
+    def _counted(self, home: int) -> list[Container]:
+        return self._everyone() if self.counted == "cluster" else super()._counted(home)
+
+    def _everyone(self) -> list[Container]:
+        return [self._containers[job.index] for job in self._running]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +85,7 @@ class Choice:
 
     rebalancing: str = "always"  # both as for `OtherReading`
     counted: str = "worker"
-    bend: float = FLAT_TAIL  # of the evaluation functions, as `floor`: see `models.curve`
+    bend: float = FLAT_TAIL  # of the evaluation functions, as `floor`: see `curve`
     floor: float = 0.0
     look: float = LOOK  # seconds between two values of an evaluation function in the log
 
@@ -64,10 +110,8 @@ def shape_of(choice: Choice | None) -> dict[str, float]:
 
 
 def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **options: float) -> Row:
-    """Mean completion time, makespan and moves; and the completion time of each job.
-
-    Beside them, the mean if all workers were one pool that is shared evenly (`pooled_mean`).
-    """
+    """Mean completion time, makespan and moves; and the completion time of each job."""
+    # Beside them, the mean if all workers were one pool that is shared evenly (`pooled_mean`).
     made = draw.workload(workers, number, **shape_of(choice))
     outcome = replay(made, policy_of(choice, **options))
     assert not outcome.unfinished, "the mean would be one of the finished jobs only"
@@ -107,12 +151,20 @@ def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
     return row
 
 
+def beside_published(part: Sequence[Row], base: Sequence[Row], schedule: PublishedSchedule) -> Row:
+    """Number of draws that gain as much as the published run, and the gain of an even pool."""
+    pairs = list(zip(part, base, strict=True))
+    gained = [1.0 - own["mean"] / other["mean"] for own, other in pairs]
+    row: Row = {"as_much": sum(gain >= schedule.specon.gain for gain in gained)}
+    return row | interval([1.0 - own["pooled"] / other["mean"] for own, other in pairs], "pooled")
+
+
 # -- Figs. 5, 6, 7 and 12 --------------------------------------------------------------------------
 
 
 def schedule_cases(seeds: int) -> list[Case]:
     """Each draw under each scheduler."""
-    return [{"draw": number, "policy": policy} for number in range(seeds) for policy in CHOICES]
+    return crossed(draw=range(seeds), policy=CHOICES)
 
 
 def schedule_run(figure: str, case: Case) -> Row:
@@ -137,16 +189,13 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
         row |= means(part, "makespan")
         row["makespan_published"] = default.makespan if base else specon.makespan
         row |= gains(part, own[DEFAULT], schedule.jobs)
-        pairs = list(zip(part, own[DEFAULT], strict=True))
-        row["as_much"] = sum(1.0 - one["mean"] / two["mean"] >= specon.gain for one, two in pairs)
-        row |= interval([1.0 - one["pooled"] / two["mean"] for one, two in pairs], "pooled")
-        row |= amount([float(each["moves"]) for each in part], "moves")
+        row |= beside_published(part, own[DEFAULT], schedule)
+        row |= means(part, "moves")
         told = (specon.gain, specon.reduced, specon.best)
         for name, value in zip(("overall", "reduced", "best"), told, strict=True):
             row[f"{name}_published"] = None if base else value
-        losses = [each["loss"] for each in part]
-        row |= amount(losses, "loss")
-        row["loss_nine_in_ten"] = float(np.quantile(losses, 0.9))
+        row |= means(part, "loss")
+        row["loss_nine_in_ten"] = float(np.quantile([each["loss"] for each in part], 0.9))
         for k in range(1, schedule.jobs + 1):
             row[f"job{k}"] = math.fsum(each[f"job{k}"] for each in part) / len(part)
         rows.append(row)
@@ -244,14 +293,10 @@ def reading_table(runs: Sequence[Row]) -> list[Row]:
         if choice is None:
             continue
         schedule, base = SCHEDULES[str(figure)], own[figure, crowding, None]
-        pairs = list(zip(part, base, strict=True))
         row: Row = {"figure": figure, "crowding": crowding, "choice": choice, "seeds": len(part)}
         row |= gains(part, base, schedule.jobs)
         row["overall_published"] = schedule.specon.gain
-        row["as_much"] = sum(
-            1.0 - one["mean"] / two["mean"] >= schedule.specon.gain for one, two in pairs
-        )
-        row |= interval([1.0 - one["pooled"] / two["mean"] for one, two in pairs], "pooled")
+        row |= beside_published(part, base, schedule)
         row |= means(part, "mean", "makespan")
         row["makespan_published"] = schedule.specon.makespan
         row["reduced_published"] = schedule.specon.reduced
@@ -283,15 +328,6 @@ READING_SHOWN = headings(
     "reduced = jobs that gain | reduced_published"
 )
 READING_TITLE = "SpeCon, Figs. 5, 6, 7 and 12: by what the paper leaves open"
-READING_FIGURES = (
-    DirectFigure(
-        *("specon-sensitivity", READING_TITLE, reading_table, READING_SHOWN),
-        tuple(partial(reading_draw, figure) for figure in SCHEDULES),
-        *(reading_cases, reading_run),
-        size=(3.2, 4.8),
-        seeds=100,
-    ),
-)
 
 
 # -- Table III -------------------------------------------------------------------------------------
@@ -364,10 +400,273 @@ PARAMETER_SHOWN = headings(
     "best = largest gain | best_published | makespan_gain = makespan lower by | "
     "makespan_gain_published | better = seeds better"
 )
-PARAMETER_FIGURES = (
+
+
+# -- Figs. 1 to 3: trainings on their own, and what saving one costs -------------------------------
+
+
+POINTS1 = tuple(k / 50 for k in range(51))  # shares of the training, for Fig. 1
+NONSTOP = "nonstop"
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of the training, for the VAE
+TWO = (0.3, 0.7)  # for each model
+
+
+def cases1(seeds: int) -> list[Case]:
+    """The three models of Fig. 1; nothing is drawn."""
+    return crossed(model=EARLY_PROGRESS, share=POINTS1)
+
+
+def run1(case: Case) -> Row:
+    """Part of the whole reduction that is made after a share of the training."""
+    rate = pace(EARLY_PROGRESS[case["model"]], FLAT_TAIL)
+    return {**case, "progress": progress(case["share"], rate, FLAT_TAIL)}
+
+
+def table1(runs: Sequence[Row]) -> list[Row]:
+    """Rows of the curves, with the published numbers beside them."""
+    return [
+        run | {"published": EARLY_PROGRESS[run["model"]] if run["share"] == 0.2 else None}
+        for run in runs
+    ]
+
+
+def draw1(rows: Sequence[Row], ax: Axes) -> None:
+    """A curve for each model; the published points are marked."""
+    for k, ((model,), part) in enumerate(groups(rows, "model").items()):
+        shares = [100 * row["share"] for row in part]
+        made = [100 * row["progress"] for row in part]
+        ax.plot(shares, made, linestyle=line(k), color=ink(), label=str(model))
+        ax.plot(20.0, 100 * EARLY_PROGRESS[str(model)], marker(k), color=ink())
+    label(ax, "training time (%)", "progress (%)", TITLE1, 3)
+
+
+class MovesOnce:
+    """Runs one job on the first machine, and at time `at` resumes it on the other."""
+
+    name, slotted, told_remaining = "moves-once", False, False
+
+    def __init__(self, at: float | None) -> None:
+        self._at = at
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {"at": self._at}
+
+    def reset(self, site: Site) -> None:
+        self._home = 0
+
+    def decide(self, view: View) -> Plan:
+        jobs = list(view.jobs())
+        if self._at is not None and view.now >= self._at:
+            self._home = 1
+        plan = Plan({job.index: Allocation(((self._home, 1),)) for job in jobs})
+        if self._at is not None and jobs and view.now < self._at:
+            plan.wake_at = self._at
+        return plan
+
+
+def saving_cases(seeds: int) -> list[Case]:
+    """The VAE at nine points (Fig. 2), and each model at two (Fig. 3), for each seed."""
+    one = [("2", "VAE", share) for share in (None, *SHARES)]
+    two = [("3", model, share) for model in MODELS for share in (None, *TWO)]
+    return [
+        {"seed": seed, "point": point, "figure": figure, "model": model, "share": share}
+        for seed in range(seeds)
+        for point, (figure, model, share) in enumerate(one + two)
+    ]
+
+
+def saving_run(case: Case) -> Row:
+    """One training on its own, of the median work of a draw of Fig. 5, and its time."""
+    share, work = case["share"], as_published("5", case["seed"]).median
+    costs = overhead(case["seed"], 1 + case["point"])
+    made = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
+    # The job runs alone at full speed until then, so the share of its work is a share of its time.
+    at = None if share is None else share * work
+    outcome = replay(made, MovesOnce(at))
+    row: Row = {"seed": case["seed"], "figure": case["figure"], "model": case["model"]}
+    return row | {"saved_at": NONSTOP if share is None else share, "time": outcome.jobs[0].end}
+
+
+def saving_table(runs: Sequence[Row]) -> list[Row]:
+    """Each training beside the one that is never stopped: means over the seeds."""
+    # The spread is the standard deviation over the points of a figure, as in the paper, on average.
+    nonstop = {
+        (run["seed"], run["figure"], run["model"]): run["time"]
+        for run in runs
+        if run["saved_at"] == NONSTOP
+    }
+    more = [
+        {**run, "overhead": run["time"] - nonstop[run["seed"], run["figure"], run["model"]]}
+        for run in runs
+    ]
+    stopped = [run for run in more if run["saved_at"] != NONSTOP]
+    spreads = {
+        figure: fmean(
+            stdev(run["overhead"] for run in part)
+            for (_, own), part in groups(stopped, "seed", "figure").items()
+            if own == figure
+        )
+        for figure in ("2", "3")
+    }
+    rows: list[Row] = []
+    for (figure, model, saved_at), part in groups(more, "figure", "model", "saved_at").items():
+        row: Row = {"figure": figure, "model": model, "saved_at": saved_at, "seeds": len(part)}
+        row["time"] = fmean(run["time"] for run in part)
+        row |= means(part, "overhead")
+        row["largest"] = max(run["overhead"] for run in part)
+        row["published_most"] = SAVING_AT_MOST
+        row["spread"] = None if saved_at == NONSTOP else spreads[str(figure)]
+        row["spread_published"] = SAVING_SPREAD if figure == "2" and row["spread"] else None
+        rows.append(row)
+    return rows
+
+
+def saving_draw(rows: Sequence[Row], ax: Axes) -> None:
+    """Overhead by the point at which the training was saved; the published limit is dotted."""
+    stopped = [row for row in rows if row["saved_at"] != NONSTOP]
+    for k, model in enumerate(MODELS):
+        part = [row for row in stopped if row["model"] == model]
+        places = [100 * row["saved_at"] + k - 2 for row in part]  # beside each other
+        mark(ax, places, part, "overhead", k, fillstyle="none", label=model)
+    ax.axhline(SAVING_AT_MOST, color="0.5", linestyle=":", label="published: less than")
+    ax.set_ylim(0.0, 6.0)
+    label(ax, "saved at (% of the training)", "overhead (s)", SAVING_TITLE, 3)
+
+
+TITLE1 = "SpeCon, Fig. 1: progress of trainings on their own"
+SHOWN1 = headings("model | share | progress | published")
+SAVING_TITLE = "SpeCon, Figs. 2 and 3: overhead of saving and resuming"
+SAVING_SHOWN = headings(
+    "figure | model | saved_at | time = time (s) | overhead = overhead (s) | "
+    "largest = largest (s) | published_most = published: less than | "
+    "spread = standard deviation (s) | spread_published"
+)
+
+
+# -- Figs. 8 to 11: where the 30 jobs of Fig. 7 run, and what is used there ------------------------
+
+
+SHOWN_POLICIES = (DEFAULT, SPECON)
+STAY_WORKERS = SCHEDULES["7"].workers
+MOVES = {"migrated": "M", "rebalanced": "R"}
+
+
+def stay_cases(_seeds: int) -> list[Case]:
+    """Both schedulers on the first draw."""
+    return [{"policy": policy} for policy in SHOWN_POLICIES]
+
+
+def stay_run(case: Case) -> Row:
+    """One run, with every stay of a job on a worker as text: job, worker, begin, end, mark."""
+    choice = CHOICES[case["policy"]]
+    made = as_published("7", 0).workload(STAY_WORKERS, 0, **shape_of(choice))
+    policy = policy_of(choice)
+    held = stays(made, policy)
+    log = policy.log if isinstance(policy, SpeCon) else []
+    marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in log}
+    rows = [
+        f"{job} {where.workers[0][0] + 1} {begin!r} {end!r} {marks.get((job, begin), '')}".rstrip()
+        for job, begin, end, where in held
+    ]
+    return {**case, "stays": ";".join(rows)}
+
+
+def stay_table(runs: Sequence[Row]) -> list[Row]:
+    """A row for each stay of a job on a worker."""
+    rows: list[Row] = []
+    for each in runs:
+        for stay in each["stays"].split(";"):
+            job, worker, begin, end, *mark = stay.split(" ")
+            rows.append(
+                {
+                    "policy": each["policy"],
+                    "worker": int(worker),
+                    "job": job,
+                    "begin": float(begin),
+                    "end": float(end),
+                    "moved": mark[0] if mark else None,
+                }
+            )
+    return rows
+
+
+def draw_jobs(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
+    """A bar for each stay, those of a worker together; M and R are moves."""
+    part = sorted(
+        (row for row in rows if row["policy"] == policy),
+        key=lambda row: (row["worker"], row["begin"], row["job"]),
+    )
+    for place, row in enumerate(part):
+        shade = fill(row["worker"] % 2)
+        ax.barh(place, row["end"] - row["begin"], left=row["begin"], color=shade, height=0.8)
+        text = row["job"].removeprefix("job") + (f"-{row['moved']}" if row["moved"] else "")
+        ax.text(row["end"], place, f" {text}", va="center", fontsize=5)
+    ends = [sum(row["worker"] <= worker for row in part) for worker in range(STAY_WORKERS + 1)]
+    for end in ends[1:-1]:
+        ax.axhline(end - 0.5, color="0.5", linewidth=0.6)
+    middles = [(begin + end - 1) / 2 for begin, end in pairwise(ends)]
+    ax.set_yticks(middles, [str(worker) for worker in range(1, STAY_WORKERS + 1)])
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(part) - 0.5, -0.5)
+    ax.set_xlim(left=0.0)
+    label(ax, "time (s)", "worker, and its jobs", f"SpeCon, Fig. {number}: {policy}")
+
+
+def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
+    """Draw the number of jobs that share the cores of each worker."""
+    part = [row for row in rows if row["policy"] == policy]
+    end = max(row["end"] for row in rows)
+    for worker in range(1, STAY_WORKERS + 1):
+        own = [row for row in part if row["worker"] == worker]
+        changes = sorted({0.0, end, *(time for row in own for time in (row["begin"], row["end"]))})
+        counts = [sum(row["begin"] <= time < row["end"] for row in own) for time in changes]
+        base = 12.0 * (STAY_WORKERS - worker)
+        ax.fill_between(
+            changes, base, [base + count for count in counts], step="post", color=fill(worker % 2)
+        )
+        ax.axhline(base, color=ink(), linewidth=0.6)
+        busy = sum(b - a for (a, b), count in zip(pairwise(changes), counts, strict=False) if count)
+        ax.text(end, base + 10.0, f"worker {worker}: busy {busy / end:.0%}", ha="right", fontsize=7)
+    ax.set_yticks([])
+    ax.set_ylim(0.0, 12.0 * STAY_WORKERS)
+    ax.set_xlim(0.0, end)
+    what = "jobs that share the cores, by worker"
+    label(ax, "time (s)", what, f"SpeCon, Fig. {number}: {policy}")
+
+
+STAY_SHOWN = headings("policy | worker | job | begin = begin (s) | end = end (s) | moved")
+PLACES = (partial(draw_jobs, DEFAULT, 8), partial(draw_jobs, SPECON, 9))
+USE = (partial(draw_use, DEFAULT, 10), partial(draw_use, SPECON, 11))
+FIGURES: tuple[DirectFigure, ...] = (
+    DirectFigure("specon-1", TITLE1, table1, SHOWN1, (draw1,), cases1, run1),
+    DirectFigure(
+        *("specon-2", SAVING_TITLE, saving_table, SAVING_SHOWN, (saving_draw,)),
+        *(saving_cases, saving_run),
+    ),
+    *SCHEDULE_FIGURES,
+    DirectFigure(
+        *("specon-9", "SpeCon, Figs. 8 and 9: where each job runs", stay_table, STAY_SHOWN),
+        *(PLACES, stay_cases, stay_run),
+        size=(6.0, 6.4),
+        seeds=1,
+    ),
+    DirectFigure(
+        *("specon-11", "SpeCon, Figs. 10 and 11: use of the workers", stay_table, STAY_SHOWN),
+        *(USE, stay_cases, stay_run),
+        size=(6.0, 4.6),
+        seeds=1,
+    ),
     DirectFigure(
         *("specon-table3", PARAMETER_TITLE, parameter_table, PARAMETER_SHOWN, (parameter_draw,)),
         *(parameter_cases, parameter_run),
+        seeds=100,
+    ),
+    DirectFigure(
+        *("specon-sensitivity", READING_TITLE, reading_table, READING_SHOWN),
+        tuple(partial(reading_draw, figure) for figure in SCHEDULES),
+        *(reading_cases, reading_run),
+        size=(3.2, 4.8),
         seeds=100,
     ),
 )
