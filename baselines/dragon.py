@@ -216,7 +216,7 @@ class Dragon(LocalityAware):
 
     In this order: `scale_down_for_urgent`, `launch_first_that_fits`, `scale_up_idle`. Queue, gangs
     and packing are those of `LocalityAware`. Where the authors' two public versions do something
-    else than the text, this is the text; `experiments.figures.dragon.readings` has the others.
+    else than the text, this is the text; `experiments.figures.dragon_readings` has the others.
 
     The paper prints neither theta nor lambda; the defaults are those of the public code. The paper
     calls its procedures "whenever jobs arrive or depart", but speaks of alarms, and the public code

@@ -227,7 +227,7 @@ class SpeCon(GangController):
     620 s, when jobs that came until 600 s cannot have converged, which takes three looks, 60 s and
     more; and only so is the gain of Fig. 5 reproduced. Jobs that span machines never move. Where a
     job is not observed (`View.observed`), it counts as progressing.
-    `experiments.figures.specon.readings` reads line 15 and Algorithm 3 in other ways.
+    `experiments.figures.specon.OtherReading` reads line 15 and Algorithm 3 in other ways.
 
     Nothing bounds how long a container waits for a worker with room: smaller ones that come later
     may be placed before it.

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from IPython.display import Markdown
 from tables import markdown
+from verdicts import verdicts_of
 
 import oasis
 from experiments.figures import EXPERIMENTS, FIGURES
 from experiments.figures.figure import Row, for_people, groups, read_csv
-from experiments.figures.verdicts import verdicts_of
 
 DATA = Path("docs/figures")
 Keep = Callable[[Row], bool]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.figures import controllers, kod2, oasis, priority_queue, studies
-from experiments.figures.dragon import study, table1
+from experiments.figures import controllers, dragon, kod2, oasis, priority_queue, specon, studies
 from experiments.figures.figure import (
     DirectFigure,
     PublishedFigure,
@@ -13,7 +12,6 @@ from experiments.figures.figure import (
     reproduce,
 )
 from experiments.figures.settings import FigureSettings
-from experiments.figures.specon import distribution, saving, schedules
 
 FIGURES: Mapping[str, PublishedFigure] = {
     figure.name: figure for figure in (*oasis.FIGURES, *studies.FIGURES)
@@ -22,9 +20,7 @@ FIGURES: Mapping[str, PublishedFigure] = {
 EXPERIMENTS: Mapping[str, DirectFigure] = {
     figure.name: figure
     for figure in (
-        *(*table1.FIGURES, *study.FIGURES, *kod2.FIGURES),
-        *(*saving.FIGURES, *schedules.SCHEDULE_FIGURES, *distribution.FIGURES),
-        *(*schedules.PARAMETER_FIGURES, *schedules.READING_FIGURES),
+        *(*dragon.FIGURES, *kod2.FIGURES, *specon.FIGURES),
         *(*priority_queue.FIGURES, *controllers.FIGURES),
     )
 }

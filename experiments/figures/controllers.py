@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,23 @@ from baselines.registry import CONTROLLERS
 from experiments.evaluation.comparison import SLOT_SECONDS
 from experiments.evaluation.elastic_comparison import elastic_figures, elastic_policy
 from experiments.evaluation.policies import RIVALS
-from experiments.figures.dragon.models import BATCH, EXPOSED, MODELS, RESTART, speedup
+from experiments.figures.dragon import BATCH, EXPOSED, MODELS, RESTART, speedup
 from experiments.figures.figure import (
     Case,
     DirectFigure,
     Row,
-    amount,
-    fraction,
+    crossed,
+    elastic,
     groups,
-    half_widths,
+    headings,
+    label,
+    mark,
+    means,
 )
-from experiments.plotting.canvas import SMALL, axes, fill, ink, legend_below, marker
+from experiments.plotting.canvas import SMALL, fill
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
-from oasis.simulator import Outcome, Workload, elastic_from_dict, replay
+from oasis.simulator import Outcome, PlainJob, Workload, replay
 from oasis.traces.plain import read_plain
 from offline.elastic_bound import ElasticBound, elastic_bound, mean_completion_bound
 
@@ -43,24 +45,13 @@ CRITICAL, INSENSITIVE = 0.35, 0.10  # shares of the classes of section V
 LOOK = 30.0  # seconds between two values of the evaluation function
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """Record of a job in a trace: submission, seconds that it ran, and GPUs."""
-
-    submitted: float
-    duration: float
-    gpus: int
-
-
-def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[Recorded]:
-    """Jobs of window number `window` of a trace: consecutive distributed jobs.
-
-    Jobs with other counts of GPUs or other durations than those of this module are left out.
-    """
+def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> list[PlainJob]:
+    """Jobs of window number `window` of a trace: consecutive distributed jobs."""
+    # Jobs with other counts of GPUs or other durations than those of this module are left out.
     with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
     found = [
-        Recorded(job.submitted, job.duration, job.gpus)
+        job
         for job in sorted(trace.jobs, key=lambda job: job.submitted)
         if LEAST_GPUS <= job.gpus <= MOST_GPUS and SHORTEST <= job.duration <= LONGEST
     ]
@@ -73,25 +64,23 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
     return found[window * jobs : (window + 1) * jobs]
 
 
-def drawn(seed: int, jobs: int = JOBS) -> list[Recorded]:
+def drawn(seed: int, jobs: int = JOBS) -> list[PlainJob]:
     """Draw Poisson arrivals of jobs of 2, 4 or 8 GPUs, with log-uniform durations."""
     # The first number keeps this stream apart from that of models and utilities.
     rng = np.random.default_rng([16, seed])
     submitted = np.cumsum(rng.exponential(1.0, jobs))
     durations = np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST), jobs))
     gpus = rng.choice((2, 4, 8), jobs, p=(0.5, 0.3, 0.2))
-    rows = zip(submitted.tolist(), durations.tolist(), gpus.tolist(), strict=True)
-    return [Recorded(at, seconds, count) for at, seconds, count in rows]
+    names = [f"j{k}" for k in range(jobs)]
+    return list(map(PlainJob, names, submitted.tolist(), durations.tolist(), gpus.tolist()))
 
 
 SIGMOID, DEADLINE = "sigmoid", "deadline"  # what jobs are worth by the time of their completion
 
 
-def at_load(recorded: Sequence[Recorded], load: float, seed: int, worth: str = SIGMOID) -> Workload:
-    """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`.
-
-    The load is the GPU time asked for over the GPU time between the first and the last arrival.
-    """
+def at_load(recorded: Sequence[PlainJob], load: float, seed: int, worth: str = SIGMOID) -> Workload:
+    """The recorded jobs as elastic ones; gaps are stretched such that they offer `load`."""
+    # The load is the GPU time asked for over the GPU time between the first and the last arrival.
     rng = np.random.default_rng([17, seed])
     first, last = recorded[0].submitted, recorded[-1].submitted
     asked = sum(job.duration * job.gpus for job in recorded)
@@ -100,31 +89,16 @@ def at_load(recorded: Sequence[Recorded], load: float, seed: int, worth: str = S
         _job(rng, f"j{k}", (job.submitted - first) * stretch, job, worth)
         for k, job in enumerate(recorded)
     ]
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu"],
-            "machines": [
-                {
-                    "id": "node",
-                    "count": MACHINES,
-                    "capacity": {"gpu": GPUS},
-                    # On a link that is faster by this factor, a
-                    # step takes the part of the time that is felt.
-                    "link_gbps": LINK_GBPS / EXPOSED,
-                }
-            ],
-            # The middle of the range that the DRAGON paper prints for a restart.
-            "costs": dict.fromkeys(("resume", "resize", "migrate"), sum(RESTART) / 2),
-            "observation": {"interval": LOOK},
-            "jobs": jobs,
-        }
-    )
+    # On a link that is faster by this factor, a step takes the part of the time that is felt.
+    link = {"link_gbps": LINK_GBPS / EXPOSED}
+    # The middle of the range that the DRAGON paper prints for a restart.
+    costs = dict.fromkeys(("resume", "resize", "migrate"), sum(RESTART) / 2)
+    machine = {"id": "node", "count": MACHINES, "capacity": {"gpu": GPUS}} | link
+    return elastic(jobs, machine, costs=costs, observation={"interval": LOOK})
 
 
 def _job(
-    rng: np.random.Generator, name: str, arrival: float, job: Recorded, worth: str
+    rng: np.random.Generator, name: str, arrival: float, job: PlainJob, worth: str
 ) -> dict[str, Any]:
     model = MODELS[str(rng.choice(sorted(MODELS)))]
     most = ELASTICITY * job.gpus
@@ -146,13 +120,11 @@ def _job(
 
 
 def _utility(rng: np.random.Generator, duration: float, worth: str) -> dict[str, Any]:
-    """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper).
-
-    The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
-    critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
-    end. With deadlines, critical and sensitive jobs are worth all of that up to the target and then
-    nothing, and insensitive ones have none.
-    """
+    """A sigmoid around 1 to 3 times the duration: worth 1 to 100 (section V of the OASiS paper)."""
+    # The time over which it falls, from 73 % to 27 % of its value, is a tenth of its target for
+    # critical jobs and half of it for sensitive ones; insensitive ones are worth half whenever they
+    # end. With deadlines, critical and sensitive jobs are worth all of that up to the target and
+    # then nothing, and insensitive ones have none.
     target = duration * float(rng.uniform(1.0, 3.0))
     kind = float(rng.random())
     fall = 0.05 if kind < CRITICAL else 0.25
@@ -180,12 +152,8 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
     """Each load and seed under each policy; a seed is a window of the trace where there is one."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
-    return [
-        {"load": load, "seed": seed, "policy": policy, "trace": trace, "worth": worth}
-        for load in LOADS
-        for seed in range(seeds)
-        for policy in POLICIES
-    ]
+    given = {"trace": [trace], "worth": [worth]}
+    return crossed(load=LOADS, seed=range(seeds), policy=POLICIES, **given)
 
 
 @cache
@@ -245,33 +213,20 @@ def table(runs: Sequence[Row]) -> list[Row]:
         for name in ("bound", "mean_bound"):
             row[name] = sum(each[name] for each in part) / len(part)
         for name in (*MEASURED, *(["met"] if "met" in part[0] else [])):
-            mean = fraction if name in SHARES else amount
-            row |= mean([float(v) for each in part if (v := each[name]) is not None], name)
+            row |= means(part, name, scale="fraction" if name in SHARES else "amount")
         row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
         rows.append(row)
     return rows
 
 
-def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """A mark for each policy and load, with its interval.
-
-    Beside the mean completion time of the jobs that finished is the number of those that did not,
-    in brackets.
-    """
-    ax = axes(ax)
+def draw(name: str, across: str, rows: Sequence[Row], ax: Axes) -> None:
+    """A mark for each policy and load, with its interval."""
+    # Beside the mean completion time of the jobs that finished is the number of those that did not,
+    # in brackets.
     for k, ((load,), part) in enumerate(groups(rows, "load").items()):
         places = [POLICIES.index(row["policy"]) + 0.2 * (k - 1) for row in part]
-        ax.errorbar(
-            [row[name] for row in part],
-            places,
-            xerr=half_widths(part, name),
-            linestyle="none",
-            marker=marker(k),
-            color=ink(),
-            markerfacecolor=fill(k),
-            capsize=2,
-            label=f"load {load:g}",
-        )
+        text = f"load {load:g}"
+        mark(ax, places, part, name, k, sideways=True, markerfacecolor=fill(k), label=text)
         for row, place in zip(part, places, strict=True):
             if name in OF_FINISHED and row["unfinished"] and row[name] is not None:
                 text = f" ({row['unfinished']:.2g})"
@@ -280,10 +235,7 @@ def draw(name: str, label: str, rows: Sequence[Row], ax: Axes | None = None) -> 
     ax.set_ylim(len(POLICIES) - 0.5, -0.5)
     ax.grid(axis="y", color="0.9")
     ax.set_axisbelow(True)
-    ax.set_xlabel(label)
-    ax.set_title(TITLES[name])
-    legend_below(ax, 3)
-    return ax
+    label(ax, across, "", TITLES[name], 3)
 
 
 OF_FINISHED = ("mean", "p95")
@@ -293,43 +245,26 @@ TITLES = {
     "mean": "Mean completion time (and jobs that did not finish)",
     "met": "Jobs with deadlines that meet them",
 }
-SHOWN = {
-    "load": "load",
-    "policy": "policy",
-    "of_bound": "of bound",
-    "utility": "utility",
-    "unfinished": "unfinished",
-    "mean": "mean of the finished (s)",
-    "mean_bound": "lower bound of the mean (s)",
-    "p95": "p95 of the finished (s)",
-    "waiting": "waiting (s)",
-    "restarts": "restarts of a job",
-    "use": "GPUs in use",
-}
+SHOWN = headings(
+    "load | policy | of_bound | utility | unfinished | mean = mean of the finished (s) | "
+    "mean_bound = lower bound of the mean (s) | p95 = p95 of the finished (s) | "
+    "waiting = waiting (s) | restarts = restarts of a job | use = GPUs in use"
+)
+OF_BOUND = partial(draw, "of_bound", "utility / bound")
+MEAN = partial(draw, "mean", "mean completion of those that finished (s)")
 FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
-        "controllers",
-        "All policies: the same elastic jobs at three loads",
-        cases,
-        run,
-        table,
-        SHOWN,
-        (
-            partial(draw, "of_bound", "utility / bound"),
-            partial(draw, "mean", "mean completion of those that finished (s)"),
-        ),
-        (6.4, 6.2),
+        *("controllers", "All policies: the same elastic jobs at three loads", table, SHOWN),
+        *((OF_BOUND, MEAN), cases, run),
+        size=(6.4, 6.2),
         takes_trace=True,
     ),
     DirectFigure(
-        "deadlines",
-        "All policies: elastic jobs with deadlines at three loads",
-        partial(cases, worth=DEADLINE),
-        run,
-        table,
+        *("deadlines", "All policies: elastic jobs with deadlines at three loads", table),
         SHOWN | {"met": "deadlines met"},
-        (partial(draw, "of_bound", "utility / bound"), partial(draw, "met", "of deadlines")),
-        (6.4, 6.2),
+        (OF_BOUND, partial(draw, "met", "of deadlines")),
+        *(partial(cases, worth=DEADLINE), run),
+        size=(6.4, 6.2),
         seeds=5,
         takes_trace=True,
     ),

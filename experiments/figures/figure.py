@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,24 @@ from experiments.evaluation.intervals import interval_of
 from experiments.evaluation.policies import FLOOR, OASIS
 from experiments.figures.settings import FORMS, FORMS_REMARK, RRH_REMARK, FigureSettings
 from experiments.plotting import FORMATS
-from experiments.plotting.canvas import SMALL, drawing_style, new_figure
+from experiments.plotting.canvas import (
+    SMALL,
+    drawing_style,
+    fill,
+    hatch,
+    ink,
+    legend_below,
+    marker,
+    new_figure,
+)
 from experiments.plotting.files import save
 from experiments.sweep import SweepProgress, UnwrittenSweepError, expand, run_sweep, sweep_config
 from experiments.sweep.store import DONE
 from oasis.model.errors import InputError, OasisError
 from oasis.model.files import check_writable, naming, write_text
+from oasis.scheduling import Allocation, Policy
+from oasis.simulator import Workload, elastic_from_dict, replay
+from oasis.simulator.state import JobProgress
 
 Row = dict[str, Any]
 
@@ -45,19 +59,60 @@ def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
     return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
 
 
-def fraction(values: Sequence[float], name: str) -> Row:
-    """Mean of fractions; the interval, by Student's t, is cut off at 0 and 1."""
-    return interval(values, name, "fraction")
+# Of fractions the interval is cut off at 0 and 1, of what cannot be negative at 0. Means of ratios
+# of 1 and more are geometric, and the interval is that of the logarithms, from 1 on.
+fraction = partial(interval, scale="fraction")
+amount = partial(interval, scale="amount")
+ratio = partial(interval, scale="ratio")
 
 
-def amount(values: Sequence[float], name: str) -> Row:
-    """Mean of what cannot be negative; the interval, by Student's t, is cut off at 0."""
-    return interval(values, name, "amount")
+def means(cells: Sequence[Row], *names: str, scale: str = "amount") -> Row:
+    """Means of these columns over the cells that have a value, with their intervals."""
+    row: Row = {}
+    for name in names:
+        row |= interval([v for cell in cells if (v := cell[name]) is not None], name, scale)
+    return row
 
 
-def ratio(values: Sequence[float], name: str) -> Row:
-    """Geometric mean of ratios of 1 and more; the interval is that of the logarithms, from 1 on."""
-    return interval(values, name, "ratio")
+def headings(text: str) -> dict[str, str]:
+    """Columns of a table for people with their headings: ``name | other = heading | ...``.
+
+    A column of published numbers that stands beside another one is just called so.
+    """
+    found = {}
+    for part in text.split(" | "):
+        name, _, heading = map(str.strip, part.partition("="))
+        plain = "published" if name.endswith("_published") else name.replace("_", " ")
+        found[name] = heading or plain
+    return found
+
+
+def elastic(jobs: Iterable[Row], machine: Row, **others: Any) -> Workload:
+    """A workload of these jobs on machines like this one, as files of elastic jobs have them."""
+    plain: Row = {"format": "oasis-elastic-workload", "version": 1, "jobs": list(jobs), **others}
+    return elastic_from_dict(
+        {**plain, "machines": [machine], "resources": list(machine["capacity"])}
+    )
+
+
+def area(steps: Iterable[tuple[float, float]], begin: float, end: float, last: float) -> float:
+    """Area under steps of (time, level from then on) between two times; they end at `last`."""
+    return math.fsum(
+        level * max(0.0, min(after, end) - max(time, begin))
+        for (time, level), (after, _) in pairwise([*steps, (last, 0.0)])
+    )
+
+
+def stays(made: Workload, policy: Policy) -> list[tuple[str, float, float, Allocation]]:
+    """Every span in which a job held the same workers: its name, begin, end, and what it held."""
+    settled = list[JobProgress]()
+    replay(made, policy, on_settled=settled.append)
+    return [
+        (progress.job.id, begin, end, held)
+        for progress in sorted(settled, key=lambda progress: progress.job.index)
+        for (begin, held), (end, _) in pairwise(progress.history)
+        if held.workers
+    ]
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
@@ -95,12 +150,48 @@ def _short(value: float, digits: int = 3) -> str:
 
 def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:
     """Lengths of error bars below and above the means, for matplotlib."""
-    below, above = [], []
-    for row in rows:
-        low, high, mean = row[f"{name}_low"], row[f"{name}_high"], row[name]
-        below.append(mean - low if low is not None else 0.0)
-        above.append(high - mean if high is not None else 0.0)
-    return [below, above]
+    ends = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
+    return [
+        [0.0 if end is None else abs(end - row[name]) for end, row in zip(side, rows, strict=True)]
+        for side in ends
+    ]
+
+
+def mark(
+    ax: Axes,
+    places: Sequence[float],
+    rows: Sequence[Row],
+    name: str,
+    k: int,
+    *,
+    times: float = 1.0,
+    sideways: bool = False,
+    **look: Any,
+) -> None:
+    """Means of a column as the k-th markers, with their intervals."""
+    values = [times * row[name] for row in rows]
+    widths = [[times * width for width in side] for side in half_widths(rows, name)]
+    look = {"linestyle": "none", "marker": marker(k), "color": ink(), "capsize": 2} | look
+    if sideways:
+        ax.errorbar(values, places, xerr=widths, **look)
+    else:
+        ax.errorbar(places, values, yerr=widths, **look)
+
+
+def bars(
+    ax: Axes, places: Sequence[float], heights: Sequence[float], width: float, k: int, **look: Any
+) -> None:
+    """Bars with the k-th filling and hatching."""
+    look = {"color": fill(k), "hatch": hatch(k), "edgecolor": ink()} | look
+    ax.bar(places, heights, width, **look)
+
+
+def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
+    """Names of the axes and of the picture, and the legend in so many columns."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.set_title(title)
+    legend_below(ax, columns)
 
 
 def _hashable(value: Any) -> Hashable:
@@ -110,21 +201,63 @@ def _hashable(value: Any) -> Hashable:
 def _value(text: str) -> Any:
     if text == "":
         return None
-    try:
-        # Counts stay whole numbers, which labels show without a point.
-        return int(text)
-    except ValueError:
+    for kind in (int, float):  # counts stay whole numbers, which labels show without a point
         try:
-            return float(text)
+            return kind(text)
         except ValueError:
-            return text
+            continue
+    return text
 
 
-Draw = Callable[[Sequence[Row], Axes | None], Axes]
+Draw = Callable[[Sequence[Row], Axes], None]
+Case = Mapping[str, Any]
+
+
+def crossed(**axes: Iterable[Any]) -> list[Case]:
+    """A case for each combination of these values, the last changing first."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedFigure:
+class _Figure:
+    """What all figures have."""
+
+    name: str
+    title: str
+    table: Callable[..., list[Row]]
+    shown: Mapping[str, str]
+    panels: tuple[Draw, ...]
+    _: KW_ONLY
+    size: tuple[float, float] = (8.0, 4.6)
+    seeds: int = 5
+    preset: str = "calibrated"
+    each: str | None = None
+    columns: int | None = None
+
+    def settings(
+        self, *, seeds: int | None = None, preset: str | None = None, **others: Any
+    ) -> FigureSettings:
+        """FigureSettings with this figure's seeds and preset where none are given."""
+        own = self.seeds if seeds is None else seeds
+        return FigureSettings(seeds=own, preset=preset or self.preset, **others)
+
+    def draw(self, rows: Sequence[Row], note: str) -> Figure:
+        """The whole picture, with a `note` on what was run."""
+        width, height = self.size
+        parts = [rows] if self.each is None else list(groups(rows, self.each).values())
+        columns = self.columns or len(self.panels)
+        lines = len(parts) * len(self.panels) // columns
+        page = new_figure(width * columns, height * lines)
+        places = page.subplots(lines, columns, squeeze=False, sharey="col").ravel()
+        drawn = ((panel, part) for part in parts for panel in self.panels)
+        for (panel, part), place in zip(drawn, places, strict=True):
+            panel(part, place)
+        page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
+        return page
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFigure(_Figure):
     """A figure of the paper and how to make it again.
 
     Parameters
@@ -133,16 +266,16 @@ class PublishedFigure:
         Its name, such as ``fig3``.
     title : str
         Title of the picture.
-    grid : callable
-        From `FigureSettings` to the configuration of a sweep.
     table : callable
-        From the finished cells of that sweep, and the settings, to rows with measured and
+        From the finished cells of the sweep, and the settings, to rows with measured and
         published numbers.
     shown : mapping of str to str
         Columns of a table for people, with their headings; ``x`` stands for ``x``, ``x_low`` and
         ``x_high`` together.
     panels : tuple of callable
-        From those rows to the parts of the picture, side by side; each takes ``ax``.
+        From those rows and axes to the parts of the picture, side by side.
+    grid : callable
+        From `FigureSettings` to the configuration of a sweep.
     size : tuple of float
         Width of a panel and height of the picture, inches.
     seeds : int
@@ -151,25 +284,11 @@ class PublishedFigure:
         Preset of the instances unless told otherwise.
     each : str, optional
         Column of the rows; the picture has a line of panels for each of its values.
+    columns : int, optional
+        Panels side by side; left out, all.
     """
 
-    name: str
-    title: str
     grid: Callable[[FigureSettings], dict[str, Any]]
-    table: Callable[[Sequence[Row], FigureSettings], list[Row]]
-    shown: Mapping[str, str]
-    panels: tuple[Draw, ...]
-    size: tuple[float, float] = (8.0, 4.6)
-    seeds: int = 5
-    preset: str = "calibrated"
-    each: str | None = None
-
-    def settings(
-        self, *, seeds: int | None = None, preset: str | None = None, **others: Any
-    ) -> FigureSettings:
-        """FigureSettings with this figure's seeds and preset where none are given."""
-        own = self.seeds if seeds is None else seeds
-        return FigureSettings(seeds=own, preset=preset or self.preset, **others)
 
     def steps(self, settings: FigureSettings) -> int:
         """Number of runs of the figure with these settings, offline solves included.
@@ -194,62 +313,16 @@ class PublishedFigure:
             lines.append(RRH_REMARK)
         return "\n".join(lines)
 
-    def draw(self, rows: Sequence[Row], note: str) -> Figure:
-        """The whole picture, with a `note` on what was run."""
-        return draw_page(self.panels, self.size, rows, note, self.each)
-
-
-def draw_page(
-    panels: Sequence[Draw],
-    size: tuple[float, float],
-    rows: Sequence[Row],
-    note: str,
-    each: str | None = None,
-    columns: int | None = None,
-) -> Figure:
-    """Panels of this size side by side, with a `note` on what was run; a line for `each` value.
-
-    With `columns`, only so many stand side by side.
-    """
-    width, height = size
-    parts = [rows] if each is None else list(groups(rows, each).values())
-    columns = columns or len(panels)
-    lines = len(parts) * len(panels) // columns
-    page = new_figure(width * columns, height * lines)
-    places = page.subplots(lines, columns, squeeze=False, sharey="col").ravel()
-    drawn = ((panel, part) for part in parts for panel in panels)
-    for (panel, part), place in zip(drawn, places, strict=True):
-        panel(part, place)
-    page.supxlabel(note, fontsize=SMALL, x=0.99, ha="right")
-    return page
-
-
-Case = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
-class DirectFigure:
-    """A figure whose runs need neither an instance nor a sweep."""
+class DirectFigure(_Figure):
+    """A figure whose runs need neither an instance nor a sweep; its table takes no settings."""
 
-    name: str
-    title: str
     cases: Callable[..., list[Case]]  # from the number of seeds, and the trace if it takes one
     measure: Callable[[Case], Row]
-    table: Callable[[Sequence[Row]], list[Row]]  # measured beside published numbers
-    shown: Mapping[str, str]  # this, the panels and their size as for `PublishedFigure`
-    panels: tuple[Draw, ...]
-    size: tuple[float, float] = (8.0, 4.6)
+    _: KW_ONLY
     seeds: int = 20
     takes_trace: bool = False  # whether its jobs can be those of a trace
-    columns: int | None = None  # panels side by side; None: all
-
-    def settings(
-        self, *, seeds: int | None = None, preset: str | None = None, **others: Any
-    ) -> FigureSettings:
-        """FigureSettings with this figure's number of seeds where none is given."""
-        if preset is not None:
-            others["preset"] = preset
-        return FigureSettings(seeds=self.seeds if seeds is None else seeds, **others)
 
     def steps(self, settings: FigureSettings) -> int:
         """Number of runs of the figure."""
@@ -263,17 +336,12 @@ class DirectFigure:
 
     def runs(self, settings: FigureSettings) -> list[Case]:
         """The runs of the figure."""
-        if self.takes_trace:
-            return self.cases(settings.seeds, settings.trace)
-        return self.cases(settings.seeds)
+        trace = (settings.trace,) if self.takes_trace else ()
+        return self.cases(settings.seeds, *trace)
 
     def note(self, settings: FigureSettings) -> str:
         """Text of the picture about the runs."""
         return f"{settings.seeds} seeds"
-
-    def draw(self, rows: Sequence[Row], note: str) -> Figure:
-        """The whole picture, with a `note` on what was run."""
-        return draw_page(self.panels, self.size, rows, note, columns=self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +431,12 @@ def reproduce(
         made = _measured(figure, settings, runs, on_step)
     # Each of the three files counts on its own: what could be written is there.
     made = _written(made, data, partial(write_csv, data, made.rows))
-    return _written(made, picture, partial(_draw_to, figure, settings, made.rows, picture, style))
+
+    def draw() -> None:
+        with drawing_style(style):
+            save(figure.draw(made.rows, figure.note(settings)), picture)
+
+    return _written(made, picture, draw)
 
 
 def _swept(
@@ -416,14 +489,3 @@ def _written(made: Reproduction, path: Path, write: Callable[[], None]) -> Repro
     except OSError as error:
         return replace(made, unwritten=(*made.unwritten, error))
     return replace(made, files=(*made.files, path))
-
-
-def _draw_to(
-    figure: PublishedFigure | DirectFigure,
-    settings: FigureSettings,
-    rows: Sequence[Row],
-    picture: Path,
-    style: str | None,
-) -> None:
-    with drawing_style(style):
-        save(figure.draw(rows, figure.note(settings)), picture)

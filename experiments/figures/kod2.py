@@ -13,18 +13,22 @@ from matplotlib.axes import Axes
 
 from baselines.kod2 import Kod2
 from baselines.kubernetes_default import KubernetesDefault
-from experiments.figures.figure import Case, DirectFigure, Row, groups, half_widths, interval
-from experiments.plotting.canvas import (
-    axes,
-    ink,
-    legend_below,
-    line,
-    marker,
-    paper,
-    share_axes,
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    area,
+    crossed,
+    elastic,
+    groups,
+    headings,
+    interval,
+    label,
+    mark,
 )
+from experiments.plotting.canvas import ink, line, marker, paper, share_axes
 from oasis.scheduling import NOTHING, Plan, Policy, View
-from oasis.simulator import Workload, elastic_from_dict, replay
+from oasis.simulator import Workload, replay
 from oasis.simulator.speed import Load
 from oasis.simulator.state import JobProgress
 
@@ -88,23 +92,10 @@ def one_job(model: str, workers: int) -> Workload:
 
 
 def _on_the_testbed(jobs: list[dict[str, Any]], exposed: float) -> Workload:
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["cpu", "memory_gb"],
-            "machines": [
-                {
-                    "id": "node",
-                    "count": NODES,
-                    "capacity": {"cpu": CORES, "memory_gb": MEMORY},
-                    "link_gbps": LINK_GBPS / exposed,
-                }
-            ],
-            "costs": dict.fromkeys(("resize", "resume", "migrate"), RESIZE),
-            "jobs": jobs,
-        }
-    )
+    capacity = {"cpu": CORES, "memory_gb": MEMORY}
+    link = {"link_gbps": LINK_GBPS / exposed}
+    costs = dict.fromkeys(("resize", "resume", "migrate"), RESIZE)
+    return elastic(jobs, {"id": "node", "count": NODES, "capacity": capacity} | link, costs=costs)
 
 
 def _job(k: int, network: Network, batch: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -168,11 +159,9 @@ class Operator(KubernetesDefault):
 
 
 def measure(made: Workload, policy: str) -> tuple[Row, list[Step]]:
-    """Mean time to the end of a job, terminated ones included; and cores busy from time to time.
-
-    Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait for
-    the rest of their job; a parameter server is busy while its job works.
-    """
+    """Mean time to the end of a job, terminated ones included; and cores busy from time to time."""
+    # Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait
+    # for the rest of their job; a parameter server is busy while its job works.
     chosen: Policy = Operator() if policy == OPERATOR else Kod2()
     changes: list[Step] = []
 
@@ -214,11 +203,7 @@ def _end(arrival: float, end: float | None, waited: float) -> float:
 
 def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
     """Mean share of all cores that is busy between two times."""
-    area = math.fsum(
-        cores * max(0.0, min(after, end) - max(time, begin))
-        for (time, cores), (after, _) in pairwise([*steps, (math.inf, 0.0)])
-    )
-    return area / (NODES * CORES * (end - begin))
+    return area(steps, begin, end, math.inf) / (NODES * CORES * (end - begin))
 
 
 BATCH4 = 256  # of Fig. 4
@@ -230,7 +215,7 @@ MINUTES = range(SPAN, 65, SPAN)
 
 def cases4(seeds: int) -> list[Case]:
     """Every model with one worker and more; nothing is drawn."""
-    return [{"model": model, "workers": workers} for model in NETWORKS for workers in WORKERS4]
+    return crossed(model=NETWORKS, workers=WORKERS4)
 
 
 def run4(case: Case) -> Row:
@@ -250,12 +235,7 @@ def table4(runs: Sequence[Row]) -> list[Row]:
 
 def cases7(seeds: int) -> list[Case]:
     """Every model, batch size and seed under both."""
-    return [
-        {"model": model, "batch": batch, "seed": seed}
-        for model in NETWORKS
-        for batch in BATCHES
-        for seed in range(seeds)
-    ]
+    return crossed(model=NETWORKS, batch=BATCHES, seed=range(seeds))
 
 
 def cases8(seeds: int) -> list[Case]:
@@ -333,42 +313,21 @@ def table8(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def draw4(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw4(rows: Sequence[Row], ax: Axes) -> None:
     """A line for each model."""
-    ax = axes(ax)
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         workers, seconds = [row["workers"] for row in part], [row["seconds"] for row in part]
-        ax.plot(
-            workers,
-            seconds,
-            linestyle=line(k),
-            marker=marker(k),
-            color=ink(),
-            label=str(model),
-        )
+        look = {"linestyle": line(k), "marker": marker(k), "color": ink()}
+        ax.plot(workers, seconds, **look, label=str(model))
     ax.set_yscale("log")
-    ax.set_xlabel("workers")
-    ax.set_ylabel("training time (s)")
-    ax.set_title(TITLES[4])
-    legend_below(ax, 4)
-    return ax
+    label(ax, "workers", "training time (s)", TITLES[4], 4)
 
 
-def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw7(rows: Sequence[Row], ax: Axes) -> None:
     """Points of both for each model and batch size, on a logarithmic axis."""
-    ax = axes(ax)
     for k, policy in enumerate(POLICIES):
-        ax.errorbar(
-            range(len(rows)),
-            [row[policy] for row in rows],
-            half_widths(rows, policy),
-            linestyle="none",
-            marker=marker(k),
-            color=ink(),
-            markerfacecolor=paper() if k else ink(),
-            label=policy,
-            capsize=2,
-        )
+        face = paper() if k else ink()
+        mark(ax, range(len(rows)), rows, policy, k, markerfacecolor=face, label=policy)
     ax.set_xticks(range(len(rows)), [str(row["batch"]) for row in rows])
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         middle = k * len(part) + (len(part) - 1) / 2
@@ -376,23 +335,17 @@ def draw7(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         ax.text(middle, 0.95, str(model), transform=place, ha="center", va="top")
     ax.set_yscale("log")
     ax.set_ylim(10.0, 1e5)
-    ax.set_xlabel("batch size, for each model")
-    ax.set_ylabel("mean completion time (s)")
-    ax.set_title(TITLES[7])
-    legend_below(ax, 2)
-    return ax
+    label(ax, "batch size, for each model", "mean completion time (s)", TITLES[7], 2)
 
 
-def draw8(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw8(rows: Sequence[Row], ax: Axes) -> None:
     """A line for each model and policy: black is KOD2, grey the operator."""
-    ax = axes(ax)
     for k, row in enumerate(rows):
         for policy, shade in ((KOD2, ink()), (OPERATOR, "0.6")):
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
-            label = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
-            ax.plot(list(MINUTES), shares, linestyle=line(k), color=shade, label=label)
+            text = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
+            ax.plot(list(MINUTES), shares, linestyle=line(k), color=shade, label=text)
     share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
-    return ax
 
 
 TITLES = {
@@ -400,28 +353,14 @@ TITLES = {
     7: "KOD2, Fig. 7: mean completion time by model and batch size",
     8: "KOD2, Fig. 8: use of the CPUs over time, batch size 64",
 }
-SHOWN4 = {"model": "model", "workers": "workers", "seconds": "time (s)", "speedup": "speedup"}
-SHOWN7 = {
-    "model": "model",
-    "batch": "batch",
-    "operator": "operator (s)",
-    "kod2": "kod2 (s)",
-    "reduction": "reduction",
-    "published": "published",
-    "lower": "seeds lower",
-    "deadlocked": "seeds with a deadlock",
-    "kod2_terminated": "of kod2",
-}
-SHOWN8 = {
-    "model": "model",
-    "operator": "operator",
-    "kod2": "kod2",
-    "increase": "increase",
-    "published": "published",
-    "higher": "seeds higher",
-}
+SHOWN4 = headings("model | workers | seconds = time (s) | speedup")
+SHOWN7 = headings(
+    "model | batch | operator = operator (s) | kod2 = kod2 (s) | reduction | published | "
+    "lower = seeds lower | deadlocked = seeds with a deadlock | kod2_terminated = of kod2"
+)
+SHOWN8 = headings("model | operator | kod2 | increase | published | higher = seeds higher")
 FIGURES: tuple[DirectFigure, ...] = (
-    DirectFigure("kod2-4", TITLES[4], cases4, run4, table4, SHOWN4, (draw4,)),
-    DirectFigure("kod2-7", TITLES[7], cases7, run7, table7, SHOWN7, (draw7,), (9.0, 4.6)),
-    DirectFigure("kod2-8", TITLES[8], cases8, run8, table8, SHOWN8, (draw8,)),
+    DirectFigure("kod2-4", TITLES[4], table4, SHOWN4, (draw4,), cases4, run4),
+    DirectFigure("kod2-7", TITLES[7], table7, SHOWN7, (draw7,), cases7, run7, size=(9.0, 4.6)),
+    DirectFigure("kod2-8", TITLES[8], table8, SHOWN8, (draw8,), cases8, run8),
 )

@@ -15,23 +15,18 @@ from experiments.figures.figure import (
     PublishedFigure,
     Row,
     amount,
+    bars,
     groups,
     half_widths,
+    headings,
     interval,
+    label,
+    mark,
+    means,
     ratio,
 )
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import (
-    SMALL,
-    axes,
-    fill,
-    hatch,
-    ink,
-    legend_below,
-    line,
-    marker,
-    paper,
-)
+from experiments.plotting.canvas import SMALL, fill, hatch, ink, line, marker, paper
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 
@@ -107,45 +102,39 @@ def earned_most(cells: Sequence[Row]) -> Callable[[Row], bool]:
 def utility_table(
     published: Callable[[str, int], float | None], cells: Sequence[Row], settings: FigureSettings
 ) -> list[Row]:
-    """Mean total utility over seeds, a row for each number of jobs and policy.
-
-    ``first`` counts the seeds on which the policy earned most (`earned_most`); `published` gives
-    the printed number of a policy at a number of jobs.
-    """
+    """Mean total utility over seeds, a row for each number of jobs and policy."""
+    # ``first`` counts the seeds on which the policy earned most (`earned_most`); `published` gives
+    # the printed number of a policy at a number of jobs.
     first = earned_most(cells)
     rows = []
     for (jobs, policy), part in groups(labelled(cells), "instance.jobs", "policy").items():
         row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
         row |= amount([cell["total_utility"] for cell in part], "utility")
         known = settings.full_size
-        name = paper_name(str(policy))
-        row["published"] = published(name, int(str(jobs))) if known else None
+        row["published"] = published(paper_name(str(policy)), int(str(jobs))) if known else None
         row["first"] = sum(map(first, part))
-        for count in ("admitted", "finished"):
-            row[count] = amount([cell[count] for cell in part], count)[count]
-        rows.append(row)
+        counts = means(part, "admitted", "finished")
+        rows.append(row | {name: counts[name] for name in ("admitted", "finished")})
     return rows
 
 
-def draw_utilities(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_utilities(title: str, rows: Sequence[Row], ax: Axes) -> None:
     """Grouped bars with 95 % confidence intervals; diamonds are the published numbers."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
-    ax = axes(ax, max(6.4, 0.28 * len(rows) + 2.5), 4.4)
     width = 0.86 / len(policies)
     published = []
     for k, policy in enumerate(policies):
         own = [row for row in rows if row["policy"] == policy]
         places = [counts.index(row["jobs"]) - 0.43 + (k + 0.5) * width for row in own]
-        ax.bar(
+        bars(
+            ax,
             places,
             [row["utility"] for row in own],
             width,
+            k,
             yerr=half_widths(own, "utility"),
             capsize=2,
-            color=fill(k),
-            hatch=hatch(k),
-            edgecolor=ink(),
             linewidth=0.6,
             label=policy if len(counts) > 1 else None,
             error_kw={"linewidth": 1.0, "ecolor": ink()},
@@ -158,39 +147,24 @@ def draw_utilities(title: str, rows: Sequence[Row], ax: Axes | None = None) -> A
     if published:
         x, y = zip(*published, strict=True)
         ax.plot(x, y, linestyle="none", label="published", **published_mark())
+    ax.set_ylim(bottom=0.0)
     if len(counts) > 1:
         ax.set_xticks(range(len(counts)), [str(count) for count in counts])
-        ax.set_xlabel("jobs (count)")
+        label(ax, "jobs (count)", "total utility", title, len(policies) + 1)
     else:
         places = [(k + 0.5) * width - 0.43 for k in range(len(policies))]
         ax.set_xticks(places, [str(policy).replace("-", "-\n") for policy in policies])
-        ax.set_xlabel(f"policy ({counts[0]} jobs)")
-    ax.set_ylabel("total utility")
-    ax.set_ylim(bottom=0.0)
-    ax.set_title(title)
-    legend_below(ax, len(policies) + 1 if len(counts) > 1 else 1)
-    return ax
+        label(ax, f"policy ({counts[0]} jobs)", "total utility", title)
 
 
-UTILITY_SHOWN = {
-    "jobs": "jobs",
-    "policy": "policy",
-    "utility": "total utility",
-    "published": "published",
-    "first": "first",
-    "admitted": "admitted",
-    "finished": "finished",
-}
+UTILITY_SHOWN = headings(
+    "jobs | policy | utility = total utility | published | first | admitted | finished"
+)
 
 
 def fig3_grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy at every number of jobs."""
-    instances = {
-        "preset": settings.preset,
-        "jobs": settings.job_counts((100, 200, 300, 400)),
-        **settings.machines(),
-        "horizon": 300,
-    }
+    instances = settings.instances((100, 200, 300, 400), 300)
     return settings.grid([instances], settings.compared(), name="run")
 
 
@@ -207,16 +181,6 @@ def on_testbed(task: str, settings: FigureSettings) -> dict[str, Any]:
     return settings.grid([testbed(settings)], settings.compared(), name=task)
 
 
-def fig3_published(policy: str, jobs: int) -> float | None:
-    """The total utility that is printed in Fig. 3."""
-    return FIG3.get(policy, {}).get(jobs)
-
-
-def fig8_published(policy: str, jobs: int) -> float | None:
-    """The total utility that is printed in Fig. 8, which is of twelve jobs."""
-    return FIG8.get(policy) if jobs == TESTBED_JOBS else None
-
-
 # -- completion minus target: Figs. 4 and 9 --------------------------------------------------------
 
 # By name, whether a job of this decay is of the kind.
@@ -230,10 +194,8 @@ def lateness_table(
     cells: Sequence[Row],
     settings: FigureSettings,
 ) -> list[Row]:
-    """A row for each policy and kind of job: quantiles over the jobs of all seeds that finished.
-
-    The interval is that of the mean over seeds of each seed's median.
-    """
+    """A row for each policy and kind of job: quantiles over the jobs of all seeds that finished."""
+    # The interval is that of the mean over seeds of each seed's median.
     rows = []
     for (policy,), part in groups(labelled(cells), "policy").items():
         for kind, belongs in kinds.items():
@@ -247,8 +209,7 @@ def lateness_table(
                 row[quantile] = float(np.quantile(everything, share)) if everything.size else None
             medians = [float(np.median(values)) for values in ended if values]
             row |= interval(medians, "seed_median")
-            name = paper_name(str(policy))
-            known = published(name, settings) if settings.full_size else None
+            known = published(paper_name(str(policy)), settings) if settings.full_size else None
             low, high = known or (None, None)
             rows.append(row | {"published_low": low, "published_high": high})
     return rows
@@ -263,15 +224,12 @@ def _of_kind(cell: Row, belongs: Callable[[float], bool]) -> list[float]:
     ]
 
 
-def draw_lateness(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
-    """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile.
-
-    The thick bar beside a box is the 95 % confidence interval of the median over seeds; a bracket
-    or diamond is published.
-    """
+def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
+    """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile."""
+    # The thick bar beside a box is the 95 % confidence interval of the median over seeds; a bracket
+    # or diamond is published.
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    ax = axes(ax, 8.4, 1.9 + 0.42 * len(rows))
     height = 0.8 / len(kinds)
     for row in rows:
         k = kinds.index(row["kind"])
@@ -280,48 +238,30 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes | None = None) -> Ax
             _box(ax, row, place, height, k)
         _published_median(ax, row, place, height)
         share = f"{row['finished']} of {row['jobs']} finished"
-        ax.annotate(
-            share,
-            (1.0, place),
-            (6, 0),
-            ("axes fraction", "data"),
-            "offset points",
-            va="center",
-            fontsize=SMALL,
-        )
+        frames: Any = ("axes fraction", "data"), "offset points"
+        ax.annotate(share, (1.0, place), (6, 0), *frames, va="center", fontsize=SMALL)
     for k, kind in enumerate(kinds):
-        ax.bar(np.nan, np.nan, color=fill(k + 1), hatch=hatch(k), edgecolor=ink(), label=kind)
+        bars(ax, [np.nan], [np.nan], 0.8, k, color=fill(k + 1), label=kind)
     ax.plot([], [], "-", color=ink(), linewidth=3, label="95 % interval of the median by seed")
     if any(row["published_low"] is not None for row in rows):
         ax.plot([], [], label="published median", **published_mark())
     ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
     ax.set_yticks(range(len(policies)), policies)
     ax.set_ylim(len(policies) - 0.5, -0.5)
-    ax.set_ylabel("policy")
-    ax.set_xlabel("completion minus target (slots)")
-    ax.set_title(title)
-    legend_below(ax, 4)
-    return ax
+    label(ax, "completion minus target (slots)", "policy", title, 4)
 
 
 def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
-    statistics = {
-        "med": row["median"],
-        "q1": row["q1"],
-        "q3": row["q3"],
-        "whislo": row["p5"],
-        "whishi": row["p95"],
-        "fliers": [],
-    }
+    names = {"med": "median", "q1": "q1", "q3": "q3", "whislo": "p5", "whishi": "p95"}
+    statistics: dict[str, Any] = {theirs: row[ours] for theirs, ours in names.items()}
+    look: dict[str, Any] = {"patch_artist": True, "showfliers": False, "manage_ticks": False}
     drawn = ax.bxp(
-        [statistics],
+        [statistics | {"fliers": []}],
         positions=[place],
         widths=0.62 * height,
         orientation="horizontal",
-        patch_artist=True,
-        showfliers=False,
-        manage_ticks=False,
         medianprops={"color": ink(), "linewidth": 2},
+        **look,
     )
     for patch in drawn["boxes"]:
         patch.set(facecolor=fill(kind + 1), hatch=hatch(kind))
@@ -338,14 +278,9 @@ def _published_median(ax: Axes, row: Row, place: float, height: float) -> None:
     ax.plot(ends, [place - 0.42 * height] * len(ends), **published_mark())
 
 
-LATENESS_SHOWN = {
-    "policy": "policy",
-    "kind": "kind",
-    "finished": "ended",
-    "median": "median",
-    "seed_median": "by seed",
-    "published": "published",
-}
+LATENESS_SHOWN = headings(
+    "policy | kind | finished = ended | median | seed_median = by seed | published"
+)
 CRITICAL = 4.0  # gamma2 from which a job is time-critical
 FIG4_KINDS: Kinds = {
     "time-sensitive": lambda decay: 0 < decay < CRITICAL,
@@ -356,20 +291,14 @@ FIG9_KINDS: Kinds = {"all jobs": lambda decay: True}
 
 def fig4_grid(settings: FigureSettings) -> dict[str, Any]:
     """Every policy on half time-sensitive, half time-critical jobs."""
-    instances = {
-        "preset": settings.preset,
-        "jobs": settings.job_counts((200,)),
-        # The paper's Fig. 4 is of two kinds of jobs; without a decay there is no target to miss.
-        "mix": [0.0, 0.5, 0.5],
-        **settings.machines(),
-        "horizon": 100,
-    }
+    # The paper's Fig. 4 is of two kinds of jobs; without a decay there is no target to miss.
+    instances = settings.instances((200,), 100, mix=[0.0, 0.5, 0.5])
     return settings.grid([instances], settings.compared(), name="lateness")
 
 
-def fig4_published(policy: str, _: FigureSettings) -> tuple[float, float] | None:
-    """The range of medians that is printed in Fig. 4."""
-    return FIG4.get(policy)
+def fig8_published(policy: str, jobs: int) -> float | None:
+    """The total utility that is printed in Fig. 8, which is of twelve jobs."""
+    return FIG8.get(policy) if jobs == TESTBED_JOBS else None
 
 
 def fig9_published(policy: str, settings: FigureSettings) -> tuple[float, float] | None:
@@ -381,26 +310,17 @@ def fig9_published(policy: str, settings: FigureSettings) -> tuple[float, float]
 # -- competitive ratio: Fig. 5 ---------------------------------------------------------------------
 
 FIG5_TITLE = "Fig. 5: competitive ratio of OASiS"
-FIG5_SHOWN = {
-    "policy": "policy",
-    "worker_servers": "workers",
-    "ps_servers": "PSs",
-    "priority": "gamma1",
-    "proven": "proven",
-    "ratios": "ratios",
-    "ratio": "geometric mean",
-    "median": "median",
-    "largest": "largest",
-}
+FIG5_SHOWN = headings(
+    "policy | worker_servers = workers | ps_servers = PSs | priority = gamma1 | proven | ratios | "
+    "ratio = geometric mean | median | largest"
+)
 SERVERS = ((2, 1), (4, 2), (5, 4), (6, 6))  # worker and PS servers: 3, 6, 9, 12 in total
 PRIORITIES = ([75.0, 100.0], [50.0, 100.0], [25.0, 100.0], [1.0, 100.0])
 
 
 def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS and the optimum on every number of servers and range of gamma1."""
-    for name in ("servers", "policies"):
-        if getattr(settings, name) is not None:
-            raise InputError(name, "expected none, Fig. 5 varies its own")
+    settings.refuse("Fig. 5 varies its own", "servers", "policies")
     instances = [
         {
             "preset": settings.preset,
@@ -417,11 +337,9 @@ def fig5_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Ratios over seeds: geometric mean, its 95 % interval of the logarithms from 1 on, and median.
-
-    ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
-    that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
-    """
+    """Ratios over seeds: geometric mean, its interval (of the logarithms, from 1 on), median."""
+    # ``ratios`` counts the seeds that have one: where OASiS earned nothing there is none, be it
+    # that nobody can earn anything (``nothing_to_earn``) or that only OASiS did not.
     rows = []
     keys = ("policy", "instance.worker_servers", "instance.ps_servers", "instance.priority")
     for (policy, workers, ps, _), part in groups(labelled(cells), *keys).items():
@@ -441,9 +359,8 @@ def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     return rows
 
 
-def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_fig5(rows: Sequence[Row], ax: Axes) -> None:
     """Geometric means with their intervals, medians, the smallest and the largest ratio."""
-    ax = axes(ax, 9.0, 4.8)
     ranges = list(dict.fromkeys((row["priority_low"], row["priority_high"]) for row in rows))
     sizes = list(dict.fromkeys((row["worker_servers"], row["ps_servers"]) for row in rows))
     known = [row for row in rows if row["published_low"] is not None]
@@ -456,8 +373,8 @@ def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
         if row["ratios"]:
             _mark(ax, row, place, marker(k))
     for k, (low, high) in enumerate(ranges):
-        label = f"$\\gamma_1$ in [{low:g}, {high:g}]"
-        ax.plot([], [], marker(k), color=ink(), markerfacecolor=paper(), label=label)
+        text = f"$\\gamma_1$ in [{low:g}, {high:g}]"
+        ax.plot([], [], marker(k), color=ink(), markerfacecolor=paper(), label=text)
     ax.plot([], [], "-", color=ink(), linewidth=2, label="95 % interval of the geometric mean")
     ax.plot([], [], "x", color=ink(), markersize=5, label="median")
     ax.plot([], [], "_", color="0.35", markersize=7, label="smallest, largest")
@@ -467,11 +384,9 @@ def draw_fig5(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.yaxis.set_minor_formatter("{x:g}")
     names = [f"{workers + ps} ({workers} + {ps})" for workers, ps in sizes]
     ax.set_xticks(range(len(sizes)), names)
-    ax.set_xlabel("servers (count: worker servers + parameter-server hosts)")
-    ax.set_ylabel("offline optimum / OASiS (no unit)")
-    ax.set_title(f"{FIG5_TITLE} ({rows[0]['policy']})")
-    legend_below(ax, 4)
-    return ax
+    across = "servers (count: worker servers + parameter-server hosts)"
+    title = f"{FIG5_TITLE} ({rows[0]['policy']})"
+    label(ax, across, "offline optimum / OASiS (no unit)", title, 4)
 
 
 def _mark(ax: Axes, row: Row, place: float, marker: str) -> None:
@@ -487,28 +402,17 @@ def _mark(ax: Axes, row: Row, place: float, marker: str) -> None:
 # -- misjudged U/L: Fig. 6 -------------------------------------------------------------------------
 
 FIG6_TITLE = "Fig. 6: OASiS with misjudged U/L"
-FIG6_SHOWN = {
-    "policy": "policy",
-    "jobs": "jobs",
-    "scale": "U/L",
-    "alpha": "alpha",
-    "utility": "total utility",
-    "relative": "over 100 %",
-    "published": "published",
-}
+FIG6_SHOWN = headings(
+    "policy | jobs | scale = U/L | alpha | utility = total utility | relative = over 100 % | "
+    "published"
+)
 PUBLISHED_JOBS = 400
 
 
 def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS with every factor at every number of jobs."""
-    if settings.policies is not None:
-        raise InputError("policies", "expected none, Fig. 6 is of OASiS alone")
-    instances = {
-        "preset": settings.preset,
-        "jobs": settings.job_counts((100, 200, 300, PUBLISHED_JOBS)),
-        **settings.machines(),
-        "horizon": 300,
-    }
+    settings.refuse("Fig. 6 is of OASiS alone", "policies")
+    instances = settings.instances((100, 200, 300, PUBLISHED_JOBS), 300)
     return settings.grid([instances], settings.forms(scale=list(FIG6)), name="run")
 
 
@@ -536,134 +440,109 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     return rows
 
 
-def draw_fig6(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_fig6(rows: Sequence[Row], ax: Axes) -> None:
     """Total utility: a line for each number of jobs, 95 % intervals, and the published line."""
-    ax = _lines(rows, "utility", axes(ax, 7.0, 4.8))
+    _lines(rows, "utility", ax)
     known = [row for row in rows if row["published"] is not None]
     _published_line(ax, known, [row["published"] for row in known])
     ax.set_ylim(bottom=0.0)
-    ax.set_ylabel("total utility")
-    ax.set_title(f"{FIG6_TITLE} ({rows[0]['policy']})")
-    legend_below(ax, 3)
-    return ax
+    label(ax, USED, "total utility", f"{FIG6_TITLE} ({rows[0]['policy']})", 3)
 
 
-def draw_relative(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_relative(rows: Sequence[Row], ax: Axes) -> None:
     """Utility over that of the same seeds at 100 %: what the factor alone does."""
-    ax = _lines(rows, "relative", axes(ax, 7.0, 4.8))
+    _lines(rows, "relative", ax)
     known = [row for row in rows if row["published"] is not None]
     true = [row["published"] for row in known if row["scale"] == 1.0]
     _published_line(ax, known, [row["published"] / true[0] for row in known])
     ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_ylabel("utility / utility at 100 % (no unit)")
-    ax.set_title(f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})")
-    legend_below(ax, 3)
-    return ax
+    title = f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})"
+    label(ax, USED, "utility / utility at 100 % (no unit)", title, 3)
 
 
-def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> Axes:
+USED = "U/L used (% of the true value)"
+
+
+def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
     for k, count in enumerate(counts):
         own = [row for row in rows if row["jobs"] == count and row[figure] is not None]
         beside = 1.05 ** (k - (len(counts) - 1) / 2)  # so that error bars do not cover each other
-        ax.errorbar(
-            [100 * row["scale"] * beside for row in own],
-            [row[figure] for row in own],
-            yerr=half_widths(own, figure),
-            linestyle=line(k),
-            marker=marker(k),
-            markerfacecolor=paper(),
-            color=ink(),
-            capsize=3,
-            label=f"{count} jobs",
-        )
+        places = [100 * row["scale"] * beside for row in own]
+        look = {"linestyle": line(k), "markerfacecolor": paper(), "capsize": 3}
+        mark(ax, places, own, figure, k, **look, label=f"{count} jobs")
     ax.set_xscale("log")
     ticks = sorted({100 * row["scale"] for row in rows})
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
-    ax.set_xlabel("U/L used (% of the true value)")
-    return ax
 
 
 def _published_line(ax: Axes, rows: Sequence[Row], values: Sequence[float]) -> None:
     if rows:
-        label = f"published, {PUBLISHED_JOBS} jobs"
+        text = f"published, {PUBLISHED_JOBS} jobs"
         places = [100 * row["scale"] for row in rows]
-        ax.plot(places, values, ":", marker="x", color="0.3", linewidth=2, label=label)
+        ax.plot(places, values, ":", marker="x", color="0.3", linewidth=2, label=text)
 
 
 # -- all of them -----------------------------------------------------------------------------------
 
 
 def _utility(
-    name: str,
-    title: str,
-    grid: Callable[[FigureSettings], dict[str, Any]],
-    published: Callable[[str, int], float | None],
-    size: tuple[float, float],
-    **options: Any,
+    name: str, title: str, published: Callable[[str, int], float | None], *grid: Any, **options: Any
 ) -> PublishedFigure:
     """A figure of the policies' total utilities."""
-    table, panel = partial(utility_table, published), partial(draw_utilities, title)
-    return PublishedFigure(name, title, grid, table, UTILITY_SHOWN, (panel,), size, **options)
+    panels = (partial(draw_utilities, title),)
+    table = partial(utility_table, published)
+    return PublishedFigure(name, title, table, UTILITY_SHOWN, panels, *grid, **options)
 
 
 def _lateness(
-    name: str,
-    title: str,
-    grid: Callable[[FigureSettings], dict[str, Any]],
-    published: Callable[[str, FigureSettings], tuple[float, float] | None],
-    size: tuple[float, float],
-    *,
-    kinds: Kinds,
-    **options: Any,
+    name: str, title: str, kinds: Kinds, published: Any, *grid: Any, **options: Any
 ) -> PublishedFigure:
     """A figure of how well the policies meet targets."""
-    table, panel = partial(lateness_table, kinds, published), partial(draw_lateness, title)
-    return PublishedFigure(name, title, grid, table, LATENESS_SHOWN, (panel,), size, **options)
+    panels = (partial(draw_lateness, title),)
+    table = partial(lateness_table, kinds, published)
+    return PublishedFigure(name, title, table, LATENESS_SHOWN, panels, *grid, **options)
 
 
+TWENTY: dict[str, Any] = {"seeds": 20, "preset": TESTBED}
+FIG8_TITLE = "Fig. 8: total utility on the testbed"
+FIG9_TITLE = "Fig. 9: completion minus target on the testbed"
 FIGURES: tuple[PublishedFigure, ...] = (
-    _utility("fig3", "Fig. 3: total utility", fig3_grid, fig3_published, (10.0, 4.8)),
+    _utility(
+        "fig3",
+        "Fig. 3: total utility",
+        lambda policy, jobs: FIG3.get(policy, {}).get(jobs),
+        fig3_grid,
+        size=(10.0, 4.8),
+    ),
     _lateness(
-        "fig4",
-        "Fig. 4: completion minus target",
-        fig4_grid,
-        fig4_published,
-        (9.0, 7.6),
-        kinds=FIG4_KINDS,
+        *(
+            "fig4",
+            "Fig. 4: completion minus target",
+            FIG4_KINDS,
+            lambda policy, _: FIG4.get(policy),
+            fig4_grid,
+        ),
+        size=(9.0, 7.6),
     ),
     PublishedFigure(
-        *("fig5", FIG5_TITLE, fig5_grid, fig5_table, FIG5_SHOWN),
-        (draw_fig5,),
-        (9.0, 4.8),
-        seeds=20,
-        preset=TESTBED,
+        *("fig5", FIG5_TITLE, fig5_table, FIG5_SHOWN, (draw_fig5,), fig5_grid),
+        **TWENTY,
+        size=(9.0, 4.8),
         each="policy",
     ),
     PublishedFigure(
-        *("fig6", FIG6_TITLE, fig6_grid, fig6_table, FIG6_SHOWN),
-        (draw_fig6, draw_relative),
-        (7.0, 4.8),
+        *("fig6", FIG6_TITLE, fig6_table, FIG6_SHOWN, (draw_fig6, draw_relative), fig6_grid),
+        size=(7.0, 4.8),
         each="policy",
     ),
     _utility(
-        "fig8",
-        "Fig. 8: total utility on the testbed",
-        partial(on_testbed, "run"),
-        fig8_published,
-        (7.0, 4.4),
-        seeds=20,
-        preset=TESTBED,
+        *("fig8", FIG8_TITLE, fig8_published, partial(on_testbed, "run")), **TWENTY, size=(7.0, 4.4)
     ),
     _lateness(
-        "fig9",
-        "Fig. 9: completion minus target on the testbed",
-        partial(on_testbed, "lateness"),
-        fig9_published,
-        (9.0, 4.8),
-        kinds=FIG9_KINDS,
-        seeds=20,
-        preset=TESTBED,
+        *("fig9", FIG9_TITLE, FIG9_KINDS, fig9_published, partial(on_testbed, "lateness")),
+        **TWENTY,
+        size=(9.0, 4.8),
     ),
 )

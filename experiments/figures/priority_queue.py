@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,11 +11,19 @@ from matplotlib.axes import Axes
 from baselines.counts import on_node
 from baselines.gangs import Changes, drop_worker
 from baselines.priority_queue import PriorityQueue
-from experiments.figures.figure import Case, DirectFigure, Row
-from experiments.plotting.canvas import TINY, axes, fill, hatch, ink
+from experiments.figures.figure import (
+    Case,
+    DirectFigure,
+    Row,
+    crossed,
+    elastic,
+    headings,
+    label,
+    stays,
+)
+from experiments.plotting.canvas import TINY, fill, hatch, ink
 from oasis.scheduling import PolicyJob
-from oasis.simulator import Workload, elastic_from_dict, replay
-from oasis.simulator.state import JobProgress
+from oasis.simulator import Workload
 
 MACHINES, GPUS = 2, 4
 
@@ -76,16 +83,8 @@ SCENARIOS: Mapping[str, tuple[dict[str, Any], ...]] = {
 
 def scenario(name: str) -> Workload:
     """The jobs and machines of a scenario."""
-    capacity = {"gpu": GPUS, "memory_gb": 16}
-    return elastic_from_dict(
-        {
-            "format": "oasis-elastic-workload",
-            "version": 1,
-            "resources": ["gpu", "memory_gb"],
-            "machines": [{"id": "node", "count": MACHINES, "capacity": capacity}],
-            "jobs": list(SCENARIOS[name]),
-        }
-    )
+    machine = {"id": "node", "count": MACHINES, "capacity": {"gpu": GPUS, "memory_gb": 16}}
+    return elastic(SCENARIOS[name], machine)
 
 
 class AsPrinted(PriorityQueue):
@@ -140,21 +139,15 @@ READ, PRINTED = "as read", "as printed"
 
 def cases(_seeds: int) -> list[Case]:
     """Each scenario in both readings; nothing is drawn."""
-    return [
-        {"scenario": name, "reading": reading} for name in SCENARIOS for reading in (READ, PRINTED)
-    ]
+    return crossed(scenario=SCENARIOS, reading=(READ, PRINTED))
 
 
 def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
-    made, settled = scenario(case["scenario"]), list[JobProgress]()
     policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
-    replay(made, policy, on_settled=settled.append)
     spans = [
-        (progress.job.id, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
-        for progress in sorted(settled, key=lambda progress: progress.job.index)
-        for (begin, held), (end, _) in pairwise(progress.history)
-        if held.workers
+        (job, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
+        for job, begin, end, held in stays(scenario(case["scenario"]), policy)
     ]
     return {**case, "spans": ";".join("|".join(map(str, span)) for span in spans)}
 
@@ -171,9 +164,8 @@ def table(runs: Sequence[Row]) -> list[Row]:
     return rows
 
 
-def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw(name: str, rows: Sequence[Row], ax: Axes) -> None:
     """A bar for each span, as high as the job has workers; their numbers on the two machines."""
-    ax = axes(ax)
     jobs = [str(job["id"]) for job in SCENARIOS[name]]
     labels = []
     for part, reading in enumerate((READ, PRINTED)):
@@ -184,16 +176,8 @@ def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
             place = part * len(jobs) + jobs.index(row["job"])
             workers = [row[f"node{k}"] for k in range(MACHINES)]
             length = row["end"] - row["begin"]
-            ax.barh(
-                place,
-                length,
-                0.1 * sum(workers),
-                left=row["begin"],
-                color=fill(part + 1),
-                hatch=hatch(0),
-                edgecolor=ink(),
-                linewidth=0.6,
-            )
+            look = {"color": fill(part + 1), "hatch": hatch(0), "edgecolor": ink()}
+            ax.barh(place, length, 0.1 * sum(workers), row["begin"], **look, linewidth=0.6)
             # A shorter bar has no room for the text.
             if length >= 20.0:
                 middle = (row["begin"] + row["end"]) / 2
@@ -203,31 +187,18 @@ def draw(name: str, rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(labels)), labels, fontsize=TINY)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_xlim(left=0.0)
-    ax.set_xlabel("time (s)")
-    ax.set_title(name)
-    return ax
+    label(ax, "time (s)", "", name)
 
 
-TITLE = "Autoscaler: its five procedures on scenarios"
-SHOWN = {
-    "scenario": "scenario",
-    "reading": "reading",
-    "job": "job",
-    "begin": "begin (s)",
-    "end": "end (s)",
-    "node0": "workers on node 0",
-    "node1": "on node 1",
-}
+SHOWN = headings(
+    "scenario | reading | job | begin = begin (s) | end = end (s) | node0 = workers on node 0 | "
+    "node1 = on node 1"
+)
 FIGURES: tuple[DirectFigure, ...] = (
     DirectFigure(
-        "priority-queue",
-        TITLE,
-        cases,
-        run,
-        table,
-        SHOWN,
-        tuple(partial(draw, name) for name in SCENARIOS),
-        (3.6, 4.0),
+        *("priority-queue", "Autoscaler: its five procedures on scenarios", table, SHOWN),
+        *(tuple(partial(draw, name) for name in SCENARIOS), cases, run),
+        size=(3.6, 4.0),
         seeds=1,
     ),
 )

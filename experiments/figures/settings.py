@@ -86,22 +86,19 @@ class FigureSettings:
     no_improvement: float | None = None
 
     def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise InputError("seeds", "expected at least 1", self.seeds)
-        if self.first_seed < 0:
-            raise InputError("first_seed", "expected at least 0", self.first_seed)
+        for name, least in (("seeds", 1), ("first_seed", 0), ("servers", 1)):
+            given = getattr(self, name)
+            if given is not None and given < least:
+                raise InputError(name, f"expected at least {least}", given)
         if not 0 < self.scale <= 1:
             raise InputError("scale", f"expected 0 < scale <= 1, got {self.scale:g}")
         if self.jobs is not None and (not self.jobs or min(self.jobs) < 1):
             raise InputError("jobs", "expected counts of at least 1")
-        if self.servers is not None and self.servers < 1:
-            raise InputError("servers", "expected at least 1", self.servers)
         object.__setattr__(self, "preset", choice(self.preset, PRESETS, "preset"))
-        if not self.time_limit >= 0:  # nor is NaN
-            raise InputError("time_limit", f"expected seconds >= 0, or inf, got {self.time_limit}")
-        if self.no_improvement is not None and not self.no_improvement >= 0:
-            found = self.no_improvement
-            raise InputError("no_improvement", f"expected seconds >= 0, or inf, got {found}")
+        for name in ("time_limit", "no_improvement"):
+            given = getattr(self, name)
+            if given is not None and not given >= 0:  # nor is NaN
+                raise InputError(name, f"expected seconds >= 0, or inf, got {given}")
         _check_distinct("jobs", self.jobs or ())
         _check_distinct("policies", self.policies or ())
         for name in self.policies or ():
@@ -123,6 +120,12 @@ class FigureSettings:
         if self.no_improvement is not None:
             given["no_improvement"] = self.no_improvement
         return {name: None if limit == math.inf else limit for name, limit in given.items()}
+
+    def refuse(self, why: str, *names: str) -> None:
+        """Raise `InputError` for one of these settings that is given."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise InputError(name, f"expected none, {why}")
 
     @property
     def full_size(self) -> bool:
@@ -151,16 +154,16 @@ class FigureSettings:
         # At a small scale two counts may round to one, which is run once.
         return list(dict.fromkeys(self.jobs or map(self.scaled, published)))
 
-    def machines(self) -> dict[str, Any]:
-        """Numbers of machines of the simulations, as an instance of a sweep."""
+    def instances(self, jobs: Sequence[int], horizon: int, **more: Any) -> dict[str, Any]:
+        """Instances of the simulations with these numbers of jobs, as a sweep takes them."""
         servers = self.servers or self.scaled(50)
-        return {"worker_servers": servers, "ps_servers": servers}
+        machines = {"worker_servers": servers, "ps_servers": servers}
+        jobs_of = {"preset": self.preset, "jobs": self.job_counts(jobs), **more}
+        return {**jobs_of, **machines, "horizon": horizon}
 
     def names(self) -> list[str]:
         """Names of the policies to compare."""
-        if self.policies is not None:
-            return list(self.policies)
-        return list(SHOWN)
+        return list(SHOWN if self.policies is None else self.policies)
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
         """OASiS as a policy of a sweep, with the options that the figure varies.

@@ -8,11 +8,22 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from experiments.evaluation.policies import FLOOR
-from experiments.figures.figure import PublishedFigure, Row, amount, fraction, groups, half_widths
+from experiments.figures.figure import (
+    PublishedFigure,
+    Row,
+    amount,
+    fraction,
+    groups,
+    headings,
+    label,
+    mark,
+    means,
+)
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import SMALL, axes, legend_below, line, marker, paper
-from oasis.model.errors import InputError
+from experiments.plotting.canvas import SMALL, line, marker, paper
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+
+FIXED = ("the study has its own", "policies", "jobs", "servers")
 
 
 def testbed() -> dict[str, Any]:
@@ -32,13 +43,6 @@ def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) 
     }
 
 
-def refuse_what_is_fixed(settings: FigureSettings) -> None:
-    """Raise `ValueError` for settings that a study fixes itself: policies and sizes."""
-    for name in ("policies", "jobs", "servers"):
-        if getattr(settings, name) is not None:
-            raise InputError(name, "expected none, the study has its own")
-
-
 def family(cell: Row) -> str:
     """Name of the family that a cell belongs to."""
     if cell["instance.preset"] == "testbed":
@@ -51,18 +55,13 @@ def family(cell: Row) -> str:
 
 
 FLOOR_TITLE = "The utility floor of OASiS"
-FLOOR_SHOWN = {
-    "family": "instances",
-    "floor": "floor",
-    "share": "of the best floor",
-    "utility": "utility",
-}
+FLOOR_SHOWN = headings("family = instances | floor | share = of the best floor | utility")
 FLOORS = [0.0, 0.001, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 
 
 def floor_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS with every floor on every family."""
-    refuse_what_is_fixed(settings)
+    settings.refuse(*FIXED)
     instances = [
         testbed(),
         calibrated(settings, 20, 10, 20),
@@ -75,71 +74,60 @@ def floor_grid(settings: FigureSettings) -> dict[str, Any]:
 
 def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
     """Utility, and its share of what the best floor earned on the same instance."""
-    places = [(family(cell), cell["seed"]) for cell in cells]
-    best: dict[tuple[str, Any], float] = {}
-    for place, cell in zip(places, cells, strict=True):
-        best[place] = max(best.get(place, 0.0), cell["total_utility"])
-    named = [
-        {**cell, "family": place[0], "share": cell["total_utility"] / best[place]}
-        for place, cell in zip(places, cells, strict=True)
-        # Where no floor earns anything, none of them has a share.
-        if best[place] > 0
-    ]
     return [
         {
             "family": name,
             "floor": floor,
             "seeds": len(part),
-            **fraction([cell["share"] for cell in part], "share"),
+            **means(part, "share", scale="fraction"),
             **amount([cell["total_utility"] for cell in part], "utility"),
         }
-        for (name, floor), part in groups(named, "family", f"policy.{FLOOR}").items()
+        for (name, floor), part in groups(shared(cells), "family", f"policy.{FLOOR}").items()
     ]
 
 
-def draw_floor(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def shared(cells: Sequence[Row]) -> list[Row]:
+    """Cells with their family, and the share of what was earned most on the same instance."""
+    named = [{**cell, "family": family(cell)} for cell in cells]
+    best = {
+        place: max(cell["total_utility"] for cell in part)
+        for place, part in groups(named, "family", "seed").items()
+    }
+    return [
+        {**cell, "share": cell["total_utility"] / most}
+        for cell in named
+        # Where nothing is earned, there is no share.
+        if (most := best[cell["family"], cell["seed"]]) > 0
+    ]
+
+
+def draw_floor(rows: Sequence[Row], ax: Axes) -> None:
     """A line for each family over the floors, with 95 % intervals, and the default."""
-    ax = axes(ax, 8.0, 4.8)
     for k, ((name,), part) in enumerate(groups(rows, "family").items()):
-        ax.errorbar(
-            # Side by side, so that the error bars of the five families do not cover each other.
-            [row["floor"] + 0.004 * (k - 2) for row in part],
-            [100 * row["share"] for row in part],
-            yerr=[[100 * length for length in side] for side in half_widths(part, "share")],
-            linestyle=line(k),
-            marker=marker(k),
-            markersize=4,
-            capsize=2,
-            linewidth=1.2,
-            label=str(name),
-        )
+        # Side by side, so that the error bars of the five families do not cover each other.
+        places = [row["floor"] + 0.004 * (k - 2) for row in part]
+        look = {"linestyle": line(k), "color": None, "markersize": 4, "linewidth": 1.2}
+        mark(ax, places, part, "share", k, times=100, **look, label=str(name))
     ax.axvline(DEFAULT_MIN_UTILITY_FRACTION, color="0.5", linewidth=0.8, label="the default")
     ax.set_ylim(0.0, 105.0)
-    ax.set_xlabel("utility floor (fraction of the job's best utility)")
-    ax.set_ylabel("utility (% of the best floor's)")
-    ax.set_title(FLOOR_TITLE)
-    legend_below(ax, 2)
-    return ax
+    across = "utility floor (fraction of the job's best utility)"
+    label(ax, across, "utility (% of the best floor's)", FLOOR_TITLE, 2)
 
 
 # -- what promises cost (docs/commitment) ----------------------------------------------------------
 
 
 COMMITMENT_TITLE = "What promises cost"
-COMMITMENT_SHOWN = {
-    "family": "instances",
-    "policy": "policy",
-    "share": "of the best policy",
-    "utility": "utility",
-    "wasted": "work wasted",
-    "given_up": "jobs given up after they ran",
-}
+COMMITMENT_SHOWN = headings(
+    "family = instances | policy | share = of the best policy | utility | wasted = work wasted | "
+    "given_up = jobs given up after they ran"
+)
 BONUSES = [0.25, 1.0, 3.0]  # for jobs that have run, under no commitment
 
 
 def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS, RRH, SRTF, and recourse at each commitment and bonus."""
-    refuse_what_is_fixed(settings)
+    settings.refuse(*FIXED)
     instances = [testbed(), calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
         settings.oasis(),
@@ -164,31 +152,23 @@ def variant(cell: Row) -> str:
 
 def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
     """Means over seeds; the share is of what the best policy earned on the same instance."""
-    named = [{**cell, "family": family(cell), "policy": variant(cell)} for cell in cells]
-    best = {
-        key: max(cell["total_utility"] for cell in part)
-        for key, part in groups(named, "family", "seed").items()
-    }
-    rows = []
-    for (where, policy), part in groups(named, "family", "policy").items():
-        shares = [cell["total_utility"] / best[where, cell["seed"]] for cell in part]
-        rows.append(
-            {
-                "family": where,
-                "policy": policy,
-                "seeds": len(part),
-                **fraction(shares, "share"),
-                **amount([cell["total_utility"] for cell in part], "utility"),
-                **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
-                **amount([cell["given_up_after_start"] for cell in part], "given_up"),
-            }
-        )
-    return rows
+    named = [{**cell, "policy": variant(cell)} for cell in shared(cells)]
+    return [
+        {
+            "family": where,
+            "policy": policy,
+            "seeds": len(part),
+            **means(part, "share", scale="fraction"),
+            **amount([cell["total_utility"] for cell in part], "utility"),
+            **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
+            **amount([cell["given_up_after_start"] for cell in part], "given_up"),
+        }
+        for (where, policy), part in groups(named, "family", "policy").items()
+    ]
 
 
-def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
+def draw_commitment(rows: Sequence[Row], ax: Axes) -> None:
     """Utility against wasted work, the mean of each policy in the congested family."""
-    ax = axes(ax, 8.0, 5.2)
     # The last family of the grid is the congested one.
     where = rows[-1]["family"]
     for k, row in enumerate(row for row in rows if row["family"] == where):
@@ -209,20 +189,19 @@ def draw_commitment(rows: Sequence[Row], ax: Axes | None = None) -> Axes:
     ax.set_xlim(left=-1.0)
     ax.margins(x=0.18)
     ax.set_ylim(bottom=0.0)
-    ax.set_xlabel("work wasted on jobs that never finished (% of the work done)")
-    ax.set_ylabel("total utility")
-    ax.set_title(f"{COMMITMENT_TITLE}: {where}")
-    return ax
+    across = "work wasted on jobs that never finished (% of the work done)"
+    label(ax, across, "total utility", f"{COMMITMENT_TITLE}: {where}")
 
 
 FIGURES: tuple[PublishedFigure, ...] = (
     PublishedFigure(
-        *("floor", FLOOR_TITLE, floor_grid, floor_table, FLOOR_SHOWN, (draw_floor,)), (8.0, 5.0)
+        *("floor", FLOOR_TITLE, floor_table, FLOOR_SHOWN, (draw_floor,), floor_grid),
+        size=(8.0, 5.0),
     ),
     PublishedFigure(
-        *("commitment", COMMITMENT_TITLE, commitment_grid, commitment_table, COMMITMENT_SHOWN),
-        (draw_commitment,),
-        (8.0, 5.2),
+        *("commitment", COMMITMENT_TITLE, commitment_table, COMMITMENT_SHOWN, (draw_commitment,)),
+        commitment_grid,
+        size=(8.0, 5.2),
         seeds=10,
     ),
 )

@@ -49,12 +49,12 @@ CASES = {
         ("urgent", "shrunk", "in vain", "given back", "grown"),
     ),
     "dragon-code": (
-        lambda: beside("dragon.readings", "Coded", 4.0, 2.0),
+        lambda: beside("dragon_readings", "Coded", 4.0, 2.0),
         lambda sizes: reference_dragon.Coded(sizes, 4.0, 2.0),
         ("shrunk", "in vain", "given back", "grown", "no room for servers"),
     ),
     "dragon-release": (
-        lambda: beside("dragon.readings", "Released", 4.0, 2.0),
+        lambda: beside("dragon_readings", "Released", 4.0, 2.0),
         lambda sizes: reference_dragon.Released(sizes, 4.0, 2.0),
         ("shrunk", "in vain", "given back", "grown"),
     ),
@@ -74,7 +74,7 @@ CASES = {
         ("spread", "shrunk", "helped", "helped at last", "in vain", "grown"),
     ),
     "specon-converged": (
-        lambda: beside("specon.readings", "OtherReading", 0.03, 1.0, "worker", "converged"),
+        lambda: beside("specon", "OtherReading", 0.03, 1.0, "worker", "converged"),
         lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES, always=False),
         (
             *("spread", "back", "stays slow", "asks", "moves", "stays", "ties"),
@@ -82,7 +82,7 @@ CASES = {
         ),
     ),
     "specon-cluster": (
-        lambda: beside("specon.readings", "OtherReading", 0.03, 1.0, "cluster", "converged"),
+        lambda: beside("specon", "OtherReading", 0.03, 1.0, "cluster", "converged"),
         lambda sizes: reference_specon.Reference(sizes, 0.03, 1.0, CORES, "cluster", always=False),
         ("asks", "moves", "stays", "idle filled"),
     ),

@@ -1,9 +1,23 @@
 """Numbers in the prose of pages: which there are, and what each must be.
 
-A *claim* quotes a sentence of a page with ``@`` in place of each number and names the function that
-computes the numbers again. It fails if the sentence is gone or says another number. What is no
-claim is *allowed*, with the reason: an equation's number, a year, a number that the sentence itself
-defines. ``test_page_numbers`` runs the claims and fails for each number of a page that is neither.
+A *claim* quotes words of a page. Claims are data, in files ``claims_*.txt`` by page:
+
+    = docs/figures-kod2.md
+    Runs have @ seeds
+        data("kod2-7")[0]["seeds"]
+    that holds pods for an hour without ever
+        if kod2.PATIENCE == 3600
+    KTCCS 2022
+        # year of a publication
+
+``@`` stands for a number. Below the words stand expressions for these numbers in their order, or
+``if`` and what must be true, or ``#`` and why a number cannot be wrong: an equation's number, a
+year, what the sentence itself defines. In expressions ``page`` is the path of the page, and
+``printed`` has its numbers. A line that is indented further goes on. A file begins with its
+imports; what else its expressions call is in the module ``claims_*.py`` of the same name.
+
+A claim fails if the words are gone or say another number. ``test_page_numbers`` runs the claims and
+fails for each number of a page that is in none.
 
 A number is a run of digits, or a number word from "three" on. Code that is not executed, links and
 HTML are not prose; tables that are typed into a page are. Code between backticks is looked at where
@@ -15,10 +29,12 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +52,7 @@ LARGE = (
 )
 DIGITS = r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?"
 NUMBER = re.compile(rf"{DIGITS}|\b(?:{'|'.join(WORDS[3:])}|{LARGE})\b", re.IGNORECASE)
+FURTHER = " " * 8  # of lines that go on
 PRINTED = r"(-?\d+(?:,\d{3})*(?:\.\d+)?|[A-Za-z]+)"
 
 SILENT = re.compile(  # directives whose content is prose keep it: glossaries and notes
@@ -61,7 +78,8 @@ ALWAYS = {
     r"\(\d+[a-z]?\)(?:[–-]\(\d+\))?": "equation of the paper",
     rf"(?:{NUMBERED}) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",
     r"\b(?:1[89]|20)\d\d-\d\d-\d\d(?: \d\d:\d\d)?": "date",
-    r"\b(?:ATC|INFOCOM|NSDI|OSDI|EuroSys|SoCC|trace of|cluster|in|of|December) 20\d\d\b": "year",
+    r"\b(?:ASPLOS|ATC|CLOSER|EuroSys|HPDC|INFOCOM|IPDPS|KTCCS|NSDI|OSDI|SoCC|SOSP|TPDS"
+    r"|trace of|cluster|in|of|December) 20\d\d\b": "year",
     r"arXiv \d+\.\d+": "address of a paper",
     r"Apache[- ]2\.0|CC-BY 4\.0": "name of a licence",
     r"\bISO 8601\b|\bUTF-8\b|\bSHA-256\b|\bResNet-50\b": "name",
@@ -70,25 +88,14 @@ ALWAYS = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a page, and what makes it true.
-
-    Parameters
-    ----------
-    page
-        Path from the project's root.
-    sentence
-        Its words as they stand on the page, line breaks aside; ``@`` for each number.
-    values
-        The numbers as they must be printed, in order: texts or integers.
-    holds
-        Whether the sentence is true. It is given the numbers that are printed, commas left out,
-        unless `values` has computed them.
-    """
+    """Words of a page, and expressions that make them true: values, a condition, or a reason."""
 
     page: str
     sentence: str
-    values: Callable[[], Sequence[str | int]] | None = None
-    holds: Callable[..., bool] | None = None
+    values: str = ""
+    condition: str = ""
+    why: str = ""
+    names: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -96,19 +103,55 @@ class Claim:
         return re.compile(PRINTED.join(re.escape(part) for part in plain(self.sentence).split("@")))
 
     def check(self) -> None:
-        """Fail unless the page has the sentence, and the sentence is true."""
+        """Fail unless the page has the words, and they are true."""
         found = self.pattern.findall(prose(self.page))
         assert found, f"{self.page} does not say: {self.sentence}"
+        assert self.values or self.condition or self.why, self.sentence
         marks = self.sentence.count("@")
+        names = {**self.names, "page": self.page}
         for groups in found:
             printed = () if not marks else (groups,) if marks == 1 else groups
-            if self.values is not None:
-                wanted = tuple(map(str, self.values()))
-                assert printed == wanted, (self.page, self.sentence)
-            if self.holds is not None:
-                given = printed if self.values is None else ()
-                numbers = [float(text.replace(",", "")) for text in given]
-                assert self.holds(*numbers), (self.page, self.sentence, printed)
+            if self.values:
+                wanted = eval(f"({self.values})", names)
+                one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+                shown = tuple(map(shortly, [wanted] if one else wanted))
+                assert printed == shown, (self.page, self.sentence)
+            if self.condition:
+                numbers = [float(text.replace(",", "")) for text in printed if text[-1].isdigit()]
+                true = eval(self.condition, names | {"printed": numbers})
+                assert true, (self.page, self.sentence, printed)
+
+
+def shortly(value: object) -> str:
+    """A value as pages print it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def claims_of(path: Path) -> list[Claim]:
+    """The claims of a file."""
+    names: dict[str, Any] = {}
+    if path.with_suffix(".py").exists():
+        names |= vars(import_module(f"tests.packaging.{path.stem}"))
+    imports, *parts = re.split(r"^= (\S+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    exec(imports, names)
+    found: list[tuple[str, list[str]]] = []
+    for page, text in zip(parts[::2], parts[1::2], strict=True):
+        entry: list[str] = []
+        for line in filter(None, text.splitlines()):
+            if entry and (line.startswith(FURTHER) or (len(entry) == 1 and line[0] != " ")):
+                entry[-1] += f" {line.strip()}"
+            elif line[0] == " ":
+                entry.append(line.strip())
+            else:
+                found.append((page, entry := [line]))
+    return [Claim(page, words, **_parts(lines), names=names) for page, (words, *lines) in found]
+
+
+def _parts(lines: list[str]) -> dict[str, str]:
+    """The fields of a claim that are below its words."""
+    kinds = {"if": "condition", "#": "why"}
+    marked = (line.partition(" ") for line in lines)
+    return {kinds.get(m, "values"): rest if m in kinds else m + _ + rest for m, _, rest in marked}
 
 
 def plain(text: str) -> str:
@@ -133,11 +176,10 @@ def _spans(pattern: re.Pattern[str] | str, text: str) -> Iterator[tuple[int, int
     return (match.span() for match in re.finditer(pattern, text))
 
 
-def unexplained(page: str, claims: Sequence[Claim], allowed: Mapping[str, str]) -> list[str]:
-    """Numbers of a page that are neither claimed nor allowed, with the words around them."""
+def unexplained(page: str, claims: Sequence[Claim]) -> list[str]:
+    """Numbers of a page that no claim has, with the words around them."""
     text = prose(page)
     known = [span for claim in claims for span in _spans(claim.pattern, text)]
-    known += [span for part in allowed for span in _spans(re.escape(plain(part)), text)]
     known += [span for part in ALWAYS for span in _spans(part, text)]
     for match in CODE.finditer(text):
         if not NUMBER.fullmatch(match[2]):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("oasis", "offline", "baselines", "experiments")
@@ -45,6 +45,20 @@ def parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    """All nodes of a tree, breadth first."""
+    return list(ast.walk(tree))
+
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def nodes_of(tree: ast.Module, kind: type[Node]) -> list[Node]:
+    """The nodes of one kind."""
+    return [node for node in nodes(tree) if isinstance(node, kind)]
+
+
 def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of the body of a function without its docstring."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -53,6 +67,6 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def functions(file: Path) -> Iterator[Function]:
     """Every function of a file."""
-    for node in ast.walk(parse(file)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    for kind in (ast.FunctionDef, ast.AsyncFunctionDef):
+        for node in nodes_of(parse(file), kind):
             yield Function(f"{place(file)}: {node.name}", body_lines(node))

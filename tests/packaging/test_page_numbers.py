@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.packaging import (
-    claims_benchmarks,
-    claims_figures,
-    claims_specon_and_kod2,
-    claims_studies,
-    claims_traces,
-    claims_understand,
-    claims_use,
-)
-from tests.packaging.page_numbers import ROOT, Claim, plain, prose, text_of, unexplained
+from tests.packaging.page_numbers import ROOT, Claim, claims_of, plain, text_of, unexplained
 from tests.packaging.test_docs import blocks
 
-PARTS = (
-    *(claims_use, claims_traces, claims_benchmarks, claims_understand),
-    *(claims_figures, claims_studies, claims_specon_and_kod2),
-)
-CLAIMS = [claim for part in PARTS for claim in part.CLAIMS]
-ALLOWED = {page: known for part in PARTS for page, known in part.ALLOWED.items()}
-PAGES = [page for part in PARTS for page in part.PAGES]
+CLAIMS = [
+    claim
+    for path in sorted(Path(__file__).parent.glob("claims_*.txt"))
+    for claim in claims_of(path)
+]
 HISTORY = {"CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md"}
+PAGES = sorted(
+    page
+    for path in (*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"))
+    if "/_build/" not in (page := path.relative_to(ROOT).as_posix()) and page not in HISTORY
+)
 
 
 def name(claim: Claim) -> str:
@@ -37,20 +33,7 @@ def test_a_page_says_what_is_computed(claim: Claim) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_number_of_a_page_is_computed_or_allowed(page: str) -> None:
-    own = [claim for claim in CLAIMS if claim.page == page]
-    assert unexplained(page, own, ALLOWED.get(page, {})) == []
-
-
-@pytest.mark.parametrize("page", ALLOWED)
-def test_what_is_allowed_is_on_the_page(page: str) -> None:
-    assert [part for part in ALLOWED[page] if plain(part) not in prose(page)] == []
-    assert all(ALLOWED[page].values())
-
-
-def test_every_page_is_looked_at_once() -> None:
-    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    pages |= {path.name for path in ROOT.glob("*.md")} - HISTORY
-    assert sorted(PAGES) == sorted(page for page in pages if "/_build/" not in page)
+    assert unexplained(page, [claim for claim in CLAIMS if claim.page == page]) == []
 
 
 def test_pages_have_no_output_that_was_typed_in_but_what_tests_compare() -> None:
@@ -69,17 +52,33 @@ def test_pages_have_no_output_that_was_typed_in_but_what_tests_compare() -> None
 def test_a_number_that_nobody_computes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "Twelve jobs, 1.354 times, `0.25` of `--gap 0.5`, equation (22) and $x_1 \\le 1000$."
     monkeypatch.setattr("tests.packaging.page_numbers.prose", lambda _: text)
-    claim = Claim("p", "@ jobs, @ times", lambda: ("Twelve", "1.354"))
+    claim = Claim("p", "@ jobs, @ times", "'Twelve', 1.354")
     claim.check()
-    assert [line.partition(":")[0] for line in unexplained("p", [], {})] == [
+    assert [line.partition(":")[0] for line in unexplained("p", [])] == [
         *("Twelve", "1.354", "0.25", "1000")
     ]
-    assert [line.partition(":")[0] for line in unexplained("p", [claim], {"`0.25`": "why"})] == [
-        "1000"
-    ]
+    allowed = Claim("p", "`0.25`", why="an example")
+    allowed.check()
+    assert [line.partition(":")[0] for line in unexplained("p", [claim, allowed])] == ["1000"]
     with pytest.raises(AssertionError, match="times"):
-        Claim("p", "@ jobs, @ times", lambda: ("Twelve", "1.223")).check()
+        Claim("p", "@ jobs, @ times", "'Twelve', 1.223").check()
     with pytest.raises(AssertionError, match="does not say"):
-        Claim("p", "@ jobs are admitted", lambda: ("Twelve",)).check()
+        Claim("p", "@ jobs are admitted", "'Twelve'").check()
     with pytest.raises(AssertionError, match="jobs"):
-        Claim("p", "jobs, @ times", holds=lambda times: times < 1.2).check()
+        Claim("p", "jobs, @ times", condition="printed[0] < 1.2").check()
+    with pytest.raises(AssertionError, match=r"0\.25"):
+        Claim("p", "`0.25`").check()
+
+
+def test_a_file_of_claims_is_read_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "claims_some.txt"
+    path.write_text(
+        "import math\n\n= a.md\nSome words\nof @ lines\n    math.floor(\n        2.5)\n"
+        "    if 1 < 2\nIt is\n    # so\n= b.md\nNo. @\n    3\n"
+    )
+    first, second, third = claims_of(path)
+    assert first.names["math"]
+    found = (first.page, first.sentence, first.values, first.condition, first.why)
+    assert found == ("a.md", "Some words of @ lines", "math.floor( 2.5)", "1 < 2", "")
+    assert (second.page, second.sentence, second.why) == ("a.md", "It is", "so")
+    assert (third.page, third.values) == ("b.md", "3")

@@ -11,6 +11,7 @@ from tests.packaging.structure import (
     files_of_tests,
     functions,
     lines_of,
+    nodes_of,
     parse,
     place,
     product_files,
@@ -46,13 +47,12 @@ def test_what_counts_as_a_body() -> None:
     assert body_lines(tree) == 4
 
 
-def guesses(source: str) -> list[str]:
+def guesses(tree: ast.Module) -> list[str]:
     """Calls of ``getattr`` and ``hasattr`` on what is called a policy."""
     return [
         ast.unparse(node)
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
+        for node in nodes_of(tree, ast.Call)
+        if isinstance(node.func, ast.Name)
         and node.func.id in ("getattr", "hasattr")
         and ast.unparse(node.args[0]).rpartition(".")[2] == "policy"
     ]
@@ -60,7 +60,7 @@ def guesses(source: str) -> list[str]:
 
 def test_no_ability_of_a_policy_is_guessed() -> None:
     """Abilities are protocols, which mypy sees, or attributes that one module asks for."""
-    found = {place(file): sorted(guesses(file.read_text())) for file in product_files()}
+    found = {place(file): sorted(guesses(parse(file))) for file in product_files()}
     asked = [
         f"getattr(policy, {what})"
         for what in ("'needs', ''", "'state_of', None", "attribute, False")
@@ -70,12 +70,9 @@ def test_no_ability_of_a_policy_is_guessed() -> None:
 
 
 def test_a_guess_would_be_seen() -> None:
-    assert guesses("late = getattr(self.policy, 'late', set())") == [
-        "getattr(self.policy, 'late', set())"
-    ]
-    assert guesses("hasattr(policy, 'scheduler') or getattr(self, name)") == [
-        "hasattr(policy, 'scheduler')"
-    ]
+    late, scheduler = "getattr(self.policy, 'late', set())", "hasattr(policy, 'scheduler')"
+    tree = ast.parse(f"late = {late}\n{scheduler} or getattr(self, name)")
+    assert guesses(tree) == [late, scheduler]
 
 
 def test_no_module_imports_itself() -> None:
@@ -83,35 +80,35 @@ def test_no_module_imports_itself() -> None:
     found = []
     for file in product_files():
         name = ".".join(Path(place(file)).with_suffix("").parts)
-        imports = [n for n in ast.walk(parse(file)) if isinstance(n, ast.ImportFrom)]
+        imports = nodes_of(parse(file), ast.ImportFrom)
         found += [f"{name}:{n.lineno}" for n in imports if n.module == name]
     assert found == []
 
 
-def classes(source: str) -> list[str]:
+def classes(tree: ast.Module) -> list[str]:
     """Names of the classes that a module defines, those inside of others included."""
-    return [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]
+    return [node.name for node in nodes_of(tree, ast.ClassDef)]
 
 
 def test_one_class_name_is_one_class() -> None:
     """A reader who meets a name knows which class it is, wherever it stands."""
     places: dict[str, list[str]] = {}
     for file in product_files():
-        for name in classes(file.read_text()):
+        for name in classes(parse(file)):
             places.setdefault(name, []).append(place(file))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
 def test_a_second_class_of_a_name_would_be_seen() -> None:
-    assert classes("class A:\n    class B: ...\nclass A: ...") == ["A", "A", "B"]
+    assert classes(ast.parse("class A:\n    class B: ...\nclass A: ...")) == ["A", "A", "B"]
 
 
 def defining(*methods: str) -> dict[str, str]:
     """Classes of the product that define all these methods, and their files; no protocols."""
     found = {}
     for file in product_files():
-        for node in ast.walk(parse(file)):
-            if not isinstance(node, ast.ClassDef) or "Protocol" in map(ast.unparse, node.bases):
+        for node in nodes_of(parse(file), ast.ClassDef):
+            if "Protocol" in map(ast.unparse, node.bases):
                 continue
             own = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
             if own.issuperset(methods):

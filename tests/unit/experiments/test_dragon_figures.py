@@ -12,12 +12,12 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from baselines import Dragon
-from experiments.figures import EXPERIMENTS
-from experiments.figures.dragon import study as study_figures
-from experiments.figures.dragon import table1 as table1_figures
-from experiments.figures.dragon.models import (
+from experiments.figures import EXPERIMENTS, dragon
+from experiments.figures.dragon import (
+    ARRIVALS,
     AS_CODED,
     AS_RELEASED,
+    ASKED,
     BATCH,
     DEFAULT,
     DRAGON,
@@ -25,21 +25,26 @@ from experiments.figures.dragon.models import (
     FIG6_FACTORS,
     FIG7,
     FIG8,
+    INTENSITIES,
+    LEAST,
     LINK_GBPS,
     LOCALITY,
     MODELS,
     TESTBED,
+    arrivals,
     by_policy,
-    document,
     exponent,
+    gap,
     job,
+    mean_run,
     measure,
     speedup,
+    study,
+    table1,
     use_by_time,
+    workload,
 )
-from experiments.figures.dragon.readings import Coded, Released
-from experiments.figures.dragon.study import INTENSITIES, gap, mean_run, study
-from experiments.figures.dragon.table1 import ARRIVALS, ASKED, LEAST, arrivals, table1
+from experiments.figures.dragon_readings import Coded, Released
 from experiments.figures.figure import read_csv, reproduce
 from oasis.simulator import elastic_from_dict, replay
 from tests.unit.experiments.test_plotting import assert_readable
@@ -50,8 +55,8 @@ PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 @pytest.fixture(scope="module")
 def printed():
     """Rows of the twelve jobs with arrivals as printed, in minutes."""
-    cases = [c for c in table1_figures.cases(1) if c["arrivals"] != table1_figures.SECONDS]
-    return [table1_figures.run(case) for case in cases]
+    cases = [c for c in dragon.cases(1) if c["arrivals"] != dragon.SECONDS]
+    return [dragon.run(case) for case in cases]
 
 
 # --- workloads ----------------------------------------------------------------------------------
@@ -95,7 +100,7 @@ def test_speedups_are_published_up_to_four_workers_and_go_on_by_a_power():
 
 def test_a_restart_costs_what_it_is_told_and_a_start_nothing():
     one = job("a", "R", 0.0, 1e4, (2, 3, 4))
-    costs = elastic_from_dict(document(TESTBED, [one], 45.0)).costs
+    costs = workload(TESTBED, [one], 45.0).costs
     assert (costs.start, costs.resume, costs.resize, costs.migrate) == (0.0, 45.0, 45.0, 45.0)
 
 
@@ -117,9 +122,7 @@ def test_intensity_is_the_offered_load():
 
 def test_the_published_shares_of_the_elapsed_time_are_reached(printed):
     rows = {
-        row["policy"]: row
-        for row in table1_figures.table7(printed)
-        if row["arrivals"] == table1_figures.MINUTES
+        row["policy"]: row for row in dragon.table7(printed) if row["arrivals"] == dragon.MINUTES
     }
     assert FIG7[LOCALITY]["elapsed"] == FIG7[LOCALITY]["running"] + FIG7[LOCALITY]["waiting"]
     for policy in (LOCALITY, DRAGON, AS_CODED):
@@ -151,7 +154,7 @@ def test_in_how_many_draws_dragon_is_below_locality():
     kept = {
         row["policy"]: row["below_locality"]
         for row in read_csv(PICTURES / "dragon-7.csv")
-        if row["arrivals"] == table1_figures.DRAWN
+        if row["arrivals"] == dragon.DRAWN
     }
     assert (kept[AS_CODED], kept[DRAGON], kept[AS_RELEASED]) == (18, 14, 7)
     tried = {"urgent_after=600": 19, "urgent_after=1200": 20, "idle_after=300": 12}
@@ -176,8 +179,8 @@ def test_what_is_calibrated_comes_nearest_to_the_numbers_that_it_is_calibrated_o
 
 
 def test_the_default_runs_jobs_longer_by_the_published_factors(printed):
-    rows = table1_figures.table6(printed)
-    factors = [row[f"{DEFAULT}, {table1_figures.MINUTES}"] for row in rows]
+    rows = dragon.table6(printed)
+    factors = [row[f"{DEFAULT}, {dragon.MINUTES}"] for row in rows]
     assert len(factors) == 12
     low, high = FIG6_FACTORS
     assert low - 0.05 <= min(factors)
@@ -200,17 +203,17 @@ def test_reductions_are_of_the_means_in_per_cent():
         {**part, "policy": LOCALITY, "elapsed": 200.0, "running": 100.0, "waiting": 0.0},
         {**part, "policy": DRAGON, "elapsed": 150.0, "running": 125.0, "waiting": 0.0},
     ]
-    (row,) = study_figures.table(LOCALITY, runs)
+    (row,) = dragon.study_table(LOCALITY, runs)
     assert (row["elapsed"], row["running"], row["waiting"]) == (25.0, -25.0, None)
     assert (row["better"], row["deadlocked"]) == (1, 0)
     stuck = [runs[0] | {"elapsed": math.inf}, runs[1]]
-    (row,) = study_figures.table(LOCALITY, stuck)
+    (row,) = dragon.study_table(LOCALITY, stuck)
     assert (row["elapsed"], row["deadlocked"]) == (None, 1)
     assert list(by_policy(runs)[DRAGON]) == [runs[1]]
 
 
 def test_a_figure_writes_its_runs_its_rows_and_its_picture(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_figures, "INTENSITIES", (1.0,))
+    monkeypatch.setattr(dragon, "INTENSITIES", (1.0,))
     figure, steps = EXPERIMENTS["dragon-9"], []
     made = reproduce(figure, figure.settings(seeds=2), tmp_path, on_step=lambda: steps.append(1))
     assert [path.name for path in made.files] == [

@@ -152,6 +152,18 @@ def test_rows_of_fig6_compare_within_a_seed():
     assert (low["utility"], true["relative"], low["alpha"]) == (757.5, 1.0, 9.0)
 
 
+def test_where_nothing_is_earned_no_policy_has_a_share():
+    """As with `oasis figure commitment --size 0.04`, where no job can be done."""
+    size = {"instance.preset": "calibrated", "instance.worker_servers": 1, "instance.horizon": 9}
+    ran = {**size, "wasted_share": 0.0, "given_up_after_start": 0}
+    cells = [cell(name, seed, 4.0 * seed, **ran) for name in ("rrh", "srtf") for seed in (0, 1)]
+    rows = FIGURES["commitment"].table(cells, FigureSettings())
+    assert [(row["policy"], row["share"], row["seeds"]) for row in rows] == [
+        ("rrh", 1.0, 1),
+        ("srtf", 1.0, 1),
+    ]
+
+
 def test_rows_survive_the_csv_file(tmp_path):
     rows = [{"policy": "oasis", "jobs": 100, "utility": 1 / 3, "published": None}]
     write_csv(tmp_path / "a.csv", rows)

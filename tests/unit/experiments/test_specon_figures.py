@@ -12,34 +12,32 @@ pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from baselines import FIFO
 from experiments.figures.figure import read_csv
-from experiments.figures.specon.draws import (
-    BETWEEN,
-    LOSS,
-    NEAR,
-    NEAR_JOB,
-    WITHIN,
-    as_published,
-    candidate,
-    default_times,
-    is_as_published,
-    scaled,
-)
-from experiments.figures.specon.models import (
-    EARLY_PROGRESS,
-    FIG6_MEAN,
-    MODELS,
-    SCHEDULES,
-    curve,
-    pace,
-    progress,
-)
-from experiments.figures.specon.schedules import (
+from experiments.figures.specon import (
     CHOICES,
     DEFAULT,
     SPECON,
     measure,
     schedule_run,
     schedule_table,
+)
+from experiments.figures.specon_draws import (
+    BETWEEN,
+    EARLY_PROGRESS,
+    FIG6_MEAN,
+    LOSS,
+    MODELS,
+    NEAR,
+    NEAR_JOB,
+    SCHEDULES,
+    WITHIN,
+    as_published,
+    candidate,
+    curve,
+    default_times,
+    is_as_published,
+    pace,
+    progress,
+    scaled,
 )
 from oasis.simulator import replay
 

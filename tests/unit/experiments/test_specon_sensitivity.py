@@ -13,11 +13,16 @@ from hypothesis import strategies as st
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
+from experiments.figures import specon
 from experiments.figures.figure import read_csv
-from experiments.figures.specon import schedules
-from experiments.figures.specon.draws import as_published, default_times, pooled_mean
-from experiments.figures.specon.models import SCHEDULES, curve
-from experiments.figures.specon.schedules import CROWDING, READING_CHOICES
+from experiments.figures.specon import CROWDING, READING_CHOICES
+from experiments.figures.specon_draws import (
+    SCHEDULES,
+    as_published,
+    curve,
+    default_times,
+    pooled_mean,
+)
 
 DATA = Path(__file__).parents[3] / "docs" / "figures" / "specon-sensitivity.csv"
 DRAWN, NOTHING = CROWDING
@@ -71,10 +76,10 @@ def test_the_data_of_the_page_are_those_of_the_command(rows):
     asked = ("5", NOTHING, "cluster")
     chosen = [
         case
-        for case in schedules.reading_cases(100)
+        for case in specon.reading_cases(100)
         if (case["figure"], case["crowding"]) == asked[:2] and case["choice"] in (None, asked[2])
     ]
-    (again,) = schedules.reading_table([schedules.reading_run(case) for case in chosen])
+    (again,) = specon.reading_table([specon.reading_run(case) for case in chosen])
     for name, value in rows[asked].items():
         if name != "figure":
             assert value == again[name] or value == pytest.approx(again[name], rel=1e-9)

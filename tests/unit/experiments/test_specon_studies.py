@@ -9,16 +9,16 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the plot extra")
 pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
+from experiments.figures import specon
 from experiments.figures.figure import read_csv
-from experiments.figures.specon import distribution, saving, schedules
-from experiments.figures.specon.draws import as_published
-from experiments.figures.specon.models import (
+from experiments.figures.specon import DEFAULT, SPECON, gains
+from experiments.figures.specon_draws import (
     MODELS,
     SAVING_AT_MOST,
     SAVING_SPREAD,
+    as_published,
     overhead,
 )
-from experiments.figures.specon.schedules import DEFAULT, SPECON, gains
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"
 
@@ -29,7 +29,7 @@ def rows_of(figure):
 
 def test_the_vae_jobs_of_table_3_are_like_those_of_fig_5():
     for number in range(3):
-        jobs, like = schedules.vae_jobs(number), as_published("5", number)
+        jobs, like = specon.vae_jobs(number), as_published("5", number)
         assert (jobs.median, jobs.within, jobs.loss) == (like.median, like.within, like.loss)
         assert jobs.arrivals == tuple(sorted(jobs.arrivals))
         assert 0.0 <= jobs.arrivals[0] <= jobs.arrivals[-1] <= 300.0
@@ -37,24 +37,24 @@ def test_the_vae_jobs_of_table_3_are_like_those_of_fig_5():
 
 
 def test_saving_and_resuming_costs_what_was_drawn_at_each_point():
-    runs = [saving.run(case) for case in saving.cases(2)]
+    runs = [specon.saving_run(case) for case in specon.saving_cases(2)]
     points = len(runs) // 2
     for k, each in enumerate(runs):
-        if each["saved_at"] != saving.NONSTOP:
-            beside = next(r for r in runs[k - 1 :: -1] if r["saved_at"] == saving.NONSTOP)
+        if each["saved_at"] != specon.NONSTOP:
+            beside = next(r for r in runs[k - 1 :: -1] if r["saved_at"] == specon.NONSTOP)
             drawn = overhead(each["seed"], 1 + k % points)
             assert each["time"] - beside["time"] == pytest.approx(drawn)
-    rows = [row for row in saving.table(runs) if row["saved_at"] != saving.NONSTOP]
+    rows = [row for row in specon.saving_table(runs) if row["saved_at"] != specon.NONSTOP]
     assert len(rows) == 9 + 2 * len(MODELS)
 
 
 def test_the_spread_of_the_overhead_is_the_published_one():
-    rows = [row for row in rows_of("2") if row["saved_at"] != saving.NONSTOP]
+    rows = [row for row in rows_of("2") if row["saved_at"] != specon.NONSTOP]
     assert all(row["seeds"] == 20 and row["largest"] < SAVING_AT_MOST for row in rows)
     spread = {row["spread"] for row in rows if row["figure"] == 2}
     assert len(spread) == 1
     assert spread.pop() == pytest.approx(SAVING_SPREAD, abs=0.01)
-    again = saving.table([saving.run(case) for case in saving.cases(20)])
+    again = specon.saving_table([specon.saving_run(case) for case in specon.saving_cases(20)])
     kept = rows_of("2")
     assert [row["overhead"] for row in kept] == pytest.approx([row["overhead"] for row in again])
 
@@ -68,8 +68,8 @@ def test_each_draw_has_an_overhead_of_its_own():
 
 
 def test_nothing_moves_under_the_default_scheduler():
-    rows = distribution.table([distribution.run(case) for case in distribution.cases(1)])
-    for policy in distribution.SHOWN_POLICIES:
+    rows = specon.stay_table([specon.stay_run(case) for case in specon.stay_cases(1)])
+    for policy in specon.SHOWN_POLICIES:
         part = [row for row in rows if row["policy"] == policy]
         moved = {row["moved"] for row in part} - {None}
         assert moved == (set() if policy == DEFAULT else {"M", "R"})
@@ -97,12 +97,12 @@ def test_the_data_of_table_3_are_those_of_the_command():
     pair = (0.05, 20.0)
     asked = [
         case
-        for case in schedules.parameter_cases(100)
+        for case in specon.parameter_cases(100)
         if case["policy"] == DEFAULT
         or (case["policy"], case["alpha"], case["interval"]) == (SPECON, *pair)
     ]
-    runs = [schedules.parameter_run(case) for case in asked]
+    runs = [specon.parameter_run(case) for case in asked]
     own, base = ([row for row in runs if row["policy"] == policy] for policy in (SPECON, DEFAULT))
-    again = gains(own, base, schedules.JOBS)
+    again = gains(own, base, specon.JOBS)
     kept = next(row for row in rows_of("table3") if (row["alpha"], row["interval"]) == pair)
     assert {name: kept[name] for name in again} == pytest.approx(again, rel=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,11 @@ pytest.importorskip("matplotlib", reason="needs the plot extra")
 
 from experiments.figures.figure import Row, read_csv
 from experiments.figures.settings import PRINTED
-from experiments.figures.verdicts import JUDGES, verdicts_of
 
 DATA = Path(__file__).parents[3] / "docs" / "figures"
+sys.path.insert(0, str(DATA.parent))
+
+from verdicts import JUDGES, judge, verdicts_of  # noqa: E402
 
 
 def kept(name: str) -> list[Row]:
@@ -24,7 +27,7 @@ def kept(name: str) -> list[Row]:
 def verdict(name: str, rows: list[Row], policy: str, says: str) -> bool:
     """Whether the data agree with the one statement about this policy that begins so."""
     (found,) = [
-        each for each in JUDGES[name](rows) if each.policy == policy and each.says.startswith(says)
+        each for each in judge(name, rows) if each.policy == policy and each.says.startswith(says)
     ]
     return found.agrees
 

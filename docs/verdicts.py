@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,38 +36,42 @@ class Judgement:
     found: str
 
 
+Found = Iterator[tuple[str, str, bool, str]]  # what the paper says, of whom, whether, and what here
+
+
+def judge(figure: str, rows: Sequence[Row]) -> list[Judgement]:
+    """Compare the data of a figure with what the paper says of it."""
+    return [Judgement(figure, *found) for found in JUDGES[figure](rows)]
+
+
 def verdicts_of(directory: Path) -> list[Judgement]:
     """Compare the data of all figures in a directory with what the paper says."""
-    return [verdict for name, judge in JUDGES.items() for verdict in judge(_read(directory, name))]
+    return [
+        verdict for name in JUDGES for verdict in judge(name, read_csv(directory / f"{name}.csv"))
+    ]
 
 
-def _read(directory: Path, name: str) -> list[Row]:
-    return read_csv(directory / f"{name}.csv")
-
-
-def judge_fig3(rows: Sequence[Row]) -> list[Judgement]:
+def _fig3(rows: Sequence[Row]) -> Found:
     """Judge Fig. 3, total utility by number of jobs: first policy, trend, and levels."""
-    found = []
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
     for form in _forms(rows):
         own = [_row(rows, policy=form, jobs=count) for count in counts]
         ahead = [row["jobs"] for row in own if _leads(rows, row)]
         seeds = f"{sum(row['first'] for row in own)} of {sum(row['seeds'] for row in own)}"
         text = f"first at {_list(ahead) or 'no number of'} jobs, on {seeds} instances"
-        found.append(Judgement("fig3", "OASiS earns most", form, ahead == counts, text))
+        yield "OASiS earns most", form, ahead == counts, text
         earned = [row["utility"] for row in own]
-        says = "OASiS earns more the more jobs there are"
-        found.append(Judgement("fig3", says, form, earned == sorted(earned), _list(earned)))
+        rises = earned == sorted(earned)
+        yield "OASiS earns more the more jobs there are", form, rises, _list(earned)
     for policy in dict.fromkeys(row["policy"] for row in rows):
         published = FIG3.get(paper_name(policy), {})
         own = [_row(rows, policy=policy, jobs=count) for count in counts]
         if published:
             printed = [published[count] for count in counts]
-            found.append(_level("fig3", policy, printed, [row["utility"] for row in own]))
-    return found
+            yield _level(policy, printed, [row["utility"] for row in own])
 
 
-def judge_fig4(rows: Sequence[Row]) -> list[Judgement]:
+def _fig4(rows: Sequence[Row]) -> Found:
     """Completion minus target of both kinds of jobs: reach, spread and medians."""
     measures: Mapping[str, Callable[[Row], float]] = {
         "90 % of OASiS's completions within the fewest slots of the target": (
@@ -78,7 +82,6 @@ def judge_fig4(rows: Sequence[Row]) -> list[Judgement]:
         ),
         "OASiS's median nearest the target": lambda row: abs(row["median"]),
     }
-    found = []
     for says, measure in measures.items():
         for form in _forms(rows):
             agrees, parts = True, []
@@ -89,18 +92,16 @@ def judge_fig4(rows: Sequence[Row]) -> list[Judgement]:
                 agrees &= own <= measure(best)
                 values = f"{abs(own):.3g}, {best['policy']} {abs(measure(best)):.3g}"
                 parts.append(f"{kind} {values}")
-            found.append(Judgement("fig4", says, form, agrees, "; ".join(parts)))
+            yield says, form, agrees, "; ".join(parts)
     for policy, (low, high) in FIG4.items():
         medians = [row["median"] for row in rows if row["policy"] == policy]
         agrees = all(low <= value <= high for value in medians)
         says = f"median {low:g} to {high:g} slots late"
-        found.append(Judgement("fig4", says, policy, agrees, _list(medians, " and ")))
-    return found
+        yield says, policy, agrees, _list(medians, " and ")
 
 
-def judge_fig5(rows: Sequence[Row]) -> list[Judgement]:
+def _fig5(rows: Sequence[Row]) -> Found:
     """Competitive ratio: geometric means by number of servers, and their trend."""
-    found = []
     low, high = FIG5
     for form in _forms(rows):
         own = [row for row in rows if row["policy"] == form and row["ratios"]]
@@ -111,17 +112,15 @@ def judge_fig5(rows: Sequence[Row]) -> list[Judgement]:
             f"{_list(means, digits=2)}, largest of an instance {max(r['largest'] for r in own):.3g}"
         )
         says = f"ratios from {low:g} to {high:g} on average"
-        found.append(Judgement("fig5", says, form, all(low <= m <= high for m in means), text))
+        yield says, form, all(low <= m <= high for m in means), text
         falls = means == sorted(means, reverse=True)
         text = "they fall" if falls else "they do not only fall"
-        says = "no trend with the number of servers"
-        found.append(Judgement("fig5", says, form, not falls and means != sorted(means), text))
-    return found
+        trend = falls or means == sorted(means)
+        yield "no trend with the number of servers", form, not trend, text
 
 
-def judge_fig6(rows: Sequence[Row]) -> list[Judgement]:
+def _fig6(rows: Sequence[Row]) -> Found:
     """Misjudged U/L at the largest number of jobs."""
-    found = []
     printed = 1 - FIG6[10.0] / FIG6[1.0]
     for form in _forms(rows):
         own = {
@@ -133,44 +132,36 @@ def judge_fig6(rows: Sequence[Row]) -> list[Judgement]:
         too_low = [share for scale, share in relative.items() if scale < 1]
         too_high = [share for scale, share in relative.items() if scale > 1]
         text = f"too low {_list(too_low, digits=2)}; too high {_list(too_high, digits=2)}"
-        says = "U/L too low is better than too high"
-        found.append(Judgement("fig6", says, form, min(too_low) > max(too_high), text))
+        yield "U/L too low is better than too high", form, min(too_low) > max(too_high), text
         best = max(relative, key=relative.__getitem__)
         text = f"at {best:g} times its true value"
-        says = "most utility with half of U/L"
-        found.append(Judgement("fig6", says, form, best == 0.5, text))
+        yield "most utility with half of U/L", form, best == 0.5, text
         lost = 1 - relative[10.0]
         says = f"ten times U/L loses {printed:.0%}".replace("%", " %")
         text = f"{lost:.1%}".replace("%", " %")
-        found.append(Judgement("fig6", says, form, abs(lost - printed) <= LEVEL * printed, text))
-    return found
+        yield says, form, abs(lost - printed) <= LEVEL * printed, text
 
 
-def judge_fig8(rows: Sequence[Row]) -> list[Judgement]:
+def _fig8(rows: Sequence[Row]) -> Found:
     """Judge Fig. 8, total utility on the testbed: first policy, order, and levels."""
-    found = []
     printed = sorted(FIG8, key=FIG8.__getitem__, reverse=True)
     for form in _forms(rows):
         shown = [row for row in rows if row["policy"] == form or row["policy"] in PAPER[1:]]
         order = sorted(shown, key=lambda row: -row["utility"])
         names = [paper_name(row["policy"]) for row in order]
-        says = "OASiS earns most of the paper's policies"
-        found.append(Judgement("fig8", says, form, names[0] == OASIS, f"order {', '.join(names)}"))
+        text = f"order {', '.join(names)}"
+        yield "OASiS earns most of the paper's policies", form, names[0] == OASIS, text
         among = [name for name in names if name in (OASIS, "dorm", "fifo")]
-        says = "OASiS before Dorm before FIFO"
-        found.append(
-            Judgement("fig8", says, form, among == printed[:3], f"order {', '.join(among)}")
-        )
+        text = f"order {', '.join(among)}"
+        yield "OASiS before Dorm before FIFO", form, among == printed[:3], text
     for row in rows:
         if paper_name(row["policy"]) in FIG8:
             level = [FIG8[paper_name(row["policy"])]]
-            found.append(_level("fig8", row["policy"], level, [row["utility"]]))
-    return found
+            yield _level(row["policy"], level, [row["utility"]])
 
 
-def judge_fig9(rows: Sequence[Row]) -> list[Judgement]:
+def _fig9(rows: Sequence[Row]) -> Found:
     """Completion minus target on the testbed: medians."""
-    found = []
     for row in rows:
         policy, median = row["policy"], row["median"]
         if paper_name(policy) in FIG9:
@@ -178,23 +169,24 @@ def judge_fig9(rows: Sequence[Row]) -> list[Judgement]:
             says = f"median {published:g} slots late" if published else "median at the target"
             agrees = abs(median - published) <= AT_TARGET
             text = f"{median:.1f}, {row['finished']} of {row['jobs']} finish"
-            found.append(Judgement("fig9", says, policy, agrees, text))
-    return found
+            yield says, policy, agrees, text
 
 
-JUDGES: Mapping[str, Callable[[Sequence[Row]], list[Judgement]]] = {
-    "fig3": judge_fig3,
-    "fig4": judge_fig4,
-    "fig5": judge_fig5,
-    "fig6": judge_fig6,
-    "fig8": judge_fig8,
-    "fig9": judge_fig9,
+JUDGES: Mapping[str, Callable[[Sequence[Row]], Found]] = {
+    "fig3": _fig3,
+    "fig4": _fig4,
+    "fig5": _fig5,
+    "fig6": _fig6,
+    "fig8": _fig8,
+    "fig9": _fig9,
 }
 
 
-def _level(figure: str, policy: str, printed: Sequence[float], here: Sequence[float]) -> Judgement:
+def _level(
+    policy: str, printed: Sequence[float], here: Sequence[float]
+) -> tuple[str, str, bool, str]:
     agrees = all(abs(a - b) <= LEVEL * b for a, b in zip(here, printed, strict=True))
-    return Judgement(figure, f"total utility {_list(printed)}", policy, agrees, _list(here))
+    return f"total utility {_list(printed)}", policy, agrees, _list(here)
 
 
 def _row(rows: Iterable[Row], **where: object) -> Row:
