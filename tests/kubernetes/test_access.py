@@ -58,12 +58,6 @@ def test_account_may_do_what_its_manifests_say_and_the_audit_log_shows_it(cluste
     assert all(request.user == account.username for request in seen)
 
 
-def test_right_to_everything_cannot_be_compared():
-    wide = {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]}
-    with pytest.raises(ValueError, match="rights that are named"):
-        granted([{"kind": "Role", "rules": [wide]}])
-
-
 def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
     whole = (
         '{"kind":"Event","user":{"username":"u"},"verb":"get","requestURI":"/api?x=1",'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from baselines import DRF, FIFO
-from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS
 from tests.kubernetes.adapter import (
@@ -20,7 +19,7 @@ from tests.kubernetes.adapter import (
     wait_phases,
     watched_gangs,
 )
-from tests.kubernetes.cluster import Cluster, room
+from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import rights
@@ -65,33 +64,6 @@ def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
         assert scene.statuses()["edited"]["progress"]["percent"] < 100
         told = scene.statuses()["edited"]["resizes"]
         assert (told["count"], told["restarts"]) == (2, 0)
-
-
-def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_it(
-    cluster: Cluster,
-) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(FIFO):
-        scene.submit(rigid(scene, "wide", workers=12, slots=1, onRejection="retry"))
-        scene.submit(rigid(scene, "first", workers=8, slots=4))
-        scene.submit(rigid(scene, "deleted", workers=8, slots=1))
-        scene.submit(rigid(scene, "last", workers=8, slots=1))
-        wait_phases(scene, {"first": "Running", "deleted": "Waiting", "last": "Waiting"})
-        said = {c["type"]: c for c in scene.statuses()["wide"]["conditions"]}["Admitted"]
-        assert (said["reason"], said["status"]) == ("NoRoom", "False")
-        assert "; tried again at " in said["message"]
-        before = {name for pods in scene.our_pods().values() for name in pods}
-        delete_job(scene, "deleted")
-        cluster.plane.nodes.add("n2", room(4), {names.NODE_ROLE: "both"})
-        assert set(wait_ended(scene, 3).values()) == {"Completed"}
-        made = {
-            request.name
-            for request in cluster.plane.requests(scene.account)
-            if (request.verb, request.resource) == ("create", "pods")
-            and request.namespace == scene.namespace
-        }
-        assert before <= made
-        assert not any(name.startswith("deleted-w") for name in made), "but in a dry run"
 
 
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:

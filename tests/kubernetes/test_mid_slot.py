@@ -5,17 +5,13 @@ from __future__ import annotations
 import time
 
 from baselines import FIFO
-from oasis.kubernetes.api.resources import PODS
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
-from oasis.kubernetes.objects.existing import JOB
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.policy import Plan, View
 from tests.kubernetes.adapter import delete_job, elastic, running_workers, scene_of
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import job_spec, make, marked, read
-from tests.kubernetes.scene import Scene
 
 SLOT = 20.0  # seconds
 SOON = 8.0  # seconds, on a busy machine
@@ -59,40 +55,6 @@ def test_a_job_gets_its_pods_within_seconds_of_its_arrival(cluster: Cluster) -> 
         until(lambda: (reconciler.slot or 0) > (slot or 0), "the next slot", 2 * SLOT)
         time.sleep(1.0)
         assert {name for pods in scene.our_pods().values() for name in pods} == names, "they stay"
-
-
-def running_of(scene: Scene, name: str) -> set[str]:
-    """Running pods of a Job."""
-    return {
-        pod["metadata"]["uid"]
-        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
-        if pod["metadata"]["name"].startswith(name) and pod["status"]["phase"] == "Running"
-    }
-
-
-def test_a_batch_job_begins_at_its_arrival_and_runs_on_under_another_controller(
-    cluster: Cluster,
-) -> None:
-    scene, slots = scene_of(cluster), 1.5 * SLOT  # seconds; another controller begins in one, too
-    scene.clock = SlotClock(slots, 1.0)
-    with scene.controller(FIFO) as controller:
-        scene.submit(elastic(scene, "first", 2, 2, 600.0))
-        until(lambda: running_workers(scene) == {"first": 2}, "the first runs", 60.0)
-        reconciler = at_work(controller)
-        until(lambda: 2.5 * SOON < left(reconciler) < slots - 1.0, "early in a slot", 2 * slots)
-        slot, begin = reconciler.slot, time.monotonic()
-        make(scene, JOB, marked(scene, JOB, "second", job_spec(2), 200.0))
-        until(lambda: len(running_of(scene, "second")) == 2, "the second runs", SLOT)
-        assert time.monotonic() - begin < SOON
-        pods = running_of(scene, "second")
-    with scene.controller(FIFO, identity="two") as other:
-        reconciler = at_work(other)
-        assert reconciler.slot == slot, "before the boundary"
-        assert reconciler.between.held.keys() - reconciler.driver.by_uid.keys()
-        until(lambda: (reconciler.slot or 0) > (slot or 0), "the next slot", 2 * slots)
-        time.sleep(1.0)
-        assert running_of(scene, "second") == pods, "they stay"
-        assert read(scene, JOB, "second")["spec"]["suspend"] is False
 
 
 def test_a_plan_that_takes_longer_than_the_lease_keeps_nothing_waiting(cluster: Cluster) -> None:

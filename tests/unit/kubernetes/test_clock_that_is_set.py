@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes.control.meter import SteadyTime
-from tests.unit.kubernetes.played import EPOCH, SLOT, Played
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.played import EPOCH, SLOT, Played, policy, rigid
 
 
 class Set(Played):

@@ -9,22 +9,14 @@ from typing import Any
 
 import pytest
 
-from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.api.watching import ObjectStore
-from oasis.kubernetes.control.controller import Controller
-from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
 from oasis.kubernetes.objects.oasis_job import SlotClock
-from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.played import Played, job
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
+from tests.unit.kubernetes.played import Played, job, merged, policy, rigid
 
 ONE, TWO = "one/oasis-scheduler", "two/oasis-scheduler"
 
@@ -60,10 +52,8 @@ def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> N
 
 
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
-    settings = ControllerSettings(namespace="one", slot_seconds=60.0)
-    made = Controller(Objects(FakeConnection()), FIFO, settings, "one")  # type: ignore[arg-type]
-    store = made.stores[names.PLURAL]
-    store.replace([of(TWO)], 9)
+    made = controller(namespace="one")
+    made.stores[names.PLURAL].replace([of(TWO)], 9)
     for _ in range(3):
         assert made._seen()[names.PLURAL] == []
     told = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
@@ -100,23 +90,18 @@ class Versioned(FakeConnection):
 def test_of_two_controllers_that_meet_a_new_job_one_gets_it() -> None:
     api = Versioned()
     api.objects[OASIS_JOBS.path("ns", "j")] = of(None)
-    writers, jobs = [], []
-    for name in (ONE, TWO):
-        store = ObjectStore()
-        store.replace([of(None)], 7)
-        stores = {names.PLURAL: store}
-        objects = Objects(api)  # type: ignore[arg-type]
-        writers.append((ClusterWriter(objects, ObjectStore(), 1, Metrics(), stores), store))
-        jobs.append(StatusWriter(of(None), SlotClock(60.0)))
-        jobs[-1].status["controller"] = name
-    for (writer, _), made in zip(writers, jobs, strict=True):
-        writer.write_statuses([made])
+    seen = store(of(None))
+    clerks = [writer(api, **{names.PLURAL: each}) for each in (store(of(None)), seen)]
+    jobs = [StatusWriter(of(None), SlotClock(60.0)) for _ in clerks]
+    for clerk, made, name in zip(clerks, jobs, (ONE, TWO), strict=True):
+        made.status["controller"] = name
+        clerk.write_statuses([made])
     assert [made.is_claimed for made in jobs] == [True, False]
     # the watch tells the second one; it is not written over
-    writers[1][1].put({**of(ONE), "metadata": {**of(ONE)["metadata"], "resourceVersion": "8"}})
-    writers[1][0].write_statuses([jobs[1]])
-    for writer, _ in writers:
-        writer.close()
+    seen.put(merged(of(ONE), {"metadata": {"resourceVersion": "8"}}))
+    clerks[1].write_statuses([jobs[1]])
+    for clerk in clerks:
+        clerk.close()
     assert api.objects[OASIS_JOBS.path("ns", "j")]["status"]["controller"] == ONE
     assert not jobs[1].is_claimed
 

@@ -15,15 +15,9 @@ from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader
 from oasis.scheduling import Plan, Site, View
-from tests.unit.kubernetes.played import SLOT, Played, job, node
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.played import SLOT, Played, job, node, policy, rigid
 
 MESSAGE = "arrive once more"
-
-
-def rigid(name: str, workers: int, slots: int, **more: Any) -> dict[str, Any]:
-    """A job that holds this many workers for this many slots."""
-    return job(name, slots=float(workers * slots), minimum=workers, maximum=workers, **more)
 
 
 def picky(name: str, is_bad: Callable[[Any], bool], wrong: type[Exception] = KeyError) -> Any:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from oasis.kubernetes import names
-from tests.unit.kubernetes.played import GPU, Played, job, node
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.played import GPU, Played, job, node, policy
 
 OWNER = {"kind": names.KIND, "controller": True, "name": "j", "uid": "j-1"}
 MARKS: dict[str, dict[str, Any]] = {  # all that tells a pod of ours, each of which may be copied
@@ -63,23 +62,3 @@ def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
     made, _ = played(foreign("n0", 3, namespace="other", **MARKS))
     made.run(2)
     assert (ours(made), "foreign" in made.pods) == (5, True)
-
-
-def test_orphans_are_counted_and_left_alone() -> None:
-    """``kubectl delete --cascade=orphan`` takes the job and its pods' owner away, not the pods."""
-    made = Played(policy("fifo"))
-    made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
-    made.restart()
-    uid = made.submit(job("old", slots=80.0, minimum=3, maximum=3))
-    made.run(1)
-    del made.jobs[uid]
-    orphans = set(made.pods)
-    for pod in made.pods.values():
-        del pod["metadata"]["ownerReferences"]
-    late = made.submit(job("late", slots=80.0, minimum=4, maximum=4))
-    made.run(3)
-    assert orphans <= set(made.pods)
-    assert made.workers(late) == 4, "on the other node"
-
-
-# -- room that others take and give back after the policy was told ---------------------------------

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-import oasis
 from baselines import registry
 from baselines.counts import FixedCounts
-from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
-from oasis.online.prices import PriceBounds
-from tests.unit.kubernetes.played import Played, job, merged, pods
+from tests.unit.kubernetes.played import Played, job, merged, pods, policy
 
-LOOKAHEAD = 40
 ROWS = yaml.safe_load(Path(__file__).with_name("shapes.yaml").read_text(encoding="utf-8"))
 SHAPES: dict[str, dict[str, Any]] = ROWS["shapes"]
 
@@ -40,30 +35,6 @@ DRAWING = [
     for name, make in registry.ALL.items()
     if isinstance(getattr(make(), "_counts", None), FixedCounts)
 ]
-
-
-def past(cluster: oasis.Cluster) -> PriceBounds:
-    """Bounds from jobs that were there before."""
-    jobs = [
-        oasis.Job(
-            f"p{k}",
-            0,
-            1,
-            4,
-            1,
-            float(k),
-            0.0,
-            {"gpu": 1.0, "cpu": 1.0},
-            {},
-            oasis.Constant(20.0),
-        )
-        for k in (1, 3)
-    ]
-    return PriceBounds.from_jobs(jobs, cluster, LOOKAHEAD)
-
-
-def policy(name: str) -> Callable[[], Any]:
-    return cluster_policy(name, {}, lookahead=LOOKAHEAD, bounds=past)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -120,7 +91,7 @@ def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_templa
 
 @pytest.mark.parametrize("name", DRAWING)
 def test_a_seed_that_is_asked_for_draws_as_in_the_simulator(name: str) -> None:
-    played = Played(cluster_policy(name, {"seed": 5}, lookahead=LOOKAHEAD))
+    played = Played(policy(name, seed=5))
     counts = []
     for k in range(4):
         made = with_ps()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import oasis
-from baselines import FIFO, SRTF, SpeCon, registry
+from baselines import FIFO, SRTF, registry
 from oasis.driver.driver import Driver
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
@@ -80,24 +80,9 @@ def test_the_same_jobs_get_the_same_decisions_in_the_same_order(name: str, seed:
     cluster.run(200)
     assert len(simulated.decided) >= len(jobs)
     assert live.decided == simulated.decided
+    if name != "specon" and seed == 0:
+        assert len(live.decided) > len(jobs), "there are resizes in what is compared"
     assert cluster.completed.keys() == jobs.keys()
-
-
-def test_the_controllers_do_more_on_these_jobs_than_launch_them() -> None:
-    """What is compared above has resizes in it, and containers that SpeCon moves."""
-    changed = {}
-    for name in ("dragon", "kod2", "priority-queue"):
-        live = Logged(registry.CONTROLLERS[name]())
-        jobs = drawn(0)
-        FakeCluster(Driver(live, site()), jobs).run(200)
-        changed[name] = len(live.decided) - len(jobs)
-    policy = SpeCon()
-    jobs = single_workers()
-    cluster = FakeCluster(Driver(policy, site()), jobs)
-    cluster.curves = dict.fromkeys(jobs, TrainingCurve.exponential(1.0, 0.1, 20.0))
-    cluster.run(200)
-    assert {move.kind for move in policy.log} >= {"rebalanced"}
-    assert {name: count > 0 for name, count in changed.items()} == dict.fromkeys(changed, True)
 
 
 EXAMPLE = Path(__file__).parents[3] / "docs/examples/congested.json"
@@ -108,29 +93,26 @@ def live_oasis(instance: oasis.Instance, horizon: int | None) -> oasis.OASiS:
     return oasis.OASiS.rolling(instance.horizon, bounds, keep_admitted=True, end=horizon)
 
 
-POLICIES: dict[
-    str, tuple[Callable[[oasis.Instance], object], Callable[[oasis.Instance], object]]
-] = {
-    "oasis": (
-        lambda i: live_oasis(i, i.horizon),
-        oasis.OASiS.from_instance,
-    ),
-    "recourse": (lambda _: oasis.Recourse(), lambda _: oasis.Recourse()),
-    "fifo": (lambda _: FIFO(), lambda _: FIFO()),
-    "srtf": (lambda _: SRTF(), lambda _: SRTF()),
+IN_SIMULATOR: dict[str, Callable[[oasis.Instance], Any]] = {
+    "oasis": oasis.OASiS.from_instance,
+    "recourse": lambda _: oasis.Recourse(),
+    "fifo": lambda _: FIFO(),
+    "srtf": lambda _: SRTF(),
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", IN_SIMULATOR)
 def test_the_decisions_are_those_of_the_simulator(name: str) -> None:
     """On the instance as it is read from the objects: bandwidth there is in whole bits a second,
     and the random search of recourse may go another way for a difference of 1e-12."""
     shipped = oasis.read(EXAMPLE)
-    on_cluster, in_simulator = POLICIES[name]
+    make = IN_SIMULATOR[name]
     specs, site = specs_of(shipped), site_for(shipped, shipped.horizon)
     instance = instance_of(specs.values(), site, shipped.horizon, {})
-    run = oasis.simulate(instance, in_simulator(instance))
-    cluster = FakeCluster(Driver(on_cluster(instance), site), specs)
+    run = oasis.simulate(instance, make(instance))
+    is_oasis = name == "oasis"
+    policy = live_oasis(instance, instance.horizon) if is_oasis else make(instance)
+    cluster = FakeCluster(Driver(policy, site), specs)
     cluster.run(instance.horizon)
     # What is completed is told a slot later. In the simulator, who is given up then is unfinished.
     in_time = set(cluster.rejected)
@@ -140,17 +122,14 @@ def test_the_decisions_are_those_of_the_simulator(name: str) -> None:
     assert len(done) > 2
     rejected = {d.job_id for d in run.decisions if not d.admitted}
     assert {f"default/{uid[4:]}" for uid in in_time} == rejected
-    running = {
-        (slot, f"default/{uid[4:]}", allocation.worker_count, allocation.ps_count)
+    held: dict[tuple[str, int], list[int]] = {}
+    for decision in run.decisions:
+        if decision.schedule is not None:
+            for k, rows in enumerate((decision.schedule.workers, decision.schedule.ps)):
+                for slot, _, count in rows.tolist():
+                    held.setdefault((decision.job_id, slot), [0, 0])[k] += count
+    assert held == {
+        (f"default/{uid[4:]}", slot): [allocation.worker_count, allocation.ps_count]
         for slot, uid, allocation in cluster.history
         if uid in cluster.completed
     }
-    planned = set()
-    for decision in run.decisions:
-        if decision.schedule is not None:
-            counts: dict[int, list[int]] = {}
-            for k, rows in enumerate((decision.schedule.workers, decision.schedule.ps)):
-                for slot, _, count in rows.tolist():
-                    counts.setdefault(slot, [0, 0])[k] += count
-            planned |= {(slot, decision.job_id, *both) for slot, both in counts.items()}
-    assert running == planned

@@ -12,8 +12,7 @@ import pytest
 from baselines import FIFO
 from oasis.kubernetes.control.planning import answer_in_thread
 from oasis.scheduling.policy import Plan, View
-from tests.unit.kubernetes.played import Played, job, job_of, node
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
+from tests.unit.kubernetes.played import Played, job, job_of, node, rigid
 
 LONG = 30.0  # seconds, which no test takes
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from baselines import FIFO
-from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.machines import Machines
@@ -21,29 +19,27 @@ from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import NODE_ROLE
 from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.test_existing_edits import NODE, SETTINGS, cluster
+from tests.unit.kubernetes.played import EPOCH, Played, merged, node
 from tests.unit.kubernetes.test_objects import CLOCK
-from tests.unit.kubernetes.test_states_of_policies import EPOCH, reconciler_of
+
+SHARE = Fraction(1, 4)
+SETTINGS = ControllerSettings(slot_seconds=60.0, ps_share=SHARE)
+BOTH = [node("a", "worker", 8), node("b", "ps", 8)]
 
 
-def node(name: str, role: str) -> dict[str, Any]:
-    meta: Any = NODE["metadata"]
-    labels = {**meta["labels"], "kubernetes.io/hostname": name, NODE_ROLE: role}
-    return {**NODE, "metadata": {**meta, "name": name, "labels": labels}}
+def cluster(nodes: list[Any], **more: list[Any]) -> dict[str, list[Any]]:
+    return {**Played(FIFO).seen(), "nodes": nodes, **more}
 
 
 class Seeing(Controller):
     """A controller that holds the lease and sees what the test says, turn by turn."""
 
     def __init__(self) -> None:
-        objects = Objects(FakeConnection())  # type: ignore[arg-type]
-        super().__init__(
-            objects, FIFO, ControllerSettings(slot_seconds=60.0), "one", now=lambda: EPOCH
-        )
-        self.lease: Any = SimpleNamespace(
-            is_held=True, failure=None, trouble=None, other="", left=lambda: 9.0
-        )
-        self.sees: dict[str, list[Any]] = cluster()
+        objects, settings = Objects(FakeConnection()), ControllerSettings(slot_seconds=60.0)  # type: ignore[arg-type]
+        super().__init__(objects, FIFO, settings, "one", now=lambda: EPOCH)
+        lease = {"is_held": True, "failure": None, "trouble": None, "other": ""}
+        self.lease: Any = SimpleNamespace(**lease, left=lambda: 9.0)
+        self.sees = cluster(BOTH)
         for watcher in self.watchers:
             watcher.synced.set()
 
@@ -63,12 +59,12 @@ def test_the_controller_begins_when_a_node_takes_workers(
     controller = Seeing()
     controller.sees["nodes"] = []
     assert controller.turn() is None
-    controller.sees["nodes"] = [node("a", "ps")]
+    controller.sees["nodes"] = [node("a", "ps", 8)]
     assert controller.turn() is None
     assert controller.turn() is None
-    controller.sees["nodes"] = [node("a", "worker"), node("b", "gpu")]
+    controller.sees["nodes"] = [BOTH[0], node("b", "gpu", 8)]
     assert controller.turn() is None
-    controller.sees["nodes"] = [node("a", "worker"), node("b", "ps")]
+    controller.sees["nodes"] = BOTH
     reconciler = controller.turn()
     assert reconciler is not None
     assert [place.id for place in reconciler.places] == ["a", "b"]
@@ -81,42 +77,13 @@ def test_the_controller_begins_when_a_node_takes_workers(
     ]
 
 
-@pytest.mark.parametrize(
-    ("policy", "horizon", "labels"),
-    [
-        ("fifo", None, ("ps", "ps")),
-        ("fifo", None, ("worker", "ps", "gpu")),
-        ("recourse", None, ("worker", "ps", "both")),
-        ("recourse", 40, ("worker", "ps", "both")),
-    ],
-)
-def test_labels_that_make_no_sense_leave_the_machines_as_they_were(
-    policy: str, horizon: int | None, labels: tuple[str, ...], caplog: pytest.LogCaptureFixture
-) -> None:
-    seen = cluster(nodes=[node("n0", "worker"), node("n1", "ps")])
-    settings = replace(SETTINGS, ps_share=None, horizon=horizon)
-    reconciler = reconciler_of(
-        cluster_policy(policy, {}, lookahead=8, horizon=horizon)(), seen, settings
-    )
-    assert reconciler.begin_slot_if_due(EPOCH + 1.0, seen)
-    places, driver = reconciler.places, reconciler.driver
-    seen["nodes"] = [node(f"n{k}", role) for k, role in enumerate(labels)]
-    assert reconciler.begin_slot_if_due(EPOCH + 61.0, seen)
-    assert (reconciler.places, reconciler.driver) == (places, driver)
-    assert reconciler.metrics.failures._value.get() == 1.0
-    assert "; the machines stay as they were" in caplog.text
-    seen["nodes"] = [node("n0", "worker"), node("n1", "ps"), node("n2", "worker")]
-    assert reconciler.begin_slot_if_due(EPOCH + 121.0, seen)
-    assert [place.id for place in reconciler.places] == ["n0", "n2", "n1"]
-
-
 def test_missing_nodes_are_looked_for_again_when_one_changes_and_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     controller, clock = Seeing(), [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     looked: list[float] = []
-    monkeypatch.setattr(controller, "_seen", lambda: looked.append(clock[0]) or cluster(nodes=[]))
+    monkeypatch.setattr(controller, "_seen", lambda: looked.append(clock[0]) or cluster([]))
     for kind, seconds in (("pods", 0.0), ("pods", 1.0), ("nodes", 1.0), ("pods", 4.0)):
         clock[0] += seconds
         controller.turn(kind)
@@ -130,7 +97,7 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     controller, pauses = Seeing(), []
-    controller.sees["nodes"] = [node("a", "worker"), node("b", "ps")]
+    controller.sees["nodes"] = BOTH
     monkeypatch.setattr(controller.stopping, "wait", pauses.append)
     real = Reconciler.steps
     monkeypatch.setattr(Reconciler, "steps", lambda *_: 1 / 0)
@@ -149,38 +116,26 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     assert pauses[-1] == max(pauses)
 
 
-SHARE = SETTINGS.ps_share
-
-
-def foreign(name: str, cpu: str, on: str) -> dict[str, Any]:
-    container = {"resources": {"requests": {"cpu": cpu}}}
-    return {
-        "metadata": {"name": name, "uid": name},
-        "spec": {"nodeName": on, "containers": [container]},
-    }
-
-
-def seen(**more: list[Any]) -> dict[str, list[Any]]:
-    return cluster(nodes=[node("a", "worker"), node("b", "ps")], **more)
-
-
 def test_a_node_more_is_growth_and_a_node_less_is_a_loss() -> None:
-    before = seen()
+    before = cluster(BOTH)
     machines = Machines.of(before, SETTINGS, CLOCK)
     assert not machines.have_grown(before, SHARE)
     assert machines.lost(before) == frozenset()
-    assert machines.have_grown({**before, "nodes": [*before["nodes"], node("c", "ps")]}, SHARE)
-    less = {**before, "nodes": before["nodes"][:1]}
+    assert machines.have_grown(cluster([*BOTH, node("c", "ps", 8)]), SHARE)
+    less = cluster(BOTH[:1])
     assert not machines.have_grown(less, SHARE)
     assert machines.lost(less) == {1}
-    cordoned = deepcopy(before)
-    cordoned["nodes"][0]["spec"] = {"unschedulable": True}
-    assert machines.lost(cordoned) == {0}
-    for key, lost in (("not-ready", {0}), ("unreachable", {0}), ("memory-pressure", set())):
-        tainted = deepcopy(before)
-        taint = {"key": f"node.kubernetes.io/{key}", "effect": "NoSchedule"}
-        tainted["nodes"][0]["spec"] = {"taints": [taint]}
-        assert machines.lost(tainted) == lost, "away is what the control plane calls away"
+    away = [{"unschedulable": True}]
+    for key in ("not-ready", "unreachable", "memory-pressure"):
+        away.append({"taints": [{"key": f"node.kubernetes.io/{key}", "effect": "NoSchedule"}]})
+    lost = [machines.lost(cluster([merged(BOTH[0], {"spec": s}), BOTH[1]])) for s in away]
+    assert lost == [{0}, {0}, {0}, set()], "away is what the control plane calls away"
+
+
+def foreign(name: str, cpu: str, on: str) -> dict[str, Any]:
+    asked = {"resources": {"requests": {"cpu": cpu}}}
+    spec = {"nodeName": on, "containers": [asked]}
+    return {"metadata": {"name": name, "uid": name}, "spec": spec}
 
 
 def cpus(machines: Machines) -> list[float]:
@@ -188,7 +143,7 @@ def cpus(machines: Machines) -> list[float]:
 
 
 def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
-    machines = Machines.of(seen(pods=[foreign("x", "2", "a")]), SETTINGS, CLOCK)
+    machines = Machines.of(cluster(BOTH, pods=[foreign("x", "2", "a")]), SETTINGS, CLOCK)
     assert cpus(machines) == [62.0, 64.0]
     for there, short, left in (
         ([foreign("y", "2", "a")], "ab", [62.0, 64.0]),
@@ -197,7 +152,7 @@ def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_eve
         ([foreign("y", "1", "a")], "", [63.0, 64.0]),
         ([], "", [64.0, 64.0]),
     ):
-        found = machines.resized(seen(pods=there), SETTINGS, set(short))
+        found = machines.resized(cluster(BOTH, pods=there), SETTINGS, set(short))
         assert cpus(found) == left
         assert (found is machines) == (left == [62.0, 64.0])
-        assert cpus(found.resized(seen(), SETTINGS, set())) == [64.0, 64.0]
+        assert cpus(found.resized(cluster(BOTH), SETTINGS, set())) == [64.0, 64.0]

@@ -14,9 +14,8 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Open, action_word
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
-from tests.unit.kubernetes.played import GPU, Played, job, job_of, node
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, policy, shape, with_ps
+from tests.unit.kubernetes.played import GPU, Played, job, job_of, node, policy, rigid
+from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, shape, with_ps
 
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 3, 1.5, 1e-300, 1e30, 1e31, 1e308, 10**30, 2**63),

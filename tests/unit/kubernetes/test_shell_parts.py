@@ -12,82 +12,42 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from prometheus_client import generate_latest
 
-import oasis
-from baselines import FIFO
 from experiments.cli.commands.kubernetes.running import _show
-from oasis.driver.entry import Entry
 from oasis.kubernetes.acting import Delete
-from oasis.kubernetes.api.resources import PODS, Objects
-from oasis.kubernetes.control import controller
+from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
-from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.scheduling.site import policy_job
-from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.fakes import site_for, specs_of
+from oasis.kubernetes.control.settings import JsonFormatter
+from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
 
-INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
-SITE = site_for(INSTANCE, INSTANCE.horizon)
-
-
-def entries() -> dict[int, Entry[JobSpec]]:
-    found = {}
-    for index, (spec, arrival) in enumerate(specs_of(INSTANCE).values()):
-        job = INSTANCE.jobs_by_arrival()[index]
-        made = replace(policy_job(job, SITE), index=index)
-        found[index] = Entry(spec, made, arrival, work=made.work, waiting_since=arrival)
-    return found
-
-
-# -- numbers and pages ---------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------
 
 
 def test_requests_are_counted_by_method_and_status() -> None:
     metrics = Metrics()
     metrics.attempt("GET", 200, 0.1)
     metrics.attempt("GET", 0, 0.2)
-    text = generate_latest(metrics.registry).decode()
-    assert 'oasis_requests_total{method="GET",status="200"} 1.0' in text
-    assert 'oasis_requests_total{method="GET",status="0"} 1.0' in text
-    assert 'oasis_request_seconds_count{method="GET"} 2.0' in text
-
-
-# -- writing -------------------------------------------------------------------------------------
-
-
-class Pods:
-    """A store that knows the given pods."""
-
-    def __init__(self, *pods: dict[str, Any]) -> None:
-        self.pods = list(pods)
-
-    def items(self) -> list[dict[str, Any]]:
-        return self.pods
+    value = metrics.registry.get_sample_value
+    for status in ("200", "0"):
+        assert value("oasis_requests_total", {"method": "GET", "status": status}) == 1.0
+    assert value("oasis_request_seconds_count", {"method": "GET"}) == 2.0
 
 
 def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
-    connection, metrics = FakeConnection(), Metrics()
-    pod = connection.request(
-        "POST",
-        PODS.path("ns"),
-        body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
-    )
-    writer = ClusterWriter(Objects(connection), Pods(pod), 2, metrics)  # type: ignore[arg-type]
-    done = writer.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")])
+    connection, body = FakeConnection(), {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
+    pod = connection.request("POST", PODS.path("ns"), body=body)
+    clerk = writer(connection, pods=store(pod))
+    done = clerk.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")])
     failures = {uid: why for uid, _, why in done}
-    writer.close()
+    clerk.close()
     assert isinstance(failures["odd"], KeyError)
     assert failures.keys() == {"odd"}
 
@@ -95,16 +55,11 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
 def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    connection, metrics = FakeConnection(), Metrics()
-    clock = SlotClock(60.0)
-    jobs = [
-        StatusWriter({"metadata": {"name": name, "namespace": "ns", "uid": name}}, clock)
-        for name in ("odd", "other")
-    ]
+    metrics, jobs = Metrics(), [status_writer(name) for name in ("odd", "other")]
     jobs[0].body = None  # type: ignore[assignment, method-assign]
-    writer = ClusterWriter(Objects(connection), Pods(), 2, metrics)  # type: ignore[arg-type]
-    writer.write_statuses(jobs)
-    writer.close()
+    clerk = writer(FakeConnection(), metrics)
+    clerk.write_statuses(jobs)
+    clerk.close()
     assert [job.written is not None for job in jobs] == [False, True]
     assert "Traceback" in caplog.text
     assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1
@@ -135,28 +90,19 @@ def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
     assert slept == [expected]
 
 
-def record(**more: object) -> logging.LogRecord:
-    return logging.makeLogRecord({"msg": "%d jobs", "args": (3,), "levelname": "WARNING", **more})
-
-
-def test_a_line_of_json_has_what_was_given_and_nothing_else() -> None:
-    made = json.loads(JsonFormatter().format(record(slot=7, job="ns/a", secret="x", created=0.5)))
-    assert made == {
-        "time": "1970-01-01T00:00:00.500+00:00",
-        "level": "warning",
-        "message": "3 jobs",
-        "slot": 7,
-        "job": "ns/a",
-    }
-
-
-def test_an_error_is_part_of_its_line() -> None:
+def test_a_line_of_json_has_what_was_given_an_error_and_nothing_else() -> None:
+    given: dict[str, Any] = {"msg": "%d jobs", "args": (3,), "levelname": "WARNING", "slot": 7}
+    given |= {"job": "ns/a", "secret": "x", "created": 0.5}
     try:
         int("what went wrong")
     except ValueError:
-        line = JsonFormatter().format(record(exc_info=sys.exc_info()))
+        given["exc_info"] = sys.exc_info()
+    line = JsonFormatter().format(logging.makeLogRecord(given))
     assert "\n" not in line
-    assert "what went wrong" in json.loads(line)["error"]
+    made = json.loads(line)
+    assert "what went wrong" in made.pop("error")
+    when = {"time": "1970-01-01T00:00:00.500+00:00", "level": "warning"}
+    assert made == {**when, "message": "3 jobs", "slot": 7, "job": "ns/a"}
 
 
 def test_a_verbose_controller_says_each_line_once() -> None:
@@ -183,7 +129,7 @@ def test_a_dry_run_shows_what_has_no_pod(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # type: ignore[no-untyped-def]
-    job = StatusWriter({"metadata": {"namespace": "ns", "name": "a", "uid": "u"}}, SlotClock(60.0))
+    job = status_writer("a")
     with caplog.at_level(logging.INFO, "oasis.kubernetes"):
         job.say("Placed", "True", "Planned", "2 workers", 0.0)
         job.say("Placed", "True", "Planned", "3 workers", 1.0)
@@ -195,7 +141,7 @@ def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # typ
 @pytest.fixture
 def one() -> Controller:
     """A controller that was not started."""
-    return Controller(Objects(FakeConnection()), FIFO, ControllerSettings(), "me")  # type: ignore[arg-type]
+    return controller()
 
 
 @pytest.fixture
@@ -241,7 +187,7 @@ def test_ready_once_all_is_listed_and_the_lease_is_ours_or_anothers(
 
 def test_alive_as_long_as_turns_begin(one: Controller, port: int) -> None:
     assert ask(port, "/healthz") == (200, "ok\n")
-    one._turned -= controller.STUCK + 1.0
+    one._turned -= loop.STUCK + 1.0
     status, text = ask(port, "/healthz")
     assert (status, text.startswith("the last turn began")) == (503, True)
     one._turn()
@@ -254,33 +200,15 @@ def test_a_pod_of_either_family_is_answered(port: int) -> None:
 
 
 DASHBOARD = Path(__file__).parents[3] / "deploy" / "grafana-dashboard.json"
-ENDINGS = {
-    "counter": ("_total",),
-    "gauge": ("",),
-    "histogram": ("_bucket", "_sum", "_count"),
-}
+ENDINGS = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
 
 
-def exported() -> set[str]:
-    """Names of the series, as Prometheus sees them."""
-    families = Metrics().registry.collect()
-    return {family.name + ending for family in families for ending in ENDINGS[family.type]}
-
-
-def asked() -> list[str]:
+def test_the_dashboard_asks_for_what_is_exported_and_shows_all_of_it() -> None:
     panels = json.loads(DASHBOARD.read_text())["panels"]
-    return [target["expr"] for panel in panels for target in panel["targets"]]
-
-
-def test_every_series_that_is_asked_for_is_exported() -> None:
-    names = {name for expr in asked() for name in re.findall(r"oasis_\w+", expr)}
-    assert names
-    assert names <= exported()
-
-
-def test_every_measurement_of_the_controller_is_shown() -> None:
-    text = " ".join(asked())
+    text = " ".join(target["expr"] for panel in panels for target in panel["targets"])
+    families = list(Metrics().registry.collect())
+    exported = {each.name + ending for each in families for ending in ENDINGS[each.type]}
+    assert set(re.findall(r"oasis_\w+", text)) <= exported
     # Sizes that only say something where something else is wrong.
     hidden = {"oasis_checkpoint_bytes", "oasis_slot"}
-    shown = {family.name for family in Metrics().registry.collect() if family.name in text}
-    assert {family.name for family in Metrics().registry.collect()} - shown == hidden
+    assert {each.name for each in families if each.name not in text} == hidden

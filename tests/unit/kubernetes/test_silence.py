@@ -32,9 +32,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from tests.unit.kubernetes.fake_api import FakeConnection
 from tests.unit.kubernetes.loopback import Answer, serving
-from tests.unit.kubernetes.played import Played
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.played import Played, policy, rigid
 
 
 def connection(host: str, **params: Any) -> Connection:
@@ -286,10 +284,10 @@ def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
 def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
-    writer = ClusterWriter(objects, ObjectStore(), 2, Metrics())
+    clerk = ClusterWriter(objects, ObjectStore(), 2, Metrics())
     with pytest.raises(TooLateError):
-        writer.do([Delete("j", pod, "Shrunk")])
-    writer.close()
+        clerk.do([Delete("j", pod, "Shrunk")])
+    clerk.close()
 
 
 def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:

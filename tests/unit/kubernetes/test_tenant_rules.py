@@ -15,27 +15,13 @@ from oasis.kubernetes.objects.utility_class import (
     with_defaults,
 )
 from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.played import Played, job
+from tests.unit.kubernetes.played import Played, job, policy
 from tests.unit.kubernetes.test_existing_jobs import job as existing_job
 from tests.unit.kubernetes.test_existing_jobs import read
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
 
 
 def utility_class(name: str = "c", **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"maximum": 100, "default": True, **spec}}
-
-
-def claiming(name: str, value: float, slots: float = 12.0, **spec: Any) -> dict[str, Any]:
-    made = job(name, slots=slots)
-    made["spec"] |= {"utility": {"kind": "constant", "value": value}, **spec}
-    return made
-
-
-def under(name: str, *classes: dict[str, Any]) -> Played:
-    """A cluster with utility classes."""
-    made = Played(policy(name))
-    made.classes = list(classes)
-    return made
 
 
 @pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "drf"])
@@ -43,26 +29,16 @@ def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> N
     """The property behind the classes: the others run as if the greedy one had not been there."""
     ends = []
     for greedy in (False, True):
-        made = under(name, utility_class())
-        uids = [made.submit(claiming(f"j{k}", 20 + k, slots=10.0 * (k + 1))) for k in range(3)]
-        if greedy:
-            made.submit(claiming("greedy", 1e30, slots=40.0))
+        made, jobs = Played(policy(name)), [(f"j{k}", 20 + k, 10.0 * (k + 1)) for k in range(3)]
+        made.classes, uids = [utility_class()], []
+        for each, value, slots in [*jobs, ("greedy", 1e30, 40.0)][: 3 + greedy]:
+            found = job(each, slots=slots)
+            found["spec"]["utility"]["value"] = value
+            uids.append(made.submit(found))
         made.run(15)
-        ends.append([made.status(uid).get("completionSlot") for uid in uids])
+        ends.append([made.status(uid).get("completionSlot") for uid in uids[:3]])
     assert ends[0] == ends[1]
     assert None not in ends[0]
-
-
-def test_a_job_of_another_kind_names_its_class_in_an_annotation() -> None:
-    classes = Classes([utility_class("a"), utility_class("b", default=False)])
-    for name in ("a", "b"):
-        found = classes.of(read(existing_job(UTILITY_CLASS=name)))
-        assert isinstance(found, UtilityClass)
-        assert found.name == name
-    assert read(existing_job()).utility_class is None
-    assert classes.of(read(existing_job(UTILITY_CLASS="c"))) == (
-        "is of UtilityClass c, which does not exist"
-    )
 
 
 @pytest.mark.parametrize(
@@ -105,39 +81,10 @@ def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
     assert of_class["properties"][field] == ours["properties"][field]
 
 
-def test_of_several_defaults_the_strictest_counts() -> None:
-    classes = Classes([utility_class("b", maximum=5), utility_class("a", maximum=7)])
-    found = classes.find(None, "ns")
-    assert isinstance(found, UtilityClass)
-    assert found.name == "b"
-
-
-def test_the_pods_of_an_isolated_job_begin_when_others_cannot_reach_them() -> None:
-    made = Played(policy("fifo"))
-    opened = made.opens
-
-    def opens(pod: dict[str, Any]) -> bool:
-        assert made.policies, "others reach the pod before the policy is there"
-        return opened(pod)
-
-    made.opens = opens
-    isolated = made.submit(
-        claiming("isolated", 20, network={"isolated": True}, resizePolicy="restart")
-    )
-    made.run(1)
-    assert made.phase(isolated) == "Running"
-    (found,) = made.policies
-    mine = {"matchLabels": {names.JOB_UID: isolated}}
-    assert found["spec"]["podSelector"] == mine
-    assert found["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
-    assert found["metadata"]["ownerReferences"][0]["uid"] == isolated
-    assert all(pod["metadata"]["labels"][names.JOB_UID] == isolated for pod in made.pods.values())
-    made.opens = opened
-    made.submit(claiming("open", 20, network={}))
-    made.run(3)
-    assert len(made.policies) == 1
-    wrong = made.submit(claiming("wrong", 20, network={"isolated": "yes"}))
-    made.run(1)
-    said = made.said(wrong, "Valid")
-    assert said is not None
-    assert said[2].startswith("spec.network.isolated: expected true or false")
+def test_a_job_has_the_class_that_it_names_or_the_strictest_default() -> None:
+    made = [utility_class("a", maximum=7), utility_class("b", maximum=5)]
+    classes = Classes([*made, utility_class("c", default=False)])
+    for notes, name in (({"UTILITY_CLASS": "a"}, "a"), ({}, "b"), ({"UTILITY_CLASS": "c"}, "c")):
+        found = classes.of(read(existing_job(**notes)))
+        assert isinstance(found, UtilityClass)
+        assert found.name == name

@@ -16,8 +16,7 @@ from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.played import merged
-from tests.unit.kubernetes.test_capacity_windows import window
+from tests.unit.kubernetes.played import merged, window
 from tests.unit.kubernetes.test_existing_jobs import job, jobset, read
 from tests.unit.kubernetes.test_objects import CLOCK
 from tests.unit.kubernetes.test_tenant_rules import utility_class
