@@ -10,7 +10,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -117,34 +117,57 @@ def lease_of(scene: Scene) -> str | None:
     return None if found is None else found["metadata"]["resourceVersion"]
 
 
+def killed_again_and_again(
+    scene: Scene,
+    log: Path,
+    words: list[str],
+    submit: Callable[[int], bool],
+    within: tuple[float, float],
+    *,
+    from_lease: bool,
+) -> int:
+    """Start the controller and kill it, after a random time, until all jobs have ended.
+
+    `submit` makes more jobs, given the kills so far, and says whether there are any left. The time
+    is drawn from `within`, and counted from the lease on or from the start.
+    """
+    print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
+    draw, kills = random.Random(SEED), 0
+    deadline = time.monotonic() + 900.0
+    with log.open("w") as lines:
+        while submit(kills) or any(phase not in ENDED for phase in scene.phases().values()):
+            assert time.monotonic() < deadline, scene.phases()
+            before = lease_of(scene)
+            process = subprocess.Popen(words, stdout=lines, stderr=lines)
+            if from_lease:
+                until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
+            try:
+                process.wait(timeout=draw.uniform(*within))
+                pytest.fail(log.read_text())
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                kills += 1
+    return kills
+
+
 def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_end(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
-    scene = scene_of(cluster)
+    scene, waiting = scene_of(cluster), list(JOBS.items())
     bystander(cluster)
-    draw = random.Random(SEED)
-    kills, waiting = 0, list(JOBS.items())
-    log = (tmp_path / "controller.log").open("w")
-    deadline = time.monotonic() + 900.0
-    while kills < KILLS or any(phase not in ENDED for phase in scene.phases().values()):
-        assert time.monotonic() < deadline, scene.phases()
+
+    def submit(kills: int) -> bool:
         if waiting and kills >= (len(JOBS) - len(waiting)) * KILLS // len(JOBS):
             name, (workers, slots) = waiting.pop(0)
             scene.submit(rigid(scene, name, workers, slots))
-        before = lease_of(scene)
-        process = subprocess.Popen(command(scene), stdout=log, stderr=log)
-        until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
-        try:
-            process.wait(timeout=draw.uniform(0.0, scene.clock.slot_seconds))
-            pytest.fail((tmp_path / "controller.log").read_text())
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            kills += 1
+        return kills < KILLS
+
+    pause = (0.0, scene.clock.slot_seconds)
+    words, log = command(scene), tmp_path / "log"
+    killed_again_and_again(scene, log, words, submit, pause, from_lease=True)
     with scene.controller(FIFO, identity="the-one"):
         check_end(cluster, scene)
-    log.close()
 
 
 def test_of_two_controllers_one_acts_and_the_other_takes_over(cluster: Cluster) -> None:
@@ -195,27 +218,18 @@ def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
     cluster: Cluster, tmp_path: Path, policy: str
 ) -> None:
     """Recourse brings all to their end; OASiS may reject some, and ends those that it took."""
-    scene = scene_of(cluster)
-    draw = random.Random(SEED)
+    scene, waiting = scene_of(cluster), list(JOBS)
     more = ("--ps-share", "0.2", *(("--bounds", str(EXAMPLE)) if policy == "oasis" else ()))
-    kills, waiting = 0, list(JOBS)
-    deadline = time.monotonic() + 600.0
-    with (tmp_path / "controller.log").open("w") as log:
-        while waiting or any(phase not in ENDED for phase in scene.phases().values()):
-            assert time.monotonic() < deadline, scene.phases()
-            if waiting:
-                workers, slots = JOBS[name := waiting.pop(0)]
-                seconds = workers * slots * scene.clock.work_seconds
-                scene.submit(elastic(scene, name, 1, workers, seconds))
-            words = command(scene, policy, *more)
-            process = subprocess.Popen(words, stdout=log, stderr=log)
-            try:
-                process.wait(timeout=draw.uniform(4.0, 12.0))
-                pytest.fail((tmp_path / "controller.log").read_text())
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait()
-                kills += 1
+
+    def submit(_: int) -> bool:
+        if waiting:
+            workers, slots = JOBS[name := waiting.pop(0)]
+            seconds = workers * slots * scene.clock.work_seconds
+            scene.submit(elastic(scene, name, 1, workers, seconds))
+        return bool(waiting)
+
+    words, log = command(scene, policy, *more), tmp_path / "log"
+    kills = killed_again_and_again(scene, log, words, submit, (4.0, 12.0), from_lease=False)
     phases = scene.phases()
     assert kills >= len(JOBS)
     assert phases.keys() == JOBS.keys()

@@ -17,6 +17,7 @@ from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.cluster.pods import is_unschedulable
 from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -139,17 +140,23 @@ class Played:
         # Whether the scheduler lets a pod go to a node, by its name.
         self.binds: Callable[[dict[str, Any], str], bool] = lambda pod, node: True
         self.opens: Callable[[dict[str, Any]], bool] = lambda pod: True  # whether it then runs
+        self.ahead = 0.0  # seconds by which the clock on the wall was set
+        self.steady = SteadyTime(lambda: EPOCH + self.passed() + self.ahead, self.passed)
         self.reconciler = self.restart()
 
     def restart(self) -> Reconciler:
         """Another controller takes over, from the checkpoint."""
+        self.steady.begin()
         self.reconciler = awake(
             self.objects, self.policy, self.settings, self.metrics, self.seen(), self.now
         )
         return self.reconciler
 
+    def passed(self) -> float:
+        return max(0, self.slot) * SLOT + self.late
+
     def now(self) -> float:
-        return EPOCH + max(0, self.slot) * SLOT + self.late
+        return self.steady()
 
     def seen(self) -> dict[str, list[Any]]:
         return {
@@ -208,6 +215,9 @@ class Played:
             self.late = 0.6 * SLOT  # when the controller has waited long enough for the scheduler
             self.settle()
             self.late = 0.0
+        for entry in self.reconciler.live.values():
+            spec, held = entry.spec.in_forms[entry.form], entry.allocation.worker_count
+            assert not held or spec.min_workers <= held <= spec.job.chunks, entry.spec.id
         for found, conditions in self.reconciler.windows.told(self.seen(), self.now()):
             found["status"] = {"conditions": conditions}
             self.told[found["metadata"]["name"]] += 1
@@ -215,6 +225,7 @@ class Played:
     def begin(self) -> None:
         """What is due in this slot, if the controller has not begun it yet."""
         self.try_out()
+        self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn
         self.reconciler.begin_slot_if_due(self.now(), self.seen())
         self.settle()
 

@@ -45,6 +45,9 @@ IN_PODS: dict[str, Any] = {  # of the spec of a pod
 }
 
 
+TROUBLES = ("gone", "Failed", "Succeeded", "ends", "unbound")
+
+
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """All that is written in plain data."""
     entries = data.items() if isinstance(data, dict) else enumerate(data)
@@ -180,10 +183,15 @@ class Disturbed(Played):
         if not self.pods:
             return
         name = self.draw.choice(sorted(self.pods))
-        pod, kind = self.pods.pop(name), self.draw.choice(("gone", "Failed", "Succeeded", "ends"))
+        pod, kind = self.pods.pop(name), self.draw.choice(TROUBLES)
         if kind == "ends":
             end = {"deletionTimestamp": time_text(self.now())}
             self.pods[name] = {**pod, "metadata": {**pod["metadata"], **end}}
+        elif kind == "unbound" and pod["spec"].get("nodeName"):
+            spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+            lacking = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+            status = {"phase": "Pending", "conditions": [lacking]}
+            self.pods[name] = {**pod, "spec": spec, "status": status}
         elif kind != "gone":
             self.pods[name] = {**pod, "status": {"phase": kind}}
 

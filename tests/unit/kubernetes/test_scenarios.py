@@ -343,6 +343,7 @@ WORDS = {
     "maybe": Scenario.start_again,
     "plan": lambda made, _: made.plan(),
     "begin": lambda made, _: made.begin(),
+    "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
     "skip": lambda made, slots: setattr(made, "slot", made.slot + slots),
     "expect": Scenario.expect,
     "run": Scenario.run,
