@@ -24,13 +24,16 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import JOB_INDEX, JOBSET_NAME, REPLICATED_JOB
 from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.online.prices import PriceBounds
+from tests.kubernetes.instance_objects import job_object
 from tests.unit.kubernetes.fake_api import FakeConnection
 
 EPOCH = 1_000_000.0
 SLOT = 60.0
 GPU = "nvidia.com/gpu"
 LOOKAHEAD = 40
+CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=10.0)
 
 
 def past(cluster: oasis.Cluster) -> PriceBounds:
@@ -94,9 +97,20 @@ def at(slot: float) -> str:
     return time_text(EPOCH + slot * SLOT)
 
 
+def plain() -> dict[str, Any]:
+    job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    made = job_object(job, CLOCK, slot_seconds=1200.0)
+    made["metadata"] |= {"uid": "u", "generation": 1}
+    return made
+
+
 def window(name: str, begin: float, end: float, **spec: Any) -> dict[str, Any]:
     """A capacity window from one slot to another."""
     return {"metadata": {"name": name}, "spec": {"begin": at(begin), "end": at(end), **spec}}
+
+
+def utility_class(name: str = "c", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"maximum": 100, "default": True, **spec}}
 
 
 def merged(base: Any, change: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.api.connection import ApiError
 from tests.unit.kubernetes.played import SLOT, Played, job, past, policy, rigid
-from tests.unit.kubernetes.test_existing_jobs import job as batch_job
+from tests.unit.kubernetes.test_existing_jobs import batch_job
 
 
 def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: Any) -> None:

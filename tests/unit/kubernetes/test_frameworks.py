@@ -32,7 +32,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
-from tests.unit.kubernetes.test_objects import CLOCK, plain
+from tests.unit.kubernetes.played import CLOCK, plain
 
 ROWS = yaml.safe_load(Path(__file__).with_name("environments.yaml").read_text(encoding="utf-8"))
 

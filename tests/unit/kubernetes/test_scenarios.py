@@ -33,8 +33,7 @@ from tests.unit.kubernetes.played import (
     policy,
     window,
 )
-from tests.unit.kubernetes.test_existing_jobs import job as batch_job
-from tests.unit.kubernetes.test_existing_jobs import jobset
+from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
 VARIANTS = [
