@@ -28,7 +28,7 @@ from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKin
 from oasis.kubernetes.objects.manifests import shared
 from tests.kubernetes.adapter import rigid, scene_of
 from tests.kubernetes.cluster import Cluster, pod, report_rights
-from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.controlplane.access import Account, apply, binding
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -84,17 +84,8 @@ def scene(cluster: Cluster, installed: Objects) -> Iterator[Scene]:
 
 def tenant(cluster: Cluster, role: str = "edit") -> Account:
     """A service account that may do in its namespace what ``edit`` allows."""
-    rbac = "rbac.authorization.k8s.io"
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": f"tenant-{role}", "namespace": cluster.namespace},
-        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
-        "subjects": [
-            {"kind": "ServiceAccount", "name": f"a-{role}", "namespace": cluster.namespace}
-        ],
-    }
-    return cluster.plane.service_account(f"a-{role}", cluster.namespace, [binding])
+    granted = binding(f"a-{role}", "ClusterRole", role, cluster.namespace, everywhere=False)
+    return cluster.plane.service_account(f"a-{role}", cluster.namespace, [granted])
 
 
 def connection(account: Account) -> Connection:

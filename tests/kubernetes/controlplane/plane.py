@@ -115,7 +115,9 @@ class ControlPlane:
         """Start a killed API server again: same address, same data, an empty watch cache."""
         if self._running["kube-apiserver"].poll() is None:
             self.kill("kube-apiserver")
-        self.run("kube-apiserver", self.components.api_server(*flags), self._api_ready)
+        self.run(
+            "kube-apiserver", self.components.command("kube-apiserver", *flags), self._api_ready
+        )
 
     def pids(self) -> dict[str, int]:
         """Process id of each process by name."""
@@ -126,13 +128,14 @@ class ControlPlane:
         parts.write_files(self._tokens)
         for process in USERS:
             self._account(process).kubeconfig().replace(parts.kubeconfig(process))
-        self.run("etcd", parts.etcd(), partial(answers, f"{parts.etcd_url}/health"))
-        self.run("kube-apiserver", parts.api_server(), self._api_ready)
+        self.run("etcd", parts.command("etcd"), partial(answers, f"{parts.etcd_url}/health"))
+        self.run("kube-apiserver", parts.command("kube-apiserver"), self._api_ready)
         scheduler = f"https://127.0.0.1:{parts.ports.scheduler}/healthz"
-        rest = [
-            ("kube-controller-manager", parts.controller_manager(), self._accounts_ready),
-            ("kube-scheduler", parts.scheduler(), partial(answers, scheduler)),
-        ]
+        asked = (
+            ("kube-controller-manager", self._accounts_ready),
+            ("kube-scheduler", partial(answers, scheduler)),
+        )
+        rest = [(name, parts.command(name), ready) for name, ready in asked]
         for name, port in zip(MACHINES, parts.ports.machines, strict=True):
             ready = partial(answers, f"http://127.0.0.1:{port}/healthz")
             rest.append((name, parts.kwok(name), ready))

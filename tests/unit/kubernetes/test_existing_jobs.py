@@ -44,7 +44,6 @@ from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.groups import TaskGroup
-from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.site import FINE, Machine, Site
 from tests.unit.kubernetes.played import CLOCK
@@ -236,21 +235,6 @@ def driver() -> Driver:
         Machine(place.id, (8.0, 8.0, 64.0, 64.0, 64.0), place.hosts, FINE) for place in PLACES
     )
     return Driver(FIFO(), Site(DEFAULT_RESOURCES.names, machines, 60.0, True))
-
-
-def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
-    """And the other jobs are served: one that cannot be planned stops nobody."""
-    served, gang = jobset(SERVERS="s"), batch_job()
-    served["metadata"] |= {"generation": 1, "resourceVersion": "3"}
-    gang["metadata"] |= {"uid": "v", "generation": 1, "resourceVersion": "4"}
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    drives.policy = Recourse()
-    assert reader.read({"jobsets": [served], "jobs": [gang]}, drives, 0.0).keys() == {"v"}
-    status = reader.statuses["u"]
-    assert status.phase == "Invalid"
-    (said,) = status.status["conditions"]
-    assert (said["type"], said["status"], said["reason"]) == ("Valid", "False", "Invalid")
-    assert said["message"].startswith(f"metadata.annotations.{names.SERVERS}: expected none")
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:

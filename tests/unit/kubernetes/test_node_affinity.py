@@ -15,7 +15,6 @@ import pytest
 import yaml
 
 import oasis
-from oasis.kubernetes import names
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from tests.unit.kubernetes.played import Played, policy, rigid
@@ -162,27 +161,10 @@ def template(draw: random.Random) -> dict[str, Any]:
 
 
 def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
-    zone = {"key": "zone", "operator": "In", "values": ["z"]}
-    terms = [{"matchExpressions": [zone]}, {}, by_name("In", "n9")]
-    preferred = [{"weight": 1, "preference": {"matchExpressions": [zone]}}]
-    affinity = {
-        "podAntiAffinity": {REQUIRED: [{"topologyKey": names.HOSTNAME}]},
-        "nodeAffinity": {
-            REQUIRED: {"nodeSelectorTerms": terms},
-            "preferredDuringSchedulingIgnoredDuringExecution": preferred,
-        },
-    }
-    before = deepcopy(affinity)
-    found = on_node(affinity, "n1")
-    assert affinity == before
-    assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
-        {"matchExpressions": [zone], **by_name("In", "n1")},
-        {},  # which holds nowhere, and may not be changed
-        {"matchFields": [asks("metadata.name", "In", node) for node in ("n9", "n1")]},
-    ]
-    before["nodeAffinity"].pop(REQUIRED)
-    found["nodeAffinity"].pop(REQUIRED)
-    assert found == before
+    given = ROWS["on node n1"]
+    before = deepcopy(given["affinity"])
+    assert on_node(before, "n1") == given["becomes"]
+    assert before == given["affinity"]
 
 
 TAINTED = ((), (), ("team:NoSchedule",), ("gpu:NoExecute", "team:PreferNoSchedule"))
