@@ -224,7 +224,7 @@ class Played:
 
     def step(self) -> None:
         self.slot, self.late = self.slot + 1, 0.0
-        self.begin()
+        self.begin_slot()
         if any(is_unschedulable(pod) for pod in self.pods.values()):
             self.late = 0.6 * SLOT  # when the controller has waited long enough for the scheduler
             self.settle()
@@ -236,7 +236,7 @@ class Played:
             found["status"] = {"conditions": conditions}
             self.told[found["metadata"]["name"]] += 1
 
-    def begin(self) -> None:
+    def begin_slot(self) -> None:
         """What is due in this slot, if the controller has not begun it yet."""
         self.try_out()
         self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn

@@ -190,17 +190,6 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
     assert claimed(elsewhere, claims) is None
 
 
-def test_an_object_in_a_queue_of_kueue_is_left_to_it() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    queued = batch_job()
-    seen = {"jobs": [queued]}
-    assert reader.read(seen, drives, 0.0)
-    queued["metadata"]["labels"][names.QUEUE] = "team"
-    assert not reader.read(seen, drives, 0.0)
-    (said,) = reader.statuses["u"].status["conditions"]
-    assert said["message"].startswith(f"metadata.labels.{names.QUEUE}: expected none: Kueue")
-
-
 @pytest.mark.parametrize("owner", [JOBSET, TRAINJOB])
 def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
     owner: ExistingKind,

@@ -22,19 +22,18 @@ from urllib.error import HTTPError
 
 import pytest
 
-from baselines import FIFO
 from experiments.cli.commands.kubernetes.running import _show
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
 from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, PODS, Objects
+from oasis.kubernetes.api.resources import LEASES, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
 from oasis.kubernetes.cluster.world import Report, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.controller import SETTLE, Controller, followed
+from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
 from oasis.kubernetes.control.statuses import StatusWriter
@@ -414,10 +413,6 @@ def test_the_dashboard_asks_for_what_is_exported_and_shows_all_of_it() -> None:
 # -- rights in some namespaces alone ---------------------------------------------------------------
 
 
-SPACES = ("team-a", "team-b")
-CLUSTER_WIDE = {"nodes", "utilityclasses", "capacitywindows"}
-
-
 def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
     rules = [rule for made in own("sys", name="other") for rule in made.get("rules", ())]
     groups = {group for rule in rules for group in rule["apiGroups"] if group.startswith("o")}
@@ -430,17 +425,6 @@ def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> N
         assert {**of_kind, "verbs": ["list", "watch", "patch"]} in rules
         operations = ["CREATE", "UPDATE"]
         assert {**of_kind, "apiVersions": [version], "operations": operations} in guarded
-
-
-def test_everything_is_followed_where_there_are_rights() -> None:
-    found = followed(ControllerSettings(namespaced=SPACES))
-    everywhere = {kind.plural for kind, where, *_ in found if where is None}
-    assert everywhere == CLUSTER_WIDE
-    assert {where for kind, where, *_ in found if kind is PODS} == set(SPACES)
-    # of one namespace that is watched, all pods of the cluster are seen
-    found = followed(ControllerSettings(watched="team-a"))
-    assert [where for kind, where, *_ in found if kind is PODS] == [None]
-    assert [where for kind, where, *_ in found if kind is OASIS_JOBS] == ["team-a"]
 
 
 def item(namespace: str, name: str, version: int) -> dict[str, Any]:
@@ -457,14 +441,6 @@ def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
     assert [one["metadata"]["namespace"] for one in store.items()] == ["team-a"]
     store.replace([], 8)
     assert store.items() == []
-
-
-def test_watchers_of_a_kind_share_what_they_see_and_all_have_to_have_listed() -> None:
-    settings = ControllerSettings(namespaced=SPACES)
-    made = Controller(Objects(FakeConnection()), FIFO, settings, "one")  # type: ignore[arg-type]
-    pods = [watcher for watcher in made.watchers if watcher.name == "watch-pods"]
-    assert [watcher.store for watcher in pods] == [made.stores["pods"]] * 2
-    assert pods[0].synced is not pods[1].synced
 
 
 @pytest.mark.parametrize(

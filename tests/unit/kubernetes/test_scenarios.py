@@ -160,8 +160,8 @@ class Scenario(Played):
     def patch(self, objects: dict[str, Any]) -> None:
         """What owners, or other controllers, write on Jobs of the cluster."""
         for uid, change in objects.items():
-            notes = change.pop("notes", {})
-            meta = {"annotations": {getattr(names, key): value for key, value in notes.items()}}
+            notes, meta = change.pop("notes", {}), {"labels": change.pop("labels", {})}
+            meta["annotations"] = {getattr(names, key): value for key, value in notes.items()}
             self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
             if "suspend" in change.get("spec", {}):
                 self._follow_batch(uid)
@@ -288,6 +288,7 @@ class Scenario(Played):
         found = {
             "isolated before it began": lambda: uid in self.isolated,
             "workers": lambda: self.workers(uid),
+            "ran": lambda: self.most.get(name, 0) > 0,
             "tried": lambda: self.tried[uid],
             "done": lambda: round(self.reconciler.done[uid], 6),
             "told": lambda: self.reconciler.driver.by_uid[uid].done,
@@ -341,7 +342,7 @@ WORDS = {
     "strays": lambda made, jobs: setattr(made, "strays", jobs),
     "maybe": Scenario.start_again,
     "plan": lambda made, _: made.plan(),
-    "begin": lambda made, _: made.begin(),
+    "begin": lambda made, _: made.begin_slot(),
     "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
     "skip": lambda made, slots: setattr(made, "slot", made.slot + slots),
     "expect": Scenario.expect,
