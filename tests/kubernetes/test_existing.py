@@ -40,13 +40,17 @@ def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[
     return status(scene, kind, name)
 
 
-def nodes_of_pods(scene: Scene, prefix: str) -> dict[str, str | None]:
-    """Node of each Running pod whose name begins so."""
+def running(scene: Scene, prefix: str) -> dict[str, dict[str, Any]]:
+    """Running pods whose names begin so."""
     return {
-        pod["metadata"]["name"]: pod["spec"].get("nodeName")
+        pod["metadata"]["name"]: pod
         for pod in scene.admin.list_all(PODS, scene.namespace)[0]
         if pod["metadata"]["name"].startswith(prefix) and pod["status"]["phase"] == "Running"
     }
+
+
+def nodes_of(pods: dict[str, dict[str, Any]]) -> list[str]:
+    return [pod["spec"]["nodeName"] for pod in pods.values()]
 
 
 def test_jobs_are_resumed_placed_and_followed_to_their_end(
@@ -67,11 +71,11 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         gateless["template"]["spec"]["schedulingGates"] = []
         make(scene, JOB, marked(scene, JOB, "gateless", gateless))
         scene.submit(rigid(scene, "ours", workers=5, slots=1))
-        until(lambda: len(nodes_of_pods(scene, "one-")) == 3, "it runs", 40.0)
+        until(lambda: len(running(scene, "one-")) == 3, "it runs", 40.0)
         said = status(scene, JOB, "one")
         assert said["phase"] in ("Starting", "Running")  # as soon as the controller has seen them
         planned = said["plan"][0]["workers"]
-        there = list(nodes_of_pods(scene, "one-").values())
+        there = nodes_of(running(scene, "one-"))
         assert {node: there.count(node) for node in there} == planned
         assert wait_phase(scene, JOB, "one", "Completed")["utility"] == 10
         wait_phases(scene, {"ours": "Completed"})
@@ -134,10 +138,10 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
         fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
         make(scene, JOB, marked(scene, JOB, "moves", job_spec(3, "30s")))
         make(scene, JOB, marked(scene, JOB, "fails", fails))
-        until(lambda: len(nodes_of_pods(scene, "moves-")) == 3, "it runs", 40.0)
+        until(lambda: len(running(scene, "moves-")) == 3, "it runs", 40.0)
         cluster.plane.nodes.cordon("n0")
         until(
-            lambda: list(nodes_of_pods(scene, "moves-").values()) == ["n1"] * 3,
+            lambda: nodes_of(running(scene, "moves-")) == ["n1"] * 3,
             "all of it runs elsewhere",
             40.0,
         )
@@ -152,15 +156,6 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
 
 
 # -- pods that know each other ---------------------------------------------------------------------
-
-
-def running(scene: Scene, prefix: str) -> dict[str, dict[str, Any]]:
-    """Running pods whose names begin so."""
-    return {
-        pod["metadata"]["name"]: pod
-        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
-        if pod["metadata"]["name"].startswith(prefix) and pod["status"]["phase"] == "Running"
-    }
 
 
 def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Cluster) -> None:
