@@ -142,7 +142,7 @@ def told(scene: Scene, job: str, *variables: str) -> set[tuple[str, ...]]:
 def test_gangs_are_told_of_each_other_and_resized(cluster: Cluster, scene: Scene) -> None:
     start = cluster.plane.audit_position()
     jax, torch = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"), ("OASIS_INDEX", "OASIS_HOSTS")
-    with scene.controller(FIFO):
+    with scene.controller(DRF):
         scene.submit(networked(scene, "anew", "jax", 2, resizePolicy="restart"))
         scene.submit(networked(scene, "grows", "torch", 2))
         until(lambda: len(told(scene, "grows", *torch)) == 2, "two workers know each other")
