@@ -90,20 +90,10 @@ class Cluster:
             if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
         }
 
-    def wait_running(self, *names: str, within: float = 60.0) -> dict[str, str]:
-        """Wait until exactly `names` are running; returns their nodes."""
-        until(lambda: set(self.running()) == set(names), f"just {names} run", within)
-        return self.running()
-
     def delete(self, name: str, grace: int | None = None) -> None:
         """Delete pod `name`; with grace 0, the control plane forgets it at once."""
         body = {} if grace is None else {"gracePeriodSeconds": grace}
         self.pods.delete(name=name, namespace=self.namespace, body=body)
-
-    def clear_namespace(self) -> None:
-        """Take away the namespace, which takes a while."""
-        with suppress(NotFoundError):  # the test did it
-            self._namespaces.delete(name=self.namespace)
 
     def clear(self) -> None:
         """Take away the namespace (which takes a while), and at once the nodes and all pods.
@@ -111,7 +101,8 @@ class Cluster:
         The namespace first: nobody makes a pod there any more, which would be bound to a node of
         the same name in the next test, and take its room.
         """
-        self.clear_namespace()
+        with suppress(NotFoundError):  # the test did it
+            self._namespaces.delete(name=self.namespace)
         self.plane.nodes.clear()
         left = {"field_selector": "metadata.name!=", "body": {"gracePeriodSeconds": 0}}
         self.pods.delete(namespace=self.namespace, **left)

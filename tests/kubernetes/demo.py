@@ -24,9 +24,7 @@ from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE
-from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
-from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.plane import control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.live_instance import completed_within, delayed, late_jobs
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene, drive
@@ -42,13 +40,8 @@ def main() -> int:
     parser.add_argument("--slot-seconds", type=float, default=2.0)
     parser.add_argument("--startup-seconds", type=float, help="allowed for; half a slot")
     options = parser.parse_args()
-    try:
-        binary = ensure(CONTROLPLANE)
-    except (GoMissingError, GoBuildError) as error:
-        console.note(f"kubernetes demo: {error}")
-        return 1
     instance = oasis.read(EXAMPLE)
-    with ControlPlane(binary) as plane:
+    with control_plane("kubernetes demo") as plane:
         Cluster(plane, NAMESPACE).create_namespace()
         allowed = options.startup_seconds
         half = options.slot_seconds / 2

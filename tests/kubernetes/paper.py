@@ -31,9 +31,7 @@ from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Sigmoid
 from oasis.online.prices import PriceBounds
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE
-from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
-from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
 from tests.kubernetes.live_instance import (
     completions,
     scene_for,
@@ -249,12 +247,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("kubernetes-figures"))
     options = parser.parse_args()
     settings = settings_for(options.seeds, options.first_seed)
-    try:
-        binary = ensure(CONTROLPLANE)
-    except (GoMissingError, GoBuildError) as error:
-        console.note(f"kubernetes figures: {error}")
-        return 1
-    with ControlPlane(binary) as plane:
+    with control_plane("kubernetes figures") as plane:
         live = run_live(plane, settings)
     note = f"{settings.describe()}, slots as long as their pods take"
     files = write(live, settings, note, options.output)

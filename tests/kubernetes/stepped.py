@@ -27,8 +27,8 @@ PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but 
 class Stepped:
     """Runs a policy on the jobs that `arrivals` gives for each slot, until `over` is true.
 
-    `in_slot` is called when the pods of a slot are there, before the next one. The clock of the
-    scene becomes `CLOCK`."""
+    The clock of the scene becomes `CLOCK`.
+    """
 
     def __init__(
         self,
@@ -36,12 +36,11 @@ class Stepped:
         policy: Callable[[], Any],
         arrivals: Callable[[int], Sequence[dict[str, Any]]],
         over: Callable[[Reconciler], bool],
-        in_slot: Callable[[Controller], None] = lambda _: None,
         **settings: Any,
     ) -> None:
         epoch = float(round(time.time()))
         scene.clock = SlotClock(CLOCK.slot_seconds, CLOCK.startup_seconds, epoch)
-        self._scene, self._arrivals, self._over, self._in_slot = scene, arrivals, over, in_slot
+        self._scene, self._arrivals, self._over = scene, arrivals, over
         self._time = epoch - CLOCK.slot_seconds  # no slot has begun
         self._slot = -1
         self._asked_since = time.monotonic()
@@ -62,10 +61,8 @@ class Stepped:
         if self._missing(reconciler) is not None:
             return False
         assert reconciler is not None
-        if reconciler.slot is not None:
-            if self._over(reconciler):
-                return True
-            self._in_slot(self.controller)
+        if reconciler.slot is not None and self._over(reconciler):
+            return True
         self._begin_next(reconciler)
         return False
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from baselines import DRF, FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
-from oasis.kubernetes.api.resources import PODS
+from oasis.kubernetes.api.resources import PODS, SERVICES
+from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.scheduling.policy import Plan, View
 from tests.kubernetes.adapter import (
     delete_job,
     edit_job,
@@ -20,12 +28,12 @@ from tests.kubernetes.adapter import (
     wait_phases,
     watched_gangs,
 )
-from tests.kubernetes.cluster import Cluster, room
+from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import rights
+from tests.kubernetes.scene import Scene, rights
 from tests.unit.kubernetes.played import merged
-from tests.unit.kubernetes.test_wrong_objects import ROWS
+from tests.unit.kubernetes.test_objects import ROWS
 
 
 def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cluster) -> None:
@@ -67,33 +75,6 @@ def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
         assert (told["count"], told["restarts"]) == (2, 0)
 
 
-def test_a_rejected_job_that_is_to_be_tried_again_runs_when_there_is_a_node_for_it(
-    cluster: Cluster,
-) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(FIFO):
-        scene.submit(rigid(scene, "wide", workers=12, slots=1, onRejection="retry"))
-        scene.submit(rigid(scene, "first", workers=8, slots=4))
-        scene.submit(rigid(scene, "deleted", workers=8, slots=1))
-        scene.submit(rigid(scene, "last", workers=8, slots=1))
-        wait_phases(scene, {"first": "Running", "deleted": "Waiting", "last": "Waiting"})
-        said = {c["type"]: c for c in scene.statuses()["wide"]["conditions"]}["Admitted"]
-        assert (said["reason"], said["status"]) == ("NoRoom", "False")
-        assert "; tried again at " in said["message"]
-        before = {name for pods in scene.our_pods().values() for name in pods}
-        delete_job(scene, "deleted")
-        cluster.plane.nodes.add("n2", room(4), {names.NODE_ROLE: "both"})
-        assert set(wait_ended(scene, 3).values()) == {"Completed"}
-        made = {
-            request.name
-            for request in cluster.plane.requests(scene.account)
-            if (request.verb, request.resource) == ("create", "pods")
-            and request.namespace == scene.namespace
-        }
-        assert before <= made
-        assert not any(name.startswith("deleted-w") for name in made), "but in a dry run"
-
-
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     with scene.controller(FIFO):
@@ -130,3 +111,158 @@ def test_nothing_foreign_is_touched(cluster: Cluster) -> None:
         until(lambda: not scene.our_pods(), "our pods are gone", 20.0)
     names = [pod["metadata"]["name"] for pod in scene.admin.list_all(PODS, scene.namespace)[0]]
     assert names == ["mine"]
+
+
+# -- pods that know each other ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def scene(cluster: Cluster) -> Iterator[Scene]:
+    return scene_of(cluster)
+
+
+def networked(scene: Scene, name: str, framework: str, most: int, **spec: Any) -> dict[str, Any]:
+    return elastic(scene, name, 1, most, 1e6, network={"framework": framework}, **spec)
+
+
+def told(scene: Scene, job: str, *variables: str) -> set[tuple[str, ...]]:
+    """Name in the network and uid of the pods of a job, and what their containers would read."""
+    found = set()
+    for pod in scene.admin.list_all(PODS, scene.namespace)[0]:
+        meta, spec = pod["metadata"], pod["spec"]
+        if meta["labels"].get(names.JOB_NAME) == job and pod["status"]["phase"] == "Running":
+            env = spec["containers"][0]["env"]
+            paths = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in env}
+            read = [paths[name].removeprefix("metadata.annotations['")[:-2] for name in variables]
+            values = (meta["annotations"][path] for path in read)
+            found.add((f"{spec['hostname']}.{spec['subdomain']}", meta["uid"], *values))
+    return found
+
+
+def test_gangs_are_told_of_each_other_and_resized(cluster: Cluster, scene: Scene) -> None:
+    start = cluster.plane.audit_position()
+    jax, torch = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES"), ("OASIS_INDEX", "OASIS_HOSTS")
+    with scene.controller(DRF):
+        scene.submit(networked(scene, "anew", "jax", 2, resizePolicy="restart"))
+        scene.submit(networked(scene, "grows", "torch", 2))
+        until(lambda: len(told(scene, "grows", *torch)) == 2, "two workers know each other")
+        until(lambda: len(told(scene, "anew", *jax)) == 2, "two processes know each other")
+        hosts = "grows-worker-0.grows,grows-worker-1.grows"
+        before = {job: told(scene, job, *of) for job, of in (("anew", jax), ("grows", torch))}
+        assert {(name, *read) for name, _, *read in before["grows"]} == {
+            (host, str(k), hosts) for k, host in enumerate(hosts.split(","))
+        }
+        service = scene.admin.get(SERVICES, "grows", scene.namespace)
+        assert service is not None
+        assert service["spec"]["clusterIP"] == "None"
+        assert service["spec"]["publishNotReadyAddresses"] is True
+        for name in ("anew", "grows"):
+            edit_job(scene, name, {"workers": {"maximum": 3}})
+        until(lambda: len(told(scene, "grows", *torch)) == 3, "there is one more")
+        assert {uid for _, uid, *_ in before["grows"]} < {
+            uid for _, uid, *_ in told(scene, "grows", *torch)
+        }, "an elastic gang keeps its pods"
+        until(lambda: len(told(scene, "anew", *jax)) == 3, "all of them begin anew")
+        now = told(scene, "anew", *jax)
+        assert {tuple(read) for _, _, *read in now} == {(str(k), "3") for k in range(3)}
+        assert not {uid for _, uid, *_ in before["anew"]} & {uid for _, uid, *_ in now}
+        delete_job(scene, "grows")
+        until(
+            lambda: scene.admin.get(SERVICES, "grows", scene.namespace) is None,
+            "the Service goes with its job",
+        )
+    assert not denied(cluster.plane.requests(scene.account, start))
+
+
+def test_the_api_server_takes_what_can_train(scene: Scene) -> None:
+    scene.submit(elastic(scene, "right", 1, 3, 60.0, network={"framework": "torch"}))
+    scene.submit(
+        elastic(scene, "anew", 1, 3, 60.0, network={"framework": "jax"}, resizePolicy="restart")
+    )
+    scene.submit(rigid(scene, "rigid", 3, 1.0, network={"framework": "jax"}))
+
+
+def test_a_service_of_another_is_left_alone_and_the_job_says_so(scene: Scene) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "bert", "namespace": scene.namespace},
+        "spec": {"clusterIP": "None", "selector": {"app": "another"}},
+    }
+    scene.admin.create(SERVICES, body)
+
+    def told() -> str:
+        conditions = scene.statuses().get("bert", {}).get("conditions") or ()
+        return " ".join(c["message"] for c in conditions if c["reason"] == "Refused")
+
+    with scene.controller(FIFO):
+        scene.submit(networked(scene, "bert", "torch", 3))
+        until(lambda: "services" in told(), "the job says why", 30.0)
+        assert '"bert" already exists' in told()
+        pods = [pod for pods in scene.our_pods().values() for pod in pods.values()]
+        gates = [pod["spec"].get("schedulingGates") for pod in pods]
+        assert all(gates), "no pod of a gang without names begins"
+    found = scene.admin.get(SERVICES, "bert", scene.namespace)
+    assert found is not None
+    assert found["spec"]["selector"] == {"app": "another"}
+
+
+# -- in the middle of a slot -----------------------------------------------------------------------
+
+
+SLOT = 20.0  # seconds
+SOON = 8.0  # seconds, on a busy machine
+
+
+class Slow(FIFO):
+    """Takes longer for a plan than the lease lasts, once a job has been planned."""
+
+    def decide(self, view: View) -> Plan:
+        if view.now > 0 and view.arrived:
+            time.sleep(6.0)
+        return super().decide(view)
+
+
+def at_work(controller: Controller) -> Reconciler:
+    """The reconciler; there is one as soon as the controller acts."""
+    until(lambda: controller.reconciler is not None, "the controller is at work", 30.0)
+    assert controller.reconciler is not None
+    return controller.reconciler
+
+
+def left(reconciler: Reconciler) -> float:
+    """Seconds until the next slot."""
+    return reconciler.next_boundary - reconciler.now()
+
+
+def test_a_job_gets_its_pods_within_seconds_of_its_arrival(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    scene.clock = SlotClock(SLOT, 1.0)
+    with scene.controller(FIFO) as controller:
+        scene.submit(elastic(scene, "first", 2, 2, 400.0))
+        until(lambda: running_workers(scene) == {"first": 2}, "the first runs", 60.0)
+        reconciler = at_work(controller)
+        until(lambda: SOON + 2.0 < left(reconciler) < SLOT - 1.0, "well inside a slot", 2 * SLOT)
+        slot, begin = reconciler.slot, time.monotonic()
+        scene.submit(elastic(scene, "second", 2, 2, 200.0))
+        until(lambda: running_workers(scene).get("second") == 2, "the second runs", SLOT)
+        assert time.monotonic() - begin < SOON
+        assert reconciler.slot == slot, "before the boundary"
+        names = {name for pods in scene.our_pods().values() for name in pods}
+        until(lambda: (reconciler.slot or 0) > (slot or 0), "the next slot", 2 * SLOT)
+        time.sleep(1.0)
+        assert {name for pods in scene.our_pods().values() for name in pods} == names, "they stay"
+
+
+def test_a_plan_that_takes_longer_than_the_lease_keeps_nothing_waiting(cluster: Cluster) -> None:
+    scene = scene_of(cluster)
+    with scene.controller(Slow, lease_seconds=3.0) as controller:
+        scene.submit(elastic(scene, "first", 2, 2, 400.0))
+        until(lambda: running_workers(scene) == {"first": 2}, "the first runs", 60.0)
+        reconciler = at_work(controller)
+        scene.submit(elastic(scene, "second", 2, 2, 200.0))
+        until(lambda: reconciler.driver.slot != reconciler.slot, "a plan is being made", 20.0)
+        delete_job(scene, "first")
+        until(lambda: "first" not in running_workers(scene), "its pods are gone", 20.0)
+        until(lambda: running_workers(scene).get("second") == 2, "the second runs", 30.0)
+        assert controller.reconciler is reconciler, "the lease was never lost"

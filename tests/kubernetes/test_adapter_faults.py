@@ -9,9 +9,12 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +22,11 @@ from baselines import FIFO
 from oasis.kubernetes.api.connection import RetryParams
 from oasis.kubernetes.api.resources import LEASES, PODS
 from oasis.kubernetes.names import NODE_ROLE
+from tests.background import beside
 from tests.kubernetes.adapter import (
+    CLOCK,
     ENDED,
+    delete_job,
     elastic,
     rigid,
     running_workers,
@@ -33,7 +39,84 @@ from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.faults.plan import FaultPlan
 from tests.kubernetes.faults.proxy import FaultProxy
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
-from tests.kubernetes.test_adapter_machines import nodes_of
+
+# -- a machine that is lost for good ---------------------------------------------------------------
+
+
+@contextmanager
+def seconds_running(scene: Scene) -> Iterator[list[float]]:
+    """At most for how long, in sum, our pods have been Running; those on lost machines included."""
+    total = [0.0]
+
+    def look(over: threading.Event) -> None:
+        since, before = time.time(), set[str]()
+        while not over.wait(0.1):
+            asked = time.time()
+            now = {
+                pod["metadata"]["uid"]
+                for pods in scene.our_pods().values()
+                for pod in pods.values()
+                if pod["status"]["phase"] == "Running"
+            }
+            total[0] += (time.time() - since) * len(before | now)
+            since, before = asked, now
+
+    with beside(look):
+        yield total
+
+
+def nodes_of(scene: Scene) -> set[str]:
+    """Nodes of the pods that are not being deleted."""
+    return {
+        pod["spec"]["nodeName"]
+        for pods in scene.our_pods().values()
+        for pod in pods.values()
+        if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def counted(scene: Scene) -> float:
+    """Worker-seconds of the job, as its status says."""
+    progress: dict[str, Any] = scene.statuses()["job"]["progress"]
+    return float(progress["workerSeconds"])
+
+
+def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) -> None:
+    scene, nodes = Scene(cluster.plane, cluster.namespace, CLOCK), cluster.plane.nodes
+    names = ["a-lost", "n0", "n1", "n2"]
+    for name in names:  # where most nodes are lost, the control plane evicts nothing
+        nodes.add(name, room(2), {NODE_ROLE: "both"}, losable=name == "a-lost")
+    nodes.wait_ready(*names)
+    with scene.controller(FIFO), seconds_running(scene) as most:
+        scene.submit(rigid(scene, "job", workers=3, slots=1000, gracePeriodSeconds=1))
+        until(lambda: running_workers(scene) == {"job": 3}, "it runs", 60.0)
+        assert "a-lost" in nodes_of(scene)
+        nodes.lose_machines()
+        nodes.wait_lost("a-lost")
+        elsewhere = {"n0", "n1", "n2"}
+        until(
+            lambda: nodes_of(scene) <= elsewhere and running_workers(scene) == {"job": 3}, "moved"
+        )
+        before = counted(scene)
+        until(lambda: counted(scene) > before, "it goes on with what it had", 60.0)
+        ghosts = [
+            pod["metadata"]["deletionTimestamp"]
+            for pods in scene.our_pods().values()
+            for pod in pods.values()
+            if pod["spec"].get("nodeName") == "a-lost"
+        ]
+        assert ghosts, "its pod is still called Running: nobody is there to end it"
+        assert counted(scene) <= most[0], "never more than what ran"
+        reasons = {c["reason"] for c in scene.statuses()["job"]["conditions"]}
+        assert "Planned" in reasons
+        nodes.declare_dead("a-lost")
+        until(lambda: nodes_of(scene) <= elsewhere, "it stays elsewhere")
+        delete_job(scene, "job")
+        until(lambda: not scene.our_pods(), "nothing is left, of the lost machine neither", 120.0)
+    nodes.find_machines()
+    nodes.declare_alive("a-lost")
+    nodes.wait_ready("a-lost")
+
 
 KILLS = int(os.environ.get("OASIS_KILLS", "20"))
 SEED = int(os.environ.get("OASIS_FAULT_SEED", "1"))
@@ -117,34 +200,57 @@ def lease_of(scene: Scene) -> str | None:
     return None if found is None else found["metadata"]["resourceVersion"]
 
 
+def killed_again_and_again(
+    scene: Scene,
+    log: Path,
+    words: list[str],
+    submit: Callable[[int], bool],
+    within: tuple[float, float],
+    *,
+    from_lease: bool,
+) -> int:
+    """Start the controller and kill it, after a random time, until all jobs have ended.
+
+    `submit` makes more jobs, given the kills so far, and says whether there are any left. The time
+    is drawn from `within`, and counted from the lease on or from the start.
+    """
+    print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
+    draw, kills = random.Random(SEED), 0
+    deadline = time.monotonic() + 900.0
+    with log.open("w") as lines:
+        while submit(kills) or any(phase not in ENDED for phase in scene.phases().values()):
+            assert time.monotonic() < deadline, scene.phases()
+            before = lease_of(scene)
+            process = subprocess.Popen(words, stdout=lines, stderr=lines)
+            if from_lease:
+                until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
+            try:
+                process.wait(timeout=draw.uniform(*within))
+                pytest.fail(log.read_text())
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                kills += 1
+    return kills
+
+
 def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_end(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
-    scene = scene_of(cluster)
+    scene, waiting = scene_of(cluster), list(JOBS.items())
     bystander(cluster)
-    draw = random.Random(SEED)
-    kills, waiting = 0, list(JOBS.items())
-    log = (tmp_path / "controller.log").open("w")
-    deadline = time.monotonic() + 900.0
-    while kills < KILLS or any(phase not in ENDED for phase in scene.phases().values()):
-        assert time.monotonic() < deadline, scene.phases()
+
+    def submit(kills: int) -> bool:
         if waiting and kills >= (len(JOBS) - len(waiting)) * KILLS // len(JOBS):
             name, (workers, slots) = waiting.pop(0)
             scene.submit(rigid(scene, name, workers, slots))
-        before = lease_of(scene)
-        process = subprocess.Popen(command(scene), stdout=log, stderr=log)
-        until(lambda before=before: lease_of(scene) != before, "it has the lease", 60.0)
-        try:
-            process.wait(timeout=draw.uniform(0.0, scene.clock.slot_seconds))
-            pytest.fail((tmp_path / "controller.log").read_text())
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            kills += 1
+        return kills < KILLS
+
+    pause = (0.0, scene.clock.slot_seconds)
+    words, log = command(scene), tmp_path / "log"
+    killed_again_and_again(scene, log, words, submit, pause, from_lease=True)
     with scene.controller(FIFO, identity="the-one"):
         check_end(cluster, scene)
-    log.close()
 
 
 def test_of_two_controllers_one_acts_and_the_other_takes_over(cluster: Cluster) -> None:
@@ -195,27 +301,18 @@ def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
     cluster: Cluster, tmp_path: Path, policy: str
 ) -> None:
     """Recourse brings all to their end; OASiS may reject some, and ends those that it took."""
-    scene = scene_of(cluster)
-    draw = random.Random(SEED)
+    scene, waiting = scene_of(cluster), list(JOBS)
     more = ("--ps-share", "0.2", *(("--bounds", str(EXAMPLE)) if policy == "oasis" else ()))
-    kills, waiting = 0, list(JOBS)
-    deadline = time.monotonic() + 600.0
-    with (tmp_path / "controller.log").open("w") as log:
-        while waiting or any(phase not in ENDED for phase in scene.phases().values()):
-            assert time.monotonic() < deadline, scene.phases()
-            if waiting:
-                workers, slots = JOBS[name := waiting.pop(0)]
-                seconds = workers * slots * scene.clock.work_seconds
-                scene.submit(elastic(scene, name, 1, workers, seconds))
-            words = command(scene, policy, *more)
-            process = subprocess.Popen(words, stdout=log, stderr=log)
-            try:
-                process.wait(timeout=draw.uniform(4.0, 12.0))
-                pytest.fail((tmp_path / "controller.log").read_text())
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait()
-                kills += 1
+
+    def submit(_: int) -> bool:
+        if waiting:
+            workers, slots = JOBS[name := waiting.pop(0)]
+            seconds = workers * slots * scene.clock.work_seconds
+            scene.submit(elastic(scene, name, 1, workers, seconds))
+        return bool(waiting)
+
+    words, log = command(scene, policy, *more), tmp_path / "log"
+    kills = killed_again_and_again(scene, log, words, submit, (4.0, 12.0), from_lease=False)
     phases = scene.phases()
     assert kills >= len(JOBS)
     assert phases.keys() == JOBS.keys()

@@ -9,7 +9,6 @@ import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from oasis.kubernetes.cluster.pods import on_node
-from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.names import HOSTNAME
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -17,16 +16,11 @@ from tests.kubernetes.adapter import rigid, scene_with
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
-from tests.kubernetes.stepped import CLOCK, Stepped
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy
+from tests.unit.kubernetes.played import policy
 from tests.unit.kubernetes.test_node_affinity import (
     KEYS,
     NODES,
     REFUSED,
-    affinity,
-    asks,
-    by_name,
-    expressions,
     template,
 )
 
@@ -96,32 +90,6 @@ def test_the_api_server_refuses_what_is_bad_input(
 
 # -- what is planned -------------------------------------------------------------------------------
 
-KINDS = {"n0": {"gpu": "t4"}, "n1": {"gpu": "a100", "zone": "b"}, "n2": {"gpu": "h100"}}
-ANY: dict[str, Any] = {"tolerations": [{"key": "team", "operator": "Exists"}]}
-SPECS: dict[str, dict[str, Any]] = {  # of pods
-    "anywhere": {},
-    "tolerant": ANY,
-    "h100": {"nodeSelector": {"gpu": "h100"}, **ANY},
-    "h100-without-toleration": {"nodeSelector": {"gpu": "h100"}},
-    "b200": {"nodeSelector": {"gpu": "b200"}},
-    "not-t4": affinity(expressions(asks("gpu", "NotIn", "t4"))),
-    "t4-or-zone-b": affinity(
-        expressions(asks("gpu", "In", "t4")), expressions(asks("zone", "Exists"))
-    ),
-    "named": affinity(by_name("In", "n1")),
-}
-NO_NODE = {"h100-without-toleration", "b200"}
-
-
-def three_kinds(cluster: Cluster) -> Scene:
-    """Nodes of three kinds, of which one has a taint."""
-    scene = scene_with(cluster, dict.fromkeys(KINDS, "worker"), clock=CLOCK)
-    nodes = cluster.plane.nodes
-    for name, labels in KINDS.items():
-        nodes.label(name, labels)
-    nodes.taint("n2", "team=x:NoSchedule")
-    return scene
-
 
 def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int) -> dict[str, Any]:
     made = rigid(scene, name, workers, slots)
@@ -133,49 +101,6 @@ def reason(scene: Scene, name: str) -> str | None:
     """Reason why a job is placed or not, in one word."""
     conditions = scene.statuses()[name].get("conditions") or ()
     return next((c["reason"] for c in conditions if c["type"] == "Placed"), None)
-
-
-def nodes_by_job(scene: Scene) -> dict[str, set[str]]:
-    """Nodes of the pods of each job."""
-    found: dict[str, set[str]] = {}
-    for pods in scene.our_pods().values():
-        for each in pods.values():
-            owner = each["metadata"]["ownerReferences"][0]["name"]
-            found.setdefault(owner, set()).add(each["spec"].get("nodeName", ""))
-    return found
-
-
-def test_no_gang_is_withdrawn_for_what_the_plan_could_have_known(cluster: Cluster) -> None:
-    """`Stepped` waits in each slot until the scheduler has bound all that was planned."""
-    scene = three_kinds(cluster)
-    nodes = {each: cluster.plane.nodes.read(each) for each in KINDS}
-    seen: dict[str, set[str]] = {}
-
-    def arrivals(slot: int) -> list[dict[str, Any]]:
-        if slot > 1:
-            return []
-        return [gang(scene, f"{kind}-{slot}", spec, 2, 2) for kind, spec in SPECS.items()]
-
-    def over(reconciler: Reconciler) -> bool:
-        for owner, where in nodes_by_job(scene).items():
-            seen.setdefault(owner, set()).update(where)
-        slot = reconciler.slot
-        return slot is not None and slot >= 2 and not reconciler.live
-
-    stepped = Stepped(scene, policy("recourse"), arrivals, over)
-    stepped.run()
-    for kind, spec in SPECS.items():
-        for slot in (0, 1):
-            job = f"{kind}-{slot}"
-            if kind in NO_NODE:
-                assert (scene.phases()[job], reason(scene, job)) == ("Pending", "NoNode")
-                continue
-            assert scene.phases()[job] == "Completed"
-            rules = NodeRules.of(spec)
-            assert all(rules.refusal(nodes[node]) is None for node in seen[job]), job
-    assert stepped.controller.metrics.withdrawn._value.get() == 0
-    said = {c["type"]: c for c in scene.statuses()["b200-0"]["conditions"]}["Placed"]["message"]
-    assert said == "no node admits its workers: label gpu is not b200 (3 nodes)"
 
 
 def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:

@@ -21,7 +21,7 @@ from tests.kubernetes.adapter import CLOCK, call, elastic, running_workers, scen
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
-from tests.unit.kubernetes.test_wrong_objects import ROWS
+from tests.unit.kubernetes.test_objects import ROWS
 
 
 @pytest.fixture

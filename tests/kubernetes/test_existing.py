@@ -1,4 +1,4 @@
-"""Jobs on a real control plane, with the shipped rights alone."""
+"""Jobs, JobSets and TrainJobs beside their own controllers, with the shipped rights alone."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import oasis
 from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import EVENTS, PODS
-from oasis.kubernetes.objects.existing import JOB, ExistingKind
+from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from tests.kubernetes.adapter import call, rigid, scene_of, wait_phases
 from tests.kubernetes.cluster import GATE, Cluster
+from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.existing import (
@@ -20,6 +23,8 @@ from tests.kubernetes.existing import (
     make,
     marked,
     read,
+    replicated,
+    runtime,
     status,
     template,
 )
@@ -35,13 +40,17 @@ def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[
     return status(scene, kind, name)
 
 
-def nodes_of_pods(scene: Scene, prefix: str) -> dict[str, str | None]:
-    """Node of each Running pod whose name begins so."""
+def running(scene: Scene, prefix: str) -> dict[str, dict[str, Any]]:
+    """Running pods whose names begin so."""
     return {
-        pod["metadata"]["name"]: pod["spec"].get("nodeName")
+        pod["metadata"]["name"]: pod
         for pod in scene.admin.list_all(PODS, scene.namespace)[0]
         if pod["metadata"]["name"].startswith(prefix) and pod["status"]["phase"] == "Running"
     }
+
+
+def nodes_of(pods: dict[str, dict[str, Any]]) -> list[str]:
+    return [pod["spec"]["nodeName"] for pod in pods.values()]
 
 
 def test_jobs_are_resumed_placed_and_followed_to_their_end(
@@ -62,11 +71,11 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         gateless["template"]["spec"]["schedulingGates"] = []
         make(scene, JOB, marked(scene, JOB, "gateless", gateless))
         scene.submit(rigid(scene, "ours", workers=5, slots=1))
-        until(lambda: len(nodes_of_pods(scene, "one-")) == 3, "it runs", 40.0)
+        until(lambda: len(running(scene, "one-")) == 3, "it runs", 40.0)
         said = status(scene, JOB, "one")
         assert said["phase"] in ("Starting", "Running")  # as soon as the controller has seen them
         planned = said["plan"][0]["workers"]
-        there = list(nodes_of_pods(scene, "one-").values())
+        there = nodes_of(running(scene, "one-"))
         assert {node: there.count(node) for node in there} == planned
         assert wait_phase(scene, JOB, "one", "Completed")["utility"] == 10
         wait_phases(scene, {"ours": "Completed"})
@@ -129,10 +138,10 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
         fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
         make(scene, JOB, marked(scene, JOB, "moves", job_spec(3, "30s")))
         make(scene, JOB, marked(scene, JOB, "fails", fails))
-        until(lambda: len(nodes_of_pods(scene, "moves-")) == 3, "it runs", 40.0)
+        until(lambda: len(running(scene, "moves-")) == 3, "it runs", 40.0)
         cluster.plane.nodes.cordon("n0")
         until(
-            lambda: list(nodes_of_pods(scene, "moves-").values()) == ["n1"] * 3,
+            lambda: nodes_of(running(scene, "moves-")) == ["n1"] * 3,
             "all of it runs elsewhere",
             40.0,
         )
@@ -144,3 +153,97 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
         said = wait_phase(scene, JOB, "moves", "Invalid")
         assert "value" in {c["type"]: c for c in said["conditions"]}["Valid"]["message"]
         until(lambda: read(scene, JOB, "moves")["spec"]["suspend"], "nobody pays for it", 20.0)
+
+
+# -- pods that know each other ---------------------------------------------------------------------
+
+
+def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Cluster) -> None:
+    """Beside the Job controller itself: 4 workers, 2 while an urgent job runs, then 4."""
+    scene = scene_of(cluster, nodes=1, gpus=4)
+    made = template()
+    made["spec"]["subdomain"] = "train"
+    env = [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{path}']"}}}
+        for name, path in (
+            ("RANK", f"{names.ENV}JAX_PROCESS_ID"),
+            ("HOSTS", f"{names.ENV}OASIS_HOSTS"),
+        )
+    ]
+    made["spec"]["containers"][0]["env"] = env
+    spec = {"completionMode": "Indexed", "parallelism": 2, "completions": 2, "template": made}
+    bounds = {"MINIMUM": "1", "MAXIMUM": "4", "FRAMEWORK": "jax"}
+
+    def told() -> set[tuple[str, str, str]]:
+        notes = [pod["metadata"]["annotations"] for pod in running(scene, "bert-").values()]
+        names_of = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS")
+        return {tuple(each[f"{names.ENV}{name}"] for name in names_of) for each in notes}  # type: ignore[misc]
+
+    def gang(count: int) -> set[tuple[str, str, str]]:
+        return {(str(k), str(count), "bert-0.train:2222") for k in range(count)}
+
+    with scene.controller(FIFO):
+        make(scene, JOB, marked(scene, JOB, "bert", spec, seconds=1e6, **bounds))
+        until(lambda: told() == gang(4), "four workers know each other", 60.0)
+        hosts = {
+            pod["metadata"]["annotations"][f"{names.ENV}OASIS_HOSTS"]
+            for pod in running(scene, "bert-").values()
+        }
+        assert hosts == {"bert-0.train,bert-1.train,bert-2.train,bert-3.train"}
+        found = read(scene, JOB, "bert")["spec"]
+        assert (found["parallelism"], found["completions"]) == (4, 4)
+        cluster.plane.nodes.cordon("n0")
+        until(lambda: not running(scene, "bert-"), "it pauses", 60.0)
+        cluster.plane.nodes.uncordon("n0")
+        change = {"metadata": {"name": "bert", "namespace": scene.namespace}}
+        change["metadata"]["annotations"] = {names.MAXIMUM: "3"}
+        scene.admin.merge_patch(JOB.where, change)
+        until(lambda: told() == gang(3), "three workers know each other", 60.0)
+        until(lambda: status(scene, JOB, "bert")["phase"] == "Running", "the gang works", 60.0)
+
+
+# -- JobSets and TrainJobs -------------------------------------------------------------------------
+
+
+PAIR = {"replicatedJobs": [replicated("worker", 3, "20s"), replicated("ps", 1, "20s")]}
+
+
+@pytest.mark.nightly  # the controllers take ten minutes of two cores to build
+@pytest.mark.usefixtures("owners")
+@pytest.mark.parametrize(
+    ("kind", "spec", "notes"),
+    [
+        (JOBSET, PAIR, {"SERVERS": "ps"}),
+        (TRAINJOB, {"runtimeRef": {"name": "for-4-nodes"}}, {}),
+    ],
+    ids=["jobset", "trainjob"],
+)
+def test_it_is_started_paused_resumed_and_ends(
+    kind: ExistingKind, spec: Any, notes: dict[str, str], cluster: Cluster
+) -> None:
+    scene = scene_of(cluster)
+    apply(cluster.plane.client, [runtime(4, "20s")])
+    begin = cluster.plane.audit_position()
+
+    def is_suspended() -> bool:
+        return bool(read(scene, kind, "train")["spec"]["suspend"])
+
+    with scene.controller(FIFO):
+        make(scene, kind, marked(scene, kind, "train", spec, **notes))
+        until(lambda: len(cluster.running()) == 4, "all of it runs")
+        planned, there = status(scene, kind, "train")["plan"][0], cluster.running()
+        for part, word in (("worker", "workers"), ("node", "workers"), ("ps", "parameterServers")):
+            mine = [node for name, node in there.items() if f"-{part}-" in name]
+            assert not mine or {node: mine.count(node) for node in mine} == planned[word]
+        for node in ("n0", "n1"):
+            cluster.plane.nodes.cordon(node)
+        until(lambda: is_suspended() and not cluster.running(), "it is paused")
+        for node in ("n0", "n1"):
+            cluster.plane.nodes.uncordon(node)
+        until(lambda: len(cluster.running()) == 4, "it goes on")
+        until(lambda: status(scene, kind, "train")["phase"] == "Completed", "it ends", 90.0)
+    # It was made, resumed, suspended and resumed.
+    assert read(scene, kind, "train")["metadata"]["generation"] == 4
+    events, _ = scene.admin.list_all(EVENTS, scene.namespace)
+    assert "WorkDone" in {e["reason"] for e in events if e["involvedObject"]["name"] == "train"}
+    assert not denied(cluster.plane.requests(scene.account, begin))

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import http.client
-import json
-import ssl
-import urllib.request
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from kubernetes.client.exceptions import ApiException
@@ -15,7 +10,6 @@ from kubernetes.dynamic.exceptions import DynamicApiError
 from urllib3.exceptions import HTTPError
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.faults.handler import events
 from tests.kubernetes.faults.plan import Fault, FaultPlan
 from tests.kubernetes.faults.proxy import FaultProxy
 
@@ -58,30 +52,3 @@ def test_a_fault_strikes_once_and_what_was_done_is_what_it_says(
     assert ("one" in there) == (fault.kind in {"lost", "delay"})
     create(cluster, proxy, "two")
     assert proxy.struck() == [fault]
-
-
-def test_watch_goes_on_after_a_cut_and_after_410(proxy: FaultProxy, cluster: Cluster) -> None:
-    direct = cluster.plane.client.resources.get(api_version="v1", kind="ConfigMap")
-    old = direct.get(namespace=cluster.namespace).metadata.resourceVersion
-    for name in ("a", "b", "c"):
-        create(cluster, proxy, name)
-    proxy.plan = FaultPlan.of(Fault("cut", events=1), Fault("gone"))
-    seen = [watch(cluster, proxy.url, old) for _ in range(3)]
-    assert seen == [["ADDED", "cut"], [410], ["ADDED"] * 3]
-
-
-def watch(cluster: Cluster, server: str, version: str) -> list[Any]:
-    """Types of the events of one watch of two seconds on our ConfigMaps; for an error its code."""
-    admin = cluster.plane.admin
-    path = f"/api/v1/namespaces/{cluster.namespace}/configmaps"
-    query = f"?watch=true&timeoutSeconds=2&resourceVersion={version}"
-    request = urllib.request.Request(server + path + query)
-    request.add_header("Authorization", f"Bearer {admin.token}")
-    tls, seen = ssl.create_default_context(cafile=str(admin.authority)), []
-    with urllib.request.urlopen(request, context=tls, timeout=30) as answer:
-        try:
-            for event in map(json.loads, events(answer)):
-                seen.append(event["object"].get("code") or event["type"])
-        except (http.client.IncompleteRead, ConnectionResetError):
-            seen.append("cut")
-    return seen

@@ -37,27 +37,12 @@ def no_go(monkeypatch, tmp_path):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize("name", ["go.mod", "go.sum", "main.go", "more.go"])
-def test_every_source_is_part_of_the_key(name, program):
-    before = program.sources()
-    assert program.sources() == before
-    (program.module / name).write_text("// changed\n")
-    assert program.sources() != before
-
-
 def test_without_go_and_without_a_built_one_there_is_one_line(program, no_go):
     assert cached(program) is None
     with pytest.raises(GoMissingError) as caught:
         ensure(program)
     assert "\n" not in str(caught.value)
     assert "go.dev/dl" in str(caught.value)
-
-
-def test_unfinished_build_is_not_found(program, no_go, tmp_path):
-    home = tmp_path / "cache" / f"tiny-{program.sources()}-go1.99-amd64"
-    home.mkdir(parents=True)
-    (home / "tiny.unfinished").write_text("half a bin")
-    assert cached(program) is None
 
 
 def test_linked_versions_are_those_of_the_module():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +15,6 @@ import pytest
 from tests.kubernetes.cluster import Cluster, report_rights
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.processes.hosts import Host, hosts_file
 from tests.kubernetes.processes.nodes import ProcessNodes
 
 ACCOUNTS = Path("/var/run/secrets")
@@ -135,33 +133,6 @@ def test_nothing_runs_on_after_the_nodes(cluster: Cluster) -> None:
     assert not nodes.directory.exists()
 
 
-@pytest.mark.usefixtures("namespaces")
-def test_a_container_dies_with_an_owner_that_is_killed(tmp_path: Path) -> None:
-    program = f"""
-import sys, time
-from contextlib import suppress
-from pathlib import Path
-from tests.kubernetes.controlplane.guardian import Guardian
-from tests.kubernetes.processes.container import Container
-here = Path({str(tmp_path)!r}) / "pods"
-(here / "account").mkdir(parents=True)
-(here / "hosts").write_text("127.0.0.1 localhost")
-with Guardian(here) as guardian:
-    env = {{"PATH": "/usr/bin:/bin"}}
-    files = dict(hosts=here / "hosts", account=here / "account", home=here, log=here / "log")
-    Container(guardian, ["sh", "-c", {STUBBORN!r}], env, host="one", **files)
-    time.sleep(600)
-"""
-    owner = subprocess.Popen([sys.executable, "-c", program])
-    inner = tmp_path / "pods" / "inner"
-    until(inner.exists, "it runs")
-    assert processes_in(tmp_path)
-    owner.kill()
-    owner.wait()
-    until(lambda: not processes_in(tmp_path), "nothing runs on")
-    until(lambda: not (tmp_path / "pods").exists(), "its files have gone")
-
-
 def processes_in(directory: Path) -> list[str]:
     """Processes whose working directory is `directory`, which a container's is."""
     found = []
@@ -170,49 +141,3 @@ def processes_in(directory: Path) -> list[str]:
             if str(directory) in os.readlink(entry / "cwd"):
                 found.append(entry.name)
     return found
-
-
-def test_names_of_pods_are_those_of_the_cluster() -> None:
-    def host(name: str, ip: str, ready: bool = True, namespace: str = "a", **spec: str) -> Host:
-        meta = {"name": f"pod-{name}", "namespace": namespace}
-        meta["labels"] = {"app": spec.get("subdomain", "x")}
-        return Host({"metadata": meta, "spec": spec}, ip, ready)
-
-    def service(name: str, **spec: Any) -> dict[str, Any]:
-        spec = {"clusterIP": "None", "selector": {"app": name}, **spec}
-        return {"metadata": {"name": name, "namespace": "a"}, "spec": spec}
-
-    me = host("me", "127.1.0.1", hostname="me", subdomain="open", ready=False)
-    others = [
-        me,
-        host("late", "127.1.0.2", hostname="late", subdomain="open", ready=False),
-        host("shy", "127.1.0.3", hostname="shy", subdomain="strict", ready=False),
-        host("up", "127.1.0.4", hostname="up", subdomain="strict"),
-        host("plain", "127.1.0.5", subdomain="strict"),
-        host("lost", "127.1.0.6", hostname="lost", subdomain="nowhere"),
-        host("far", "127.1.0.7", namespace="b", hostname="far", subdomain="open"),
-        host("other", "127.1.0.8", hostname="other", subdomain="choosy"),
-        host("nameless", "127.1.0.10"),
-        host("balanced", "127.1.0.9", hostname="balanced", subdomain="virtual"),
-    ]
-    services = [
-        service("open", publishNotReadyAddresses=True),
-        service("strict"),
-        service("choosy", selector={"app": "y"}),
-        service("alone", selector={"app": "x"}),
-        service("virtual", clusterIP="10.0.0.9"),
-    ]
-    lines = [line.split() for line in hosts_file(me, others, services).splitlines()]
-    assert {line[0]: line[1:3] for line in lines} == {
-        "127.0.0.1": ["localhost"],
-        "127.1.0.1": ["me", "me.open"],
-        "127.1.0.2": ["late.open", "late.open.a"],
-        "127.1.0.4": ["up.strict", "up.strict.a"],
-        "127.1.0.5": ["strict", "strict.a"],
-        "127.1.0.10": ["alone", "alone.a"],
-    }
-    own = next(line for line in lines if line[0] == "127.1.0.1")
-    assert {"open", "open.a.svc.cluster.local"} < set(own), "a Service has the name of its pods"
-    stranger = hosts_file(host("far", "127.2.0.1", namespace="b"), others, services)
-    assert "127.1.0.4 up.strict.a up.strict.a.svc up.strict.a.svc.cluster.local" in stranger
-    assert " open " not in stranger

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.controlplane.guardian import Guardian, started
-from tests.kubernetes.controlplane.plane import ControlPlane, StartError
+from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,23 +51,6 @@ def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
         pids = list(plane.pids().values())
         assert len(processes_of(scratch)) >= len(pids) == 6
     assert [started(pid) for pid in pids] == [""] * 6
-    assert processes_of(scratch) == []
-    assert list(scratch.iterdir()) == []
-
-
-@pytest.mark.parametrize("broken", ["etcd", "kube-apiserver", "kwok"])
-def test_failed_start_says_which_process_and_leaves_nothing(
-    broken, controlplane_binary, scratch, tmp_path_factory
-):
-    script = tmp_path_factory.mktemp("binary") / "controlplane"
-    script.write_text(
-        f'#!/bin/sh\n[ "$1" = {broken} ] && echo "no good" && exit 3\n'
-        f'exec {controlplane_binary} "$@"\n'
-    )
-    script.chmod(0o755)
-    name = {"kwok": "machines"}.get(broken, broken)
-    with pytest.raises(StartError, match=rf"^{name} exited \(3\): no good$"):
-        ControlPlane(script).__enter__()
     assert processes_of(scratch) == []
     assert list(scratch.iterdir()) == []
 

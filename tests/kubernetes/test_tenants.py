@@ -19,7 +19,6 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import (
     CLASSES,
-    NETWORK_POLICIES,
     OASIS_JOBS,
     PODS,
     Objects,
@@ -27,9 +26,9 @@ from oasis.kubernetes.api.resources import (
 from oasis.kubernetes.names import FIELD_MANAGER
 from oasis.kubernetes.objects.existing import JOB, JOBSET, TRAINJOB, ExistingKind
 from oasis.kubernetes.objects.manifests import shared
-from tests.kubernetes.adapter import elastic, rigid, running_workers, scene_of, wait_phases
+from tests.kubernetes.adapter import rigid, scene_of
 from tests.kubernetes.cluster import Cluster, pod, report_rights
-from tests.kubernetes.controlplane.access import Account, apply
+from tests.kubernetes.controlplane.access import Account, apply, binding
 from tests.kubernetes.controlplane.audit import denied, granted, verbs
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -85,17 +84,8 @@ def scene(cluster: Cluster, installed: Objects) -> Iterator[Scene]:
 
 def tenant(cluster: Cluster, role: str = "edit") -> Account:
     """A service account that may do in its namespace what ``edit`` allows."""
-    rbac = "rbac.authorization.k8s.io"
-    binding = {
-        "apiVersion": f"{rbac}/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": f"tenant-{role}", "namespace": cluster.namespace},
-        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role},
-        "subjects": [
-            {"kind": "ServiceAccount", "name": f"a-{role}", "namespace": cluster.namespace}
-        ],
-    }
-    return cluster.plane.service_account(f"a-{role}", cluster.namespace, [binding])
+    granted = binding(f"a-{role}", "ClusterRole", role, cluster.namespace, everywhere=False)
+    return cluster.plane.service_account(f"a-{role}", cluster.namespace, [granted])
 
 
 def connection(account: Account) -> Connection:
@@ -220,26 +210,6 @@ def test_pods_are_marked_by_the_controller_and_report_by_themselves(
     assert marks in answer(mine, "PATCH", one, opened, merge=False)
     assert answer(mine, "PATCH", one, {"metadata": {"labels": {"mine": "1"}}}) == ""
     assert answer(cluster.plane.admin, "PATCH", one, opened, merge=False) == ""
-
-
-def test_a_claim_that_only_the_controller_can_read_gains_nothing(
-    scene: Scene, installed: Objects
-) -> None:
-    """Two jobs of which one fits: the one that claims 1e30 in an annotation waits, and says why."""
-    with scene.controller(FIFO):
-        greedy = '{"kind": "constant", "value": 1e30}'
-        make(scene, JOB, marked(scene, JOB, "greedy", job_spec(4, "60s"), UTILITY=greedy))
-        scene.submit(elastic(scene, "honest", 4, 4, 40.0, network={"isolated": True}))
-        wait_phases(scene, {"honest": "Running"})
-        (policy,) = installed.list_all(NETWORK_POLICIES, scene.namespace)[0]
-        (uid,) = scene.our_pods()
-        mine = {"matchLabels": {names.JOB_UID: uid}}
-        assert policy["spec"]["podSelector"] == mine
-        assert policy["spec"]["ingress"] == [{"from": [{"podSelector": mine}]}]
-        said = {c["type"]: c for c in status(scene, JOB, "greedy")["conditions"]}["Placed"]
-        assert (said["status"], said["reason"]) == ("False", "ClaimRefused")
-        assert said["message"] == "claims 1e+30, and UtilityClass small allows at most 100"
-        assert running_workers(scene) == {"honest": 4}
 
 
 @pytest.fixture

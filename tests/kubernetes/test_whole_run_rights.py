@@ -29,7 +29,7 @@ from tests.kubernetes.scene import SYSTEM, Scene, rights
 
 USING = (
     *("test_adapter", "test_adapter_faults", "test_existing"),
-    *("test_frameworks_of_existing", "test_tenants", "test_capacity_windows_kept"),
+    *("test_tenants", "test_capacity_windows_kept"),
 )
 
 

@@ -37,10 +37,8 @@ from tests.kubernetes.benchmarks.processor import (
     within,
 )
 from tests.kubernetes.cluster import GPU, Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.components import MACHINES, MACHINES_ANNOTATION, Timing
-from tests.kubernetes.controlplane.gobuild import ensure
-from tests.kubernetes.controlplane.plane import ControlPlane
+from tests.kubernetes.controlplane.plane import ControlPlane, control_plane
 from tests.kubernetes.controlplane.waiting import free_ports, until
 from tests.kubernetes.demo import metrics_of
 from tests.kubernetes.scene import Scene
@@ -252,7 +250,7 @@ def main() -> int:
     parser.add_argument("--csv", type=Path, help="table to put the row of this size into")
     options = parser.parse_args()
     scale = Scale(options.nodes, options.jobs, options.slot_seconds, not options.equal)
-    with ControlPlane(ensure(CONTROLPLANE), TIMING) as plane:
+    with control_plane("scale", TIMING) as plane:
         cluster = Cluster(plane, "scale")
         cluster.create_namespace()
         measured = measure(cluster, scale)

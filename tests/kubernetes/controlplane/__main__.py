@@ -11,9 +11,7 @@ import json
 import signal
 import sys
 
-from tests.kubernetes.controlplane.build import CONTROLPLANE
-from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
-from tests.kubernetes.controlplane.plane import ControlPlane, StartError
+from tests.kubernetes.controlplane.plane import ControlPlane, StartError, control_plane
 
 
 def main() -> int:
@@ -24,7 +22,7 @@ def main() -> int:
     for ending in (signal.SIGINT, signal.SIGTERM):  # shells let background jobs ignore Ctrl-C
         signal.signal(ending, signal.default_int_handler)
     try:
-        with ControlPlane(ensure(CONTROLPLANE)) as plane:
+        with control_plane("controlplane") as plane:
             names = [f"node-{number}" for number in range(options.nodes)]
             for name in names:
                 room = {"nvidia.com/gpu": str(options.gpus), "cpu": "96", "memory": "1Ti"}
@@ -34,7 +32,7 @@ def main() -> int:
             signal.pause()
     except KeyboardInterrupt:
         return 0
-    except (GoMissingError, GoBuildError, StartError) as error:
+    except StartError as error:
         print(f"controlplane: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0

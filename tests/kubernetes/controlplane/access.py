@@ -59,6 +59,20 @@ class Account:
         return DynamicClient(self.api(server), cache_file=str(cache))
 
 
+def binding(
+    account: str, kind: str, role: str, space: str, *, everywhere: bool = True
+) -> dict[str, Any]:
+    """What gives the rights of a role to an account, in all namespaces or in its own."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding" if everywhere else "RoleBinding",
+        "metadata": {"name": f"{account}-{role}"} | ({} if everywhere else {"namespace": space}),
+        "roleRef": {"apiGroup": group, "kind": kind, "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": space}],
+    }
+
+
 def apply(client: DynamicClient, manifests: Iterable[dict[str, Any]]) -> None:
     """Server-side apply of `manifests`, in their order; what others own is taken over."""
     for body in manifests:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from tests.kubernetes.controlplane.certificates import Certificates
 
 STAGES = Path(__file__).resolve().parent / "stages"
+COMMANDS = yaml.safe_load(Path(__file__).with_name("commands.yaml").read_text(encoding="utf-8"))
 AUDIT_POLICY = Path(__file__).resolve().with_name("audit-policy.yaml")
 MACHINES = ("machines", "losable-machines")  # one kwok each: stop one, and its nodes are lost
 MACHINES_ANNOTATION = "oasis.test/machines"
@@ -36,6 +39,10 @@ class Timing:
     toleration: int = 5
     lease: int = 8
     scheduler_requests: int = 1000  # 50 as it comes, which makes tests slow
+
+    @property
+    def scheduler_burst(self) -> int:
+        return max(100, self.scheduler_requests)
 
 
 @dataclass(frozen=True)
@@ -87,72 +94,19 @@ class Components:
         stages = [file.read_text() for file in sorted(STAGES.glob("*.yaml"))]
         (self.directory / "stages.yaml").write_text("---\n".join(stages))
 
-    def etcd(self) -> list[str]:
-        peer = f"http://127.0.0.1:{self.ports.etcd_peer}"
-        return [
-            *(str(self.binary), "etcd", "--unsafe-no-fsync", "--log-level=warn"),
-            f"--data-dir={self.directory / 'etcd'}",
-            f"--listen-client-urls={self.etcd_url}",
-            f"--advertise-client-urls={self.etcd_url}",
-            f"--listen-peer-urls={peer}",
-            f"--initial-advertise-peer-urls={peer}",
-            f"--initial-cluster=default={peer}",
-        ]
-
-    def api_server(self, *flags: str) -> list[str]:
-        files = self.certificates
-        return [
-            *(str(self.binary), "kube-apiserver", f"--etcd-servers={self.etcd_url}"),
-            *("--bind-address=127.0.0.1", "--advertise-address=127.0.0.1"),
-            f"--secure-port={self.ports.api_server}",
-            *("--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24"),
-            f"--tls-cert-file={files.serving}",
-            f"--tls-private-key-file={files.serving_key}",
-            f"--cert-dir={self.directory / 'api-server'}",
-            f"--client-ca-file={files.authority}",
-            f"--token-auth-file={self.directory / 'tokens.csv'}",
-            *("--authorization-mode=RBAC", "--anonymous-auth=false"),
-            "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={files.token_key}",
-            f"--service-account-signing-key-file={files.token_key}",
-            f"--default-not-ready-toleration-seconds={self.timing.toleration}",
-            f"--default-unreachable-toleration-seconds={self.timing.toleration}",
-            f"--audit-policy-file={AUDIT_POLICY}",
-            f"--audit-log-path={self.audit_log}",
-            *("--allow-privileged=true", "--profiling=false", *flags),
-        ]
-
-    def controller_manager(self) -> list[str]:
-        return [
-            *self._follower("kube-controller-manager", self.ports.manager),
-            "--use-service-account-credentials=true",
-            f"--service-account-private-key-file={self.certificates.token_key}",
-            f"--root-ca-file={self.certificates.authority}",
-            f"--flex-volume-plugin-dir={self.directory / 'flexvolume'}",
-            "--node-monitor-period=2s",
-            f"--node-monitor-grace-period={self.timing.grace}s",
-        ]
-
-    def scheduler(self) -> list[str]:
-        most = self.timing.scheduler_requests
-        return self._follower("kube-scheduler", self.ports.scheduler, most)
+    def command(self, process: str, *flags: str, **more: object) -> list[str]:
+        """The command line of a process."""
+        found = {
+            "etcd": self.etcd_url,
+            "peer": f"http://127.0.0.1:{self.ports.etcd_peer}",
+            **{"directory": self.directory, "files": self.certificates, "ports": self.ports},
+            **{"timing": self.timing, "audit_log": self.audit_log, "audit_policy": AUDIT_POLICY},
+            **more,
+        }
+        given = [flag.format(**found) for flag in COMMANDS[process]]
+        return [str(self.binary), process, *given, *flags]
 
     def kwok(self, machines: str) -> list[str]:
         number = MACHINES.index(machines)
-        return [
-            *(str(self.binary), "kwok", f"--kubeconfig={self.kubeconfig('kwok')}"),
-            f"--config={self.directory / 'stages.yaml'}",
-            f"--manage-nodes-with-annotation-selector={MACHINES_ANNOTATION}={machines}",
-            *("--node-ip=127.0.0.1", f"--cidr=10.{128 + number}.0.0/16"),
-            f"--node-lease-duration-seconds={self.timing.lease}",
-            f"--server-address=127.0.0.1:{self.ports.machines[number]}",
-        ]
-
-    def _follower(self, process: str, port: int, requests: int = 1000) -> list[str]:
-        return [
-            *(str(self.binary), process, f"--kubeconfig={self.kubeconfig(process)}"),
-            *("--bind-address=127.0.0.1", f"--secure-port={port}"),
-            f"--cert-dir={self.directory / process}",
-            *("--leader-elect=false", "--profiling=false"),
-            *(f"--kube-api-qps={requests}", f"--kube-api-burst={max(100, requests)}"),
-        ]
+        own = {"annotation": MACHINES_ANNOTATION, "machines": machines, "network": 128 + number}
+        return self.command("kwok", **own, port=self.ports.machines[number])

@@ -8,21 +8,21 @@ called on 127.0.0.1 and show the control plane's certificate.
 from __future__ import annotations
 
 import base64
-import json
 import shutil
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import yaml
 
-from tests.kubernetes.controlplane.access import apply, define
+from tests.kubernetes.controlplane.access import apply, binding, define
 from tests.kubernetes.controlplane.build import JOBSET, TRAINER
 from tests.kubernetes.controlplane.gobuild import ensure, module_directory
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import answers, free_ports
 
-_GROUP = "rbac.authorization.k8s.io"
+_CONFIGURATION = Path(__file__).with_name("jobset.yaml")
 
 
 def start_owners(plane: ControlPlane) -> None:
@@ -37,8 +37,9 @@ def start_owners(plane: ControlPlane) -> None:
     home.mkdir()
     shutil.copy(files.serving, home / "tls.crt")
     shutil.copy(files.serving_key, home / "tls.key")
-    config = home / "config.json"
-    config.write_text(json.dumps(_configuration(home, port, probes[0])))
+    config, text = home / "config.yaml", _CONFIGURATION.read_text()
+    given = {"PROBE": probes[0], "PORT": port.partition(":")[2], "HOME": str(home)}
+    config.write_text(Template(text).substitute(given))
     _start(plane, "jobset", components, [str(ensure(JOBSET)), f"--config={config}"], probes[0])
     apply(plane.client, _webhooks(components, port, files.authority))
     _start(plane, "trainer", manifests, [str(ensure(TRAINER))], probes[1], probes[1])
@@ -51,29 +52,10 @@ def _start(
     role = yaml.safe_load((manifests / "rbac/role.yaml").read_text())
     role["metadata"]["name"] = name
     space = f"{name}-system"
-    binding = {
-        "apiVersion": f"{_GROUP}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": _GROUP, "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": space}],
-    }
-    account = plane.service_account(name, space, [role, binding])
+    granted = binding(name, "ClusterRole", name, space)
+    account = plane.service_account(name, space, [role, granted])
     command = [*command, f"--kubeconfig={account.kubeconfig()}", *more]
     plane.run(name, command, partial(answers, f"http://{probe}/readyz"))
-
-
-def _configuration(home: Path, webhooks: str, probe: str) -> dict[str, Any]:
-    host, port = webhooks.split(":")
-    return {
-        "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-        "kind": "Configuration",
-        "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
-        "metrics": {"bindAddress": "0"},
-        "health": {"healthProbeBindAddress": probe},
-        "webhook": {"host": host, "port": int(port), "certDir": str(home)},
-    }
 
 
 def _webhooks(components: Path, at: str, authority: Path) -> list[dict[str, Any]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from kubernetes.dynamic import DynamicClient
 
 from tests.kubernetes.controlplane import audit
 from tests.kubernetes.controlplane.access import Account, service_account
+from tests.kubernetes.controlplane.build import CONTROLPLANE
 from tests.kubernetes.controlplane.certificates import make_certificates
 from tests.kubernetes.controlplane.components import (
     ADMIN,
@@ -25,6 +27,7 @@ from tests.kubernetes.controlplane.components import (
     Ports,
     Timing,
 )
+from tests.kubernetes.controlplane.gobuild import GoBuildError, GoMissingError, ensure
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.nodes import Nodes
 from tests.kubernetes.controlplane.waiting import answers, free_ports
@@ -35,6 +38,17 @@ _POLL = 0.1
 
 class StartError(Exception):
     """A process of the control plane ended, or did not get ready; with the end of its log."""
+
+
+@contextmanager
+def control_plane(what: str, timing: Timing | None = None) -> Iterator[ControlPlane]:
+    """One for a command, which ends with a line if it cannot be built."""
+    try:
+        binary = ensure(CONTROLPLANE)
+    except (GoMissingError, GoBuildError) as error:
+        sys.exit(f"{what}: {error}")
+    with ControlPlane(binary, timing) as plane:
+        yield plane
 
 
 class ControlPlane:
@@ -115,7 +129,9 @@ class ControlPlane:
         """Start a killed API server again: same address, same data, an empty watch cache."""
         if self._running["kube-apiserver"].poll() is None:
             self.kill("kube-apiserver")
-        self.run("kube-apiserver", self.components.api_server(*flags), self._api_ready)
+        self.run(
+            "kube-apiserver", self.components.command("kube-apiserver", *flags), self._api_ready
+        )
 
     def pids(self) -> dict[str, int]:
         """Process id of each process by name."""
@@ -126,13 +142,14 @@ class ControlPlane:
         parts.write_files(self._tokens)
         for process in USERS:
             self._account(process).kubeconfig().replace(parts.kubeconfig(process))
-        self.run("etcd", parts.etcd(), partial(answers, f"{parts.etcd_url}/health"))
-        self.run("kube-apiserver", parts.api_server(), self._api_ready)
+        self.run("etcd", parts.command("etcd"), partial(answers, f"{parts.etcd_url}/health"))
+        self.run("kube-apiserver", parts.command("kube-apiserver"), self._api_ready)
         scheduler = f"https://127.0.0.1:{parts.ports.scheduler}/healthz"
-        rest = [
-            ("kube-controller-manager", parts.controller_manager(), self._accounts_ready),
-            ("kube-scheduler", parts.scheduler(), partial(answers, scheduler)),
-        ]
+        asked = (
+            ("kube-controller-manager", self._accounts_ready),
+            ("kube-scheduler", partial(answers, scheduler)),
+        )
+        rest = [(name, parts.command(name), ready) for name, ready in asked]
         for name, port in zip(MACHINES, parts.ports.machines, strict=True):
             ready = partial(answers, f"http://127.0.0.1:{port}/healthz")
             rest.append((name, parts.kwok(name), ready))

@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """The proxy's list of passages is the log."""
+        """The proxy knows which faults struck."""
 
     def _pass(self) -> None:
         proxy = self.server.proxy
@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         watch = query.get("watch", ["false"])[0].lower() in {"1", "true"}
         fault = proxy.fault_for(self.command, self.path, watch=watch)
         if fault and fault.kind not in {"delay", "lost", "cut"}:
-            proxy.note(self.command, self.path, fault, None)
+            proxy.note(fault)
             self._refuse(fault)
         else:
             self._forward(fault, body, watch=watch)
@@ -72,16 +72,14 @@ class Handler(BaseHTTPRequestHandler):
             proxy.stopping.wait(fault.seconds)
         upstream = http.client.HTTPSConnection(*proxy.upstream, context=proxy.upstream_tls)
         headers = {k: v for k, v in self.headers.items() if k.lower() not in _OF_ONE_CONNECTION}
-        status = None
         try:
             try:
                 upstream.request(self.command, self.path, body=body or None, headers=headers)
                 wire = upstream.sock
                 answer = upstream.getresponse()
-                status = answer.status
             finally:  # before the client hears of it
-                proxy.note(self.command, self.path, fault, status)
-            if watch and status == 200:
+                proxy.note(fault)
+            if watch and answer.status == 200:
                 limit = fault.events if fault and fault.kind == "cut" else None
                 if self._stream(answer, wire, limit):
                     self._reset()

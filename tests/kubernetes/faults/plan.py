@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 STATUS_CODES = (409, 429, 500, 503, 504)
+KINDS = ("status", "delay", "hang", "reset", "lost", "cut", "gone")
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -71,14 +71,13 @@ class FaultPlan:
         count: int,
         *,
         pause: float = 5.0,
-        kinds: Sequence[str] = ("status", "delay", "hang", "reset", "lost", "cut", "gone"),
         longest: float = 2.0,
         watch_pause: float = 1.0,
     ) -> FaultPlan:
-        """`count` faults of `kinds` from `seed`, with `pause` passing requests between two on
+        """`count` faults from `seed`, with `pause` passing requests between two on
         average and `watch_pause` passing watches, delays and hanging up to `longest` seconds."""
         draw = random.Random(seed)
-        faults = [_drawn(draw, draw.choice(kinds), longest) for _ in range(count)]
+        faults = [_drawn(draw, draw.choice(KINDS), longest) for _ in range(count)]
         return cls(
             requests=[(_pause(draw, pause), fault) for fault in faults if not _of_watch(fault)],
             watches=[(_pause(draw, watch_pause), fault) for fault in faults if _of_watch(fault)],

@@ -6,24 +6,12 @@ import re
 import socket
 import ssl
 import threading
-from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.kubernetes.faults.handler import Handler
 from tests.kubernetes.faults.plan import Fault, FaultPlan
-
-
-@dataclass(frozen=True)
-class Passage:
-    """One request that came through: `fault` is what it met, `status` what the API server
-    answered; None if it was never asked, or did not answer."""
-
-    method: str
-    path: str
-    fault: Fault | None
-    status: int | None
 
 
 class FaultProxy:
@@ -45,7 +33,7 @@ class FaultProxy:
     ) -> None:
         self.plan = plan or FaultPlan()
         self.only = re.compile(only)
-        self.passages: list[Passage] = []
+        self._struck: list[Fault] = []
         self.stopping = threading.Event()
         address = urlsplit(upstream)
         self.upstream = (str(address.hostname), int(address.port or 443))
@@ -71,13 +59,14 @@ class FaultProxy:
         """Return the fault that this request meets."""
         return self.plan.next(method, watch=watch) if self.only.search(path) else None
 
-    def note(self, method: str, path: str, fault: Fault | None, status: int | None) -> None:
-        """Record what happened to a request, before the client hears of it."""
-        self.passages.append(Passage(method, path, fault, status))
+    def note(self, fault: Fault | None) -> None:
+        """Record what a request has met, before the client hears of it."""
+        if fault is not None:
+            self._struck.append(fault)
 
     def struck(self) -> list[Fault]:
         """The faults that were met so far, in order."""
-        return [passage.fault for passage in self.passages if passage.fault]
+        return list(self._struck)
 
 
 class _Server(ThreadingHTTPServer):

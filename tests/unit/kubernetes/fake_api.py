@@ -7,12 +7,21 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
+from baselines import FIFO
 from oasis.kubernetes.api.connection import (
     ApiError,
     LostAnswerError,
     RetryParams,
     TooLateError,
 )
+from oasis.kubernetes.api.resources import Objects
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.statuses import StatusWriter
+from oasis.kubernetes.control.writer import ClusterWriter
+from oasis.kubernetes.objects.oasis_job import SlotClock
 
 
 class FakeConnection:
@@ -65,3 +74,27 @@ class FakeConnection:
             self.lost -= 1
             raise LostAnswerError(method, path, "reset")
         return deepcopy(self.objects.get(path, {}))
+
+
+def writer(connection: Any, metrics: Metrics | None = None, **stores: ObjectStore) -> ClusterWriter:
+    """What writes to that API server; `stores` are of what was seen there, by kind."""
+    pods = stores.pop("pods", ObjectStore())
+    return ClusterWriter(Objects(connection), pods, 2, metrics or Metrics(), stores)
+
+
+def store(*items: dict[str, Any]) -> ObjectStore:
+    found = ObjectStore()
+    found.replace(items, 9)
+    return found
+
+
+def controller(**settings: Any) -> Controller:
+    """A controller that was not started, beside an empty API server."""
+    connection: Any = FakeConnection()
+    return Controller(Objects(connection), FIFO, ControllerSettings(**settings), "one")
+
+
+def status_writer(name: str, **meta: Any) -> StatusWriter:
+    """What is told on an OasisJob of that name."""
+    found = {"metadata": {"name": name, "namespace": "ns", "uid": name, **meta}}
+    return StatusWriter(found, SlotClock(60.0))

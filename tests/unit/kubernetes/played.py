@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
+import oasis
+from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.cluster.pods import is_unschedulable
 from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.conditions import time_text
+from oasis.kubernetes.objects.existing import JOB_INDEX, JOBSET_NAME, REPLICATED_JOB
 from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.online.prices import PriceBounds
+from tests.kubernetes.instance_objects import job_object
 from tests.unit.kubernetes.fake_api import FakeConnection
 
 EPOCH = 1_000_000.0
 SLOT = 60.0
 GPU = "nvidia.com/gpu"
+LOOKAHEAD = 40
+CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=10.0)
+
+
+def past(cluster: oasis.Cluster) -> PriceBounds:
+    """Bounds from jobs that were there before."""
+    needs, worth = {"gpu": 1.0, "cpu": 1.0}, oasis.Constant(20.0)
+    jobs = [oasis.Job(f"p{k}", 0, 1, 4, 1, float(k), 0.0, needs, {}, worth) for k in (1, 3)]
+    return PriceBounds.from_jobs(jobs, cluster, LOOKAHEAD)
+
+
+def policy(name: str, **options: Any) -> Callable[[], Any]:
+    return cluster_policy(name, options, lookahead=LOOKAHEAD, bounds=past)
 
 
 def node(name: str, role: str, gpus: int) -> dict[str, Any]:
@@ -66,9 +87,30 @@ def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
     }
 
 
+def rigid(name: str, workers: int, slots: int, **more: Any) -> dict[str, Any]:
+    """A job that holds this many workers for this many slots."""
+    return job(name, slots=float(workers * slots), minimum=workers, maximum=workers, **more)
+
+
 def at(slot: float) -> str:
     """The moment at which a slot begins, as objects have it."""
     return time_text(EPOCH + slot * SLOT)
+
+
+def plain() -> dict[str, Any]:
+    job = oasis.generate("testbed", jobs=3, seed=1).jobs[0]
+    made = job_object(job, CLOCK, slot_seconds=1200.0)
+    made["metadata"] |= {"uid": "u", "generation": 1}
+    return made
+
+
+def window(name: str, begin: float, end: float, **spec: Any) -> dict[str, Any]:
+    """A capacity window from one slot to another."""
+    return {"metadata": {"name": name}, "spec": {"begin": at(begin), "end": at(end), **spec}}
+
+
+def utility_class(name: str = "c", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"maximum": 100, "default": True, **spec}}
 
 
 def merged(base: Any, change: Any) -> Any:
@@ -94,7 +136,8 @@ class Played:
         self.objects = Objects(FakeConnection())  # type: ignore[arg-type]
         self.nodes = [node("n0", "worker", 4), node("n1", "worker", 4), node("p0", "ps", 0)]
         self.jobs: dict[str, dict[str, Any]] = {}  # by uid
-        self.batch: dict[str, dict[str, Any]] = {}  # Jobs of the cluster, by uid
+        self.batch: dict[str, dict[str, Any]] = {}  # Jobs and JobSets of the cluster, by uid
+        self.switched: list[bool] = []  # whether each switch of one of them suspended it
         self.pods: dict[str, dict[str, Any]] = {}  # by name
         self.services: list[dict[str, Any]] = []
         self.policies: list[dict[str, Any]] = []
@@ -105,21 +148,29 @@ class Played:
         self.slot = -1
         self._versions = itertools.count(1)
         self._made: list[str] = []
+        self.told = Counter[str]()  # writes of the conditions of windows, by name
         self.late = 0.0  # seconds since the slot began
+        self.stuck: set[str] = set()  # pods that do not go when they are deleted
         # Whether the scheduler lets a pod go to a node, by its name.
         self.binds: Callable[[dict[str, Any], str], bool] = lambda pod, node: True
         self.opens: Callable[[dict[str, Any]], bool] = lambda pod: True  # whether it then runs
+        self.ahead = 0.0  # seconds by which the clock on the wall was set
+        self.steady = SteadyTime(lambda: EPOCH + self.passed() + self.ahead, self.passed)
         self.reconciler = self.restart()
 
     def restart(self) -> Reconciler:
         """Another controller takes over, from the checkpoint."""
+        self.steady.begin()
         self.reconciler = awake(
             self.objects, self.policy, self.settings, self.metrics, self.seen(), self.now
         )
         return self.reconciler
 
+    def passed(self) -> float:
+        return max(0, self.slot) * SLOT + self.late
+
     def now(self) -> float:
-        return EPOCH + max(0, self.slot) * SLOT + self.late
+        return self.steady()
 
     def seen(self) -> dict[str, list[Any]]:
         return {
@@ -128,8 +179,8 @@ class Played:
             names.PLURAL: list(self.jobs.values()),
             names.CLASS_PLURAL: self.classes,
             names.WINDOW_PLURAL: self.windows,
-            "jobs": list(self.batch.values()),
-            "jobsets": [],
+            "jobs": [each for each in self.batch.values() if "replicatedJobs" not in each["spec"]],
+            "jobsets": [each for each in self.batch.values() if "replicatedJobs" in each["spec"]],
             "trainjobs": [],
             "services": self.services,
             "networkpolicies": self.policies,
@@ -148,12 +199,13 @@ class Played:
         return uid
 
     def submit_batch(self, made: dict[str, Any], slots: float, grace: int = 0) -> str:
-        """Make a Job of so many worker-slots, suspended; its uid."""
+        """Make a Job or a JobSet of so many worker-slots, suspended; its uid."""
         uid, version = made["metadata"]["uid"], str(next(self._versions))
         made["metadata"] |= {"resourceVersion": version, "labels": {names.SCHEDULED: "true"}}
         made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
         made["metadata"]["annotations"][names.WORK] = json.dumps({"workerSeconds": slots * SLOT})
-        made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = grace
+        for _, _, pods in parts_of(made):
+            pods["template"]["spec"]["terminationGracePeriodSeconds"] = grace
         self.batch[uid] = made
         return uid
 
@@ -164,20 +216,32 @@ class Played:
 
     def delete(self, uid: str) -> None:
         """The object goes, and its pods with it."""
-        del self.jobs[uid]
-        self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != uid}
+        del (self.batch if uid in self.batch else self.jobs)[uid]
+        theirs = [name for name, pod in self.pods.items() if uid in (job_of(pod), owner_of(pod))]
+        self.pods = {name: pod for name, pod in self.pods.items() if name not in theirs}
 
     # -- what the cluster does ---------------------------------------------------------------------
 
     def step(self) -> None:
-        self.slot += 1
-        self.try_out()
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
-        self.settle()
+        self.slot, self.late = self.slot + 1, 0.0
+        self.begin_slot()
         if any(is_unschedulable(pod) for pod in self.pods.values()):
             self.late = 0.6 * SLOT  # when the controller has waited long enough for the scheduler
             self.settle()
             self.late = 0.0
+        for entry in self.reconciler.live.values():
+            spec, held = entry.spec.in_forms[entry.form], entry.allocation.worker_count
+            assert not held or spec.min_workers <= held <= spec.job.chunks, entry.spec.id
+        for found, conditions in self.reconciler.windows.told(self.seen(), self.now()):
+            found["status"] = {"conditions": conditions}
+            self.told[found["metadata"]["name"]] += 1
+
+    def begin_slot(self) -> None:
+        """What is due in this slot, if the controller has not begun it yet."""
+        self.try_out()
+        self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn
+        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.settle()
 
     def try_out(self) -> None:
         """Answer the dry runs that are asked for."""
@@ -185,6 +249,23 @@ class Played:
         answers = [(each.job, "create", self.refuses(each)) for each in tries]
         failures = [(uid, word, why) for uid, word, why in answers if why is not None]
         self.reconciler.learning.tried(tries, failures, self.now())
+
+    def begin_early(self, part: float) -> None:
+        """Go on to this part of the slot, and begin what can begin."""
+        self.late = part * SLOT
+        for _ in range(2):  # a new job is claimed in one turn, and begins in the next
+            self.claim()
+            self.settle()
+
+    def claim(self) -> None:
+        self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
+
+    def plan(self) -> None:
+        """Begin the next slot, and make its pods, without what follows from that."""
+        self.slot, self.late = self.slot + 1, 0.0
+        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        for action in self.reconciler.steps(self.seen(), set(), self.now()).actions:
+            self._carry_out(action)
 
     def run(self, slots: int) -> None:
         for _ in range(slots):
@@ -197,6 +278,7 @@ class Played:
             if not actions:
                 break
             failures = []
+            self.check(actions)
             for action in actions:
                 why = self.refuses(action)
                 if why is None:
@@ -221,6 +303,23 @@ class Played:
             name = found["metadata"]["name"]
             self.most[name] = max(self.most.get(name, 0), self.workers(uid))
 
+    def check(self, actions: list[Action]) -> None:
+        """Workers go before their parameter servers, and only a whole gang is let in."""
+        deleted = [each for each in actions if isinstance(each, Delete) and each.why != "Ended"]
+        for uid in {action.job for action in deleted}:
+            tasks = [
+                (each.pod["metadata"].get("labels") or {}).get(names.TASK, "")
+                for each in deleted
+                if each.job == uid
+            ]
+            assert tasks == sorted(tasks, reverse=True), "workers first"
+        for action in actions:
+            entry = self.reconciler.live.get(action.job)
+            if isinstance(action, Open) and entry is not None and action.job in self.jobs:
+                there = sum(job_of(pod) == action.job for pod in self.pods.values())
+                held = entry.allocation
+                assert there >= held.worker_count + held.ps_count, "a part of a gang is let in"
+
     def refuses(self, action: Action) -> str | None:
         """Reason why the API server refuses a write; None if it accepts it."""
         return None
@@ -241,6 +340,7 @@ class Played:
             (self.policies if is_policy else self.services).append(dict(action.body))
         elif isinstance(action, Switch):
             found = self.batch[action.job]
+            self.switched.append(action.suspend)
             resized = {} if action.workers is None else {"parallelism": action.workers}
             self.batch[action.job] = {
                 **found,
@@ -276,7 +376,12 @@ class Played:
                 pod["status"] = {"phase": "Pending", **state}
         else:
             assert isinstance(action, Delete)
-            del self.pods[action.pod["metadata"]["name"]]
+            name = action.pod["metadata"]["name"]
+            if name in self.stuck:
+                meta = {"deletionTimestamp": time_text(self.now())}
+                self.pods[name] = merged(self.pods[name], {"metadata": meta})
+            else:
+                del self.pods[name]
 
     def _follow_batch(self, uid: str) -> None:
         """What the controller of Jobs does: it ends the pods of a suspended one, and makes others.
@@ -289,13 +394,22 @@ class Played:
         if found["spec"]["suspend"]:
             self.pods = {n: pod for n, pod in self.pods.items() if n not in mine or n in done}
             return
-        for _ in range(found["spec"]["parallelism"] - len(mine)):
-            number = next(self._versions)
-            name, spec = f"{found['metadata']['name']}-{number}", found["spec"]["template"]["spec"]
-            owner = {"kind": "Job", "uid": uid, "name": found["metadata"]["name"]}
-            meta = {"name": name, "namespace": "ns", "uid": name, "labels": {}, "annotations": {}}
-            meta["ownerReferences"] = [{**owner, "controller": True}]  # type: ignore[assignment]
-            self.pods[name] = {"metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+        for name, labels, pods in parts_of(found):
+            there = [
+                pod for pod in mine.values() if labels.items() <= pod["metadata"]["labels"].items()
+            ]
+            for _ in range(pods.get("parallelism", 1) - len(there)):
+                number = next(self._versions)
+                owner = {"kind": "Job", "uid": uid, "name": name, "controller": True}
+                meta = {"name": f"{name}-{number}", "namespace": "ns", "uid": f"{name}-{number}"}
+                self.pods[meta["name"]] = {
+                    "metadata": {
+                        **{**meta, "labels": dict(labels), "annotations": {}},
+                        "ownerReferences": [owner],
+                    },
+                    "spec": pods["template"]["spec"],
+                    "status": {"phase": "Pending"},
+                }
 
     def succeed(self, uid: str) -> None:
         """The pods of a job end without an error, and with them a Job of the cluster."""
@@ -341,6 +455,22 @@ class Played:
 
     def measured(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def parts_of(found: dict[str, Any]) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
+    """The Jobs of a Job or a JobSet: name, labels of its pods, and spec."""
+    name, spec = found["metadata"]["name"], found["spec"]
+    if "replicatedJobs" not in spec:
+        return [(name, {}, spec)]
+    return [
+        (
+            f"{name}-{part['name']}-{k}",
+            {JOBSET_NAME: name, REPLICATED_JOB: part["name"], JOB_INDEX: str(k)},
+            part["template"]["spec"],
+        )
+        for part in spec["replicatedJobs"]
+        for k in range(part["replicas"])
+    ]
 
 
 def owner_of(pod: dict[str, Any]) -> str:

@@ -1,9 +1,13 @@
-"""Requests go to the server of the configuration, and say who we are."""
+"""Requests, leases and watches: what is in the way is said, and a lost lease ends writes."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +15,31 @@ from typing import Any
 import pytest
 from kubernetes import client
 
+from baselines import FIFO
+from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api import connection as api_connection
-from oasis.kubernetes.api.connection import Connection, LostAnswerError, RetryParams
+from oasis.kubernetes.api import watching
+from oasis.kubernetes.api.connection import (
+    ApiError,
+    Connection,
+    LostAnswerError,
+    RetryParams,
+    TooLateError,
+)
+from oasis.kubernetes.api.lease import Lease
+from oasis.kubernetes.api.resources import LEASES, WINDOWS, Objects
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control import controller
+from oasis.kubernetes.control.meter import SteadyTime
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.model.errors import InputError
-from tests.unit.kubernetes.loopback import serving
+from tests.unit.kubernetes.fake_api import FakeConnection
+from tests.unit.kubernetes.loopback import Answer, serving
+from tests.unit.kubernetes.played import Played, policy, rigid
+
+# -- requests --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -31,10 +56,10 @@ def server() -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield address, seen
 
 
-def connection(host: str, proxy: str | None = None) -> Connection:
+def connection(host: str, proxy: str | None = None, **params: Any) -> Connection:
     configuration = client.Configuration()
     configuration.host, configuration.proxy = host, proxy
-    return Connection(configuration, RetryParams(attempts=1))
+    return Connection(configuration, RetryParams(**params))
 
 
 @pytest.mark.parametrize("below", ["", "/clusters/c-1", "/clusters/c-1/"])
@@ -43,7 +68,7 @@ def test_a_server_may_be_below_a_path(
 ) -> None:
     address, seen = server
     for name in ("a", "ä"):
-        connection(address + below).request(
+        connection(address + below, attempts=1).request(
             "PATCH", "/api/v1/pods", body={"name": name}, query={"fieldManager": "o s"}
         )
     begin = below.rstrip("/")
@@ -55,13 +80,13 @@ def test_a_server_may_be_below_a_path(
 
 def test_a_proxy_is_told_the_whole_address(server: tuple[str, list[tuple[str, str]]]) -> None:
     address, seen = server
-    connection("http://cluster.example:6443", address).request("PATCH", "/api", body={})
+    connection("http://cluster.example:6443", address, attempts=1).request("PATCH", "/api", body={})
     assert seen == [("PATCH http://cluster.example:6443/api {}", "")]
 
 
 def test_where_nobody_listens_the_request_was_never_sent() -> None:
     with pytest.raises(LostAnswerError) as told:
-        connection("http://127.0.0.1:1").request("PATCH", "/api", body={})
+        connection("http://127.0.0.1:1", attempts=1).request("PATCH", "/api", body={})
     assert told.value.never_sent
 
 
@@ -128,3 +153,342 @@ def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
             made = Connection.open(str(kubeconfig))
         made._known = -math.inf, {}  # it is kept for a second
         assert made._authorization() == {"authorization": f"Bearer {text.strip()}"}
+
+
+# -- what is in the way ----------------------------------------------------------------------------
+
+
+def forbidden(what: str) -> tuple[int, Any]:
+    message = f'{what} is forbidden: User "u" cannot get resource "{what}" in API group ""'
+    return 403, {"kind": "Status", "reason": "Forbidden", "message": message}
+
+
+def healthy(request: Any, _: str) -> tuple[int, Any]:
+    """The answers of a server that has no objects and accepts every write."""
+    if "watch=true" in request.path:
+        time.sleep(0.1)
+        return 200, ""
+    if "/leases/" in request.path and request.command == "GET":
+        return 404, {"reason": "NotFound", "message": "there is no lease"}
+    return 200, {"items": [], "metadata": {"resourceVersion": "1"}}
+
+
+def ill(status: int, body: Any, *parts: str, method: str = "") -> Answer:
+    """As that, but for requests with these parts in their path."""
+
+    def answer(request: Any, text: str) -> tuple[int, Any]:
+        is_it = all(part in request.path for part in parts) and method in request.command
+        return (status, body) if is_it else healthy(request, text)
+
+    return answer
+
+
+def hanging(request: Any, _: str) -> tuple[int, Any]:
+    time.sleep(2.0)
+    return 200, {}
+
+
+NO_SPACE = {"reason": "NotFound", "message": 'namespaces "oasis-system" not found'}
+STRANGER = {"reason": "Unauthorized", "message": "Unauthorized"}
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said after three seconds is said after a third of one: the tests wait for less."""
+    assert watching.SILENT_SECONDS + controller.AGAIN < 5.0
+    monkeypatch.setattr(watching, "SILENT_SECONDS", 0.3)
+
+
+def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]:
+    """Run a controller until its log has these words, or for so long; its lines."""
+    caplog.set_level(logging.INFO, "oasis.kubernetes")
+    settings = ControllerSettings(slot_seconds=60.0)
+    made = controller.Controller(Objects(connection(host, first_wait=0.001)), FIFO, settings, "one")
+    until = time.monotonic() + seconds
+    made.run(lambda _: words in caplog.text or time.monotonic() > until)
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            ill(404, "404 page not found", "/oasisjobs"),
+            "`oasis kubernetes install --image=IMAGE | kubectl apply -f -`",
+        ),
+        (ill(*forbidden("leases"), "/leases"), "leases is forbidden"),
+        (ill(*forbidden("nodes"), "/nodes", "watch=true"), "nodes is forbidden"),
+        (
+            ill(404, NO_SPACE, "/leases", method="POST"),
+            "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` makes it",
+        ),
+        (ill(401, STRANGER), "renew the credentials"),
+        (hanging, "no answer"),
+        (ill(400, "Client sent an HTTP request to an HTTPS server.\n"), "begin it with https://"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_within_five_seconds(
+    answer: Answer, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(answer) as host:
+        lines = said_within(host, 3.0, words, caplog)
+    assert sum(words in line for line in lines) == 1, lines
+
+
+def test_an_address_where_nobody_listens_is_said_once_for_all_threads(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = said_within("http://127.0.0.1:1", 5.0, "nobody listens there", caplog)
+    assert sum("nobody listens there" in line for line in lines) == 1, lines
+
+
+def test_a_certificate_of_another_authority_and_a_server_without_tls_say_what_to_correct() -> None:
+    failed = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"
+    assert "correct certificate-authority-data" in str(LostAnswerError("GET", "/api", failed))
+    with (
+        serving(healthy) as host,
+        pytest.raises(LostAnswerError, match="does not speak https"),
+    ):
+        connection(host.replace("http:", "https:"), attempts=1).request("GET", "/api")
+    quota = ApiError("POST", "/api/v1/pods", 403, "Forbidden", "exceeded quota: gpus")
+    assert str(quota).endswith("exceeded quota: gpus"), "no right is missing"
+
+
+# -- the lease -------------------------------------------------------------------------------------
+
+
+class Clock:
+    """The clock of the lease, moved by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        monkeypatch.setattr("oasis.kubernetes.api.lease.steady_seconds", lambda: self.now)
+
+
+def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
+    heard = [] if told is None else told
+    return Lease(api, "system", "one", who, 15.0, threading.Event(), heard.append)
+
+
+def test_a_lease_that_runs_out_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, told = Clock(monkeypatch), []
+    api = FakeConnection()
+    lease = lease_of(api, "one", told)
+    assert lease._ask() == 2.5
+    assert (told, lease.left()) == ([True], 15.0)
+
+    def refuse(*_: Any, **given: Any) -> Any:
+        raise LostAnswerError("GET", "/leases", f"hangs for {given['left']():g} s")
+
+    api.request = refuse  # type: ignore[method-assign]
+    lease._objects = Objects(api, left=lambda: lease._until - clock.now)  # type: ignore[arg-type]
+    for now, pause in ((107.0, 2.5), (109.0, 1.0), (110.0, 2.5)):
+        clock.now = now
+        with pytest.raises(LostAnswerError, match="hangs for"):
+            lease._ask()
+        assert lease._after_error(LostAnswerError("GET", "/leases", "hangs")) == pause
+    assert (told, lease.left()) == ([True, False], 0.0)
+    lost = [r.getMessage() for r in caplog.records if "lost the lease" in r.getMessage()]
+    assert lost == [
+        "lost the lease system/one (no answer: hangs): nothing is written until it is ours again"
+    ]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have one clock that is never set")
+def test_a_machine_that_slept_does_not_act_on_the_lease_of_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The monotonic clock stood still meanwhile, that of the machine's whole life did not."""
+    clocks = {time.CLOCK_MONOTONIC: 50.0, time.CLOCK_BOOTTIME: 90.0}
+    monkeypatch.setattr(time, "clock_gettime", clocks.__getitem__)
+    monkeypatch.setattr(time, "monotonic", lambda: 50.0)
+    lease, steady = lease_of(FakeConnection(), "one"), SteadyTime()
+    before = steady()
+    lease._ask()
+    assert lease.is_held
+    clocks[time.CLOCK_BOOTTIME] += 3600.0
+    assert (lease.is_held, lease.left()) == (False, 0.0)
+    assert steady() - before == 3600.0
+
+
+def test_no_request_for_the_lease_outlasts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    lease = lease_of(FakeConnection(), "one")
+    lease._ask()
+    monkeypatch.setattr(lease, "_try", lambda: None)
+    for clock.now, left in ((101.0, 9.0), (104.0, 6.0), (109.0, 1.0)):
+        lease._ask()
+        assert lease._until - clock.now == pytest.approx(left)
+
+
+def test_answers_that_are_late_lose_no_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes two seconds, and a lease of six seconds is renewed by one request."""
+    clock, api, told = Clock(monkeypatch), FakeConnection(), list[bool]()
+    answer = api.request
+
+    def late(*given: Any, **more: Any) -> Any:
+        if more["left"]() < 2.0:
+            raise LostAnswerError("PUT", "/leases", "no answer in time")
+        clock.now += 2.0
+        return answer(*given, **more)
+
+    monkeypatch.setattr(api, "request", late)
+    lease = Lease(api, "system", "one", "one", 6.0, threading.Event(), told.append)  # type: ignore[arg-type]
+    lease._objects = Objects(api, left=lambda: lease._until - clock.now)  # type: ignore[arg-type]
+    for _ in range(20):
+        clock.now += lease._ask()
+    assert told == [True]
+    assert api.asked[2:] == [api.asked[-1]] * (len(api.asked) - 2)
+
+
+def test_two_processes_of_one_identity_do_not_both_act(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, api = Clock(monkeypatch), FakeConnection()
+    first, twin = lease_of(api, "same"), lease_of(api, "same")
+    first._ask()
+    clock.now += 1.0
+    twin._ask()  # as after a restart
+    clock.now += 1.0
+    first._ask()
+    assert (first.is_held, twin.is_held) == (False, True)
+    assert "another process" in first.other
+    for _ in range(9):
+        clock.now += 2.5
+        twin._ask()
+        first._ask()
+        assert (first.is_held, twin.is_held) == (False, True)
+
+
+def test_renewals_whose_answers_were_lost_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, api = Clock(monkeypatch), FakeConnection()
+    lease = lease_of(api, "one")
+    lease._ask()
+    for lost in (1, 0, 1, 1, 0):
+        clock.now += 1.0
+        api.lost = lost
+        if lost:
+            with pytest.raises(LostAnswerError):
+                lease._ask()
+        else:
+            lease._ask()
+        assert lease.is_held
+    found = Objects(api).get(LEASES, "one", "system")  # type: ignore[arg-type]
+    assert found is not None
+    assert found["spec"].get("leaseTransitions", 0) == 0
+
+
+def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
+    left, asked = [4.0], []
+
+    def busy(request: Any, _: str) -> tuple[int, Any]:
+        asked.append(f"{request.command} {request.path.partition('?')[0]}")
+        if "/b" in request.path:
+            left[0] = 0.0
+        return 503, {"reason": "ServiceUnavailable", "message": "busy"}
+
+    with serving(busy) as host:
+        plain = connection(host, attempts=3, longest_wait=0.01)
+        with pytest.raises(ApiError, match="503"):
+            plain.request("PATCH", "/a", left=lambda: left[0])
+        with pytest.raises(TooLateError):
+            plain.request("PATCH", "/b", left=lambda: left[0])
+        with pytest.raises(TooLateError):
+            plain.request("PATCH", "/a", left=lambda: left[0])
+    assert asked == ["PATCH /a"] * 3 + ["PATCH /b"]
+
+
+def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
+    pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
+    objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
+    clerk = ClusterWriter(objects, ObjectStore(), 2, Metrics())
+    with pytest.raises(TooLateError):
+        clerk.do([Delete("j", pod, "Shrunk")])
+    clerk.close()
+
+
+def test_who_stands_by_says_for_whom(caplog: pytest.LogCaptureFixture) -> None:
+    holder = {
+        "metadata": {
+            "name": "oasis-scheduler",
+            "namespace": "oasis-system",
+            "resourceVersion": "5",
+        },
+        "spec": {"holderIdentity": "other", "renewTime": "2026-01-01T00:00:00Z"},
+    }
+
+    held = ill(200, holder, "/leases/")
+    with serving(held) as host:
+        lines = said_within(host, 3.0, "standing by", caplog)
+    wanted = "standing by: other has the lease oasis-system/oasis-scheduler, and acts"
+    assert [line for line in lines if "standing by" in line] == [wanted]
+
+
+def test_a_watch_that_hangs_is_begun_again() -> None:
+    """The server sends a bookmark each minute: a quiet cluster is not silent."""
+    asked: list[tuple[dict[str, Any], float]] = []
+
+    class Hanging(FakeConnection):
+        def stream(self, path: str, query: Any, timeout: float, on_open: Any) -> Iterator[Any]:
+            asked.append((query, timeout))
+            on_open()
+            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}
+            raise LostAnswerError("GET", path, "timed out")
+
+    over = threading.Event()
+    watcher = watching.Watcher(Objects(Hanging()), LEASES, lambda *_: None, over)  # type: ignore[arg-type]
+    watcher._from = "1"
+    for version in ("1", "9"):
+        with pytest.raises(LostAnswerError):
+            watcher._ask()
+        query, timeout = asked[-1]
+        assert (query["resourceVersion"], timeout) == (version, 90.0)
+    assert watcher.trouble is None, "it answers when it is asked"
+
+
+def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None:
+    meta = {"name": "x", "uid": "x", "resourceVersion": "5"}
+    answers: list[Any] = [ApiError("GET", "/", 404, "NotFound", "404 page not found")]
+    answers.append({"items": [{"metadata": meta}], "metadata": {"resourceVersion": "6"}})
+
+    class Later(FakeConnection):
+        def request(self, *_: Any, **__: Any) -> Any:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        def stream(self, *_: Any) -> Iterator[Any]:
+            return iter(())
+
+    over = threading.Event()
+    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over, optional=True)  # type: ignore[arg-type]
+    assert 0.0 < watcher._ask() < 10.0
+    assert watcher.synced.is_set()
+    watcher._ask()
+    assert [item["metadata"]["name"] for item in watcher.store.items()] == ["x"]
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_without_its_checkpoint_no_plan_is_carried_out(status: int) -> None:
+    """The right to write it may be the only one that is missing."""
+    played = Played(policy("fifo"))
+    uid = played.submit(rigid("j", 2, 3))
+    fake: Any = played.objects.connection
+    request = fake.request
+
+    def refusing(method: str, path: str, **more: Any) -> Any:
+        if method != "GET" and "configmaps" in path:
+            raise ApiError(method, path, status, "No", "not today")
+        return request(method, path, **more)
+
+    played.objects._request = refusing
+    for _ in range(3):
+        with pytest.raises(ApiError):
+            played.step()
+        assert not played.reconciler.steps(played.seen(), set(), played.now()).actions
+    assert not played.pods
+    played.objects._request = request
+    played.run(4)
+    assert played.phase(uid) == "Completed"
+    assert played.status(uid)["arrivalSlot"] == 0

@@ -42,12 +42,12 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.groups import TaskGroup
-from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.site import FINE, Machine, Site
+from tests.unit.kubernetes.played import CLOCK
 from tests.unit.kubernetes.test_frameworks import RESOURCES
-from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
@@ -68,7 +68,7 @@ def made(spec: dict[str, Any], uid: str = "u", **notes: str) -> dict[str, Any]:
     return {"metadata": meta, "spec": {"suspend": True, **spec}}
 
 
-def job(workers: int = 2, **more: Any) -> dict[str, Any]:
+def batch_job(workers: int = 2, **more: Any) -> dict[str, Any]:
     return made({"parallelism": workers, "template": template()}, **more)
 
 
@@ -85,7 +85,7 @@ def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
 
 
 def test_a_job_is_a_gang_of_as_many_pods_as_it_says() -> None:
-    spec = read(job(3))
+    spec = read(batch_job(3))
     assert (spec.min_workers, spec.job.chunks, spec.kind) == (3, 3, "Job")
     assert spec.id == spec.job.id == "ns/job/job-u"
     assert spec.is_existing
@@ -141,7 +141,7 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
 
 
 def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> None:
-    found = job(MINIMUM="1", MAXIMUM="4")
+    found = batch_job(MINIMUM="1", MAXIMUM="4")
     version = content_version(found, JOB)
     found["spec"] |= {"suspend": False, "parallelism": 3}
     found["metadata"]["annotations"][names.STATUS] = "{}"
@@ -169,8 +169,10 @@ def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any)
 
 
 def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name() -> None:
-    seen = {"jobs": [job(uid="j")], "jobsets": [jobset()], "trainjobs": []}
-    assert [kind for kind, _ in job_items({**seen, names.PLURAL: [job(uid="o")]})].count(None) == 1
+    seen = {"jobs": [batch_job(uid="j")], "jobsets": [jobset()], "trainjobs": []}
+    assert [kind for kind, _ in job_items({**seen, names.PLURAL: [batch_job(uid="o")]})].count(
+        None
+    ) == 1
     assert existing_objects(seen).keys() == {"j", "u"}
     claims = claims_of(seen)
     owner = {"kind": "Job", "controller": True, "uid": "j"}
@@ -188,24 +190,13 @@ def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name()
     assert claimed(elsewhere, claims) is None
 
 
-def test_an_object_in_a_queue_of_kueue_is_left_to_it() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    queued = job()
-    seen = {"jobs": [queued]}
-    assert reader.read(seen, drives, 0.0)
-    queued["metadata"]["labels"][names.QUEUE] = "team"
-    assert not reader.read(seen, drives, 0.0)
-    (said,) = reader.statuses["u"].status["conditions"]
-    assert said["message"].startswith(f"metadata.labels.{names.QUEUE}: expected none: Kueue")
-
-
 @pytest.mark.parametrize("owner", [JOBSET, TRAINJOB])
 def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
     owner: ExistingKind,
 ) -> None:
     whole = jobset(SERVERS="s") if owner is JOBSET else made({"trainer": {"numNodes": 2}})
     reference = {"kind": owner.name, "controller": True, "uid": "u", "name": "job-u"}
-    child = job(uid="child")
+    child = batch_job(uid="child")
     child["metadata"]["ownerReferences"] = [reference]
     seen: dict[str, Any] = {owner.where.plural: [whole], "jobs": [child]}
     if owner is TRAINJOB:
@@ -221,7 +212,7 @@ def test_what_a_jobset_or_trainjob_makes_is_part_of_it_whatever_its_labels(
 
 def test_what_has_succeeded_is_not_waited_for() -> None:
     pods = {p["metadata"]["name"]: p for p in (pod("a", "n0", "Succeeded"), pod("b", "n0"))}
-    wanted = matched(read(job(2)), job(2), Allocation(((0, 2),)), PLACES, pods)
+    wanted = matched(read(batch_job(2)), batch_job(2), Allocation(((0, 2),)), PLACES, pods)
     assert [w.name for w in wanted] == ["b"]
 
 
@@ -235,24 +226,9 @@ def driver() -> Driver:
     return Driver(FIFO(), Site(DEFAULT_RESOURCES.names, machines, 60.0, True))
 
 
-def test_what_cannot_be_planned_of_a_job_is_told_on_the_object() -> None:
-    """And the other jobs are served: one that cannot be planned stops nobody."""
-    served, gang = jobset(SERVERS="s"), job()
-    served["metadata"] |= {"generation": 1, "resourceVersion": "3"}
-    gang["metadata"] |= {"uid": "v", "generation": 1, "resourceVersion": "4"}
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    drives.policy = Recourse()
-    assert reader.read({"jobsets": [served], "jobs": [gang]}, drives, 0.0).keys() == {"v"}
-    status = reader.statuses["u"]
-    assert status.phase == "Invalid"
-    (said,) = status.status["conditions"]
-    assert (said["type"], said["status"], said["reason"]) == ("Valid", "False", "Invalid")
-    assert said["message"].startswith(f"metadata.annotations.{names.SERVERS}: expected none")
-
-
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
     reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
-    one, other = job(uid="one"), job(uid="other")
+    one, other = batch_job(uid="one"), batch_job(uid="other")
     for version, found in enumerate((one, other)):
         found["metadata"] |= {"creationTimestamp": "now", "resourceVersion": str(version)}
     assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
@@ -262,7 +238,7 @@ def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them
 
 def indexed(workers: int = 2, subdomain: str | None = "train", **notes: str) -> dict[str, Any]:
     """An Indexed Job whose pods have names."""
-    found = job(workers, **notes)
+    found = batch_job(workers, **notes)
     found["spec"] |= {"completionMode": "Indexed", "completions": workers}
     if subdomain is not None:
         found["spec"]["template"]["spec"]["subdomain"] = subdomain
@@ -352,5 +328,5 @@ def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
     assert (read(found).min_workers, read(found).job.chunks) == (1, 4)
     resumed = _switch_patch(Switch("u", found, JOB, suspend=False, workers=3))
     assert resumed["spec"] == {"suspend": False, "parallelism": 3, "completions": 3}
-    plain = _switch_patch(Switch("u", job(), JOB, suspend=False, workers=3))
+    plain = _switch_patch(Switch("u", batch_job(), JOB, suspend=False, workers=3))
     assert plain["spec"] == {"suspend": False, "parallelism": 3}

@@ -32,9 +32,10 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
-from tests.unit.kubernetes.test_objects import CLOCK, plain
+from tests.unit.kubernetes.played import CLOCK, plain
 
-ROWS = yaml.safe_load(Path(__file__).with_name("environments.yaml").read_text(encoding="utf-8"))
+FILE = Path(__file__).with_name("environments.yaml")
+ROWS, WITH_VARIABLES = yaml.safe_load_all(FILE.read_text(encoding="utf-8"))
 
 
 def gang(row: dict[str, Any]) -> Gang:
@@ -57,32 +58,9 @@ def test_a_pod_is_told_what_its_framework_reads(row: dict[str, Any]) -> None:
 
 
 def test_containers_read_annotations_and_keep_what_their_owner_wrote() -> None:
-    own = [{"name": "RANK", "value": "7"}, {"name": "ARGS", "value": "--rank $(OASIS_INDEX)"}]
-    spec = {
-        "initContainers": [{"name": "data"}],
-        "containers": [{"name": "train", "env": own}, {"name": "proxy"}],
-        "nodeSelector": {"a": "b"},
-    }
-    before = deepcopy(spec)
-    name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    index, rank = (
-        {
-            "name": key,
-            "valueFrom": {
-                "fieldRef": {"fieldPath": f"metadata.annotations['env.oasis-scheduler.io/{key}']"}
-            },
-        }
-        for key in ("OASIS_INDEX", "RANK")
-    )
-    assert with_variables(spec, ["OASIS_INDEX", "RANK"]) == {
-        "initContainers": [{"name": "data", "env": [name, index, rank]}],
-        "containers": [
-            {"name": "train", "env": [name, index, *own]},
-            {"name": "proxy", "env": [name, index, rank]},
-        ],
-        "nodeSelector": {"a": "b"},
-    }
-    assert spec == before
+    before = deepcopy(WITH_VARIABLES["spec"])
+    assert with_variables(before, WITH_VARIABLES["names"]) == WITH_VARIABLES["becomes"]
+    assert before == WITH_VARIABLES["spec"]
 
 
 @pytest.mark.parametrize("job", ["bert", "7b", "a.b", "a-b", "x" * 41, "x" * 42, "y" * 39 + ".z"])
@@ -292,23 +270,6 @@ def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
         "OASIS_PS_HOSTS": "bert-ps-0.bert",
         "OASIS_PORT": "2222",
     }
-
-
-def test_of_the_pods_on_a_node_the_highest_index_leaves_and_comes_back() -> None:
-    played = Played(spec_of("torch"))
-    played.settle(plan(a=2, b=2, p=1))
-    before = played.uids()
-    played.settle(plan(a=1, b=1, p=1))
-    assert played.indices() == {0: "a", 2: "b"}
-    played.settle(plan(a=1, b=1, c=1, p=1))
-    assert played.indices() == {0: "a", 1: "c", 2: "b"}
-    now = played.uids()
-    assert {key for key in before if before[key] == now.get(key)} == {
-        ("worker", 0),
-        ("worker", 2),
-        ("ps", 0),
-    }
-    assert played.read("worker", 1)["PET_NNODES"] == f"1:{played.spec.job.chunks}"
 
 
 @pytest.mark.parametrize("how", ["deleted", "failed"])

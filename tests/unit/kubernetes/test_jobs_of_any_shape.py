@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-import oasis
 from baselines import registry
 from baselines.counts import FixedCounts
-from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
-from oasis.online.prices import PriceBounds
-from tests.unit.kubernetes.played import Played, job, merged, pods
+from tests.unit.kubernetes.played import Played, job, merged, policy
 
-LOOKAHEAD = 40
 ROWS = yaml.safe_load(Path(__file__).with_name("shapes.yaml").read_text(encoding="utf-8"))
 SHAPES: dict[str, dict[str, Any]] = ROWS["shapes"]
 
@@ -40,30 +35,6 @@ DRAWING = [
     for name, make in registry.ALL.items()
     if isinstance(getattr(make(), "_counts", None), FixedCounts)
 ]
-
-
-def past(cluster: oasis.Cluster) -> PriceBounds:
-    """Bounds from jobs that were there before."""
-    jobs = [
-        oasis.Job(
-            f"p{k}",
-            0,
-            1,
-            4,
-            1,
-            float(k),
-            0.0,
-            {"gpu": 1.0, "cpu": 1.0},
-            {},
-            oasis.Constant(20.0),
-        )
-        for k in (1, 3)
-    ]
-    return PriceBounds.from_jobs(jobs, cluster, LOOKAHEAD)
-
-
-def policy(name: str) -> Callable[[], Any]:
-    return cluster_policy(name, {}, lookahead=LOOKAHEAD, bounds=past)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -89,20 +60,6 @@ def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> 
     assert played.measured("oasis_policy_errors_total") == 0
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_hardly_any_work_is_done_by_running_not_by_waiting(name: str) -> None:
-    played = Played(policy(name))
-    other = played.submit(job("other", minimum=8, initial=8, slots=32.0))
-    played.step()
-    uid = played.submit(job("j", slots=1e-9, maximum=1))
-    for _ in range(12):
-        played.step()
-        ran = played.most.get("j", 0)
-        assert (played.phase(uid) == "Completed") <= (ran > 0)
-    assert played.measured("oasis_job_errors_total", doing="planning") == 0
-    assert {played.phase(uid), played.phase(other)} == {"Completed"}
-
-
 @pytest.mark.parametrize("with_template", [True, False])
 @pytest.mark.parametrize("name", DRAWING)
 def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_template: bool) -> None:
@@ -120,7 +77,7 @@ def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_templa
 
 @pytest.mark.parametrize("name", DRAWING)
 def test_a_seed_that_is_asked_for_draws_as_in_the_simulator(name: str) -> None:
-    played = Played(cluster_policy(name, {"seed": 5}, lookahead=LOOKAHEAD))
+    played = Played(policy(name, seed=5))
     counts = []
     for k in range(4):
         made = with_ps()
@@ -129,19 +86,3 @@ def test_a_seed_that_is_asked_for_draws_as_in_the_simulator(name: str) -> None:
         played.run(16)
         counts.append(played.most[f"j{k}"])
     assert counts != [8, 8, 8, 8]
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("gone", ["n0", "p0"])
-def test_pods_that_ask_for_nothing_are_not_put_on_a_node_that_is_gone(gone: str, name: str) -> None:
-    played = Played(policy(name))
-    there = played.nodes
-    played.nodes = [node for node in there if node["metadata"]["name"] != gone]
-    made = job("odd", maximum=3, template=pods())
-    made["spec"]["parameterServers"] = {"template": pods()}
-    odd = played.submit(made)
-    played.step()
-    played.nodes = there
-    played.run(17)
-    assert played.measured("oasis_job_errors_total", doing="planning") == 0
-    assert played.phase(odd) == "Completed"

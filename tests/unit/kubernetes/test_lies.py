@@ -17,8 +17,7 @@ from oasis.kubernetes.control.tenants import Took
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.online.prices import PriceBounds
-from tests.unit.kubernetes.played import SLOT, Played, job, job_of
-from tests.unit.kubernetes.test_tenant_rules import utility_class
+from tests.unit.kubernetes.played import SLOT, Played, job, job_of, utility_class
 
 LONG, RIVAL = 22, 20  # slots that each job of the liar, and that of the rival, takes
 WORK = 8 * LONG * SLOT  # worker-seconds

@@ -10,7 +10,6 @@ import pytest
 
 import oasis
 from baselines import FIFO
-from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.meter import WorkMeter
@@ -102,29 +101,29 @@ def test_the_demonstration_fails_where_the_cluster_differs_and_where_it_is_late(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     instance = oasis.generate("testbed", jobs=8, seed=1)
-    last = instance.horizon
-
-    def reported(policy: str, changes: dict[str, int]) -> tuple[int, str]:
-        run = oasis.simulate(instance, POLICIES[policy].make(instance))
-        statuses: dict[str, dict[str, Any]] = {}
-        for decision in run.decisions:
-            slot = changes.get(decision.job_id, decision.completion)
-            done = {} if slot is None else {"completionSlot": slot, "utility": 1.0}
-            statuses[decision.job_id] = {"phase": "Waiting", **done}
-        code = report(statuses, instance, policy, CLOCK, start_up=10.0)
-        return code, "".join(capsys.readouterr())
-
     decisions = oasis.simulate(instance, FIFO()).decisions
-    done = {d.job_id: d.completion for d in decisions if d.completion is not None}
-    first = min(done, key=lambda name: done[name])
-    (other, *_) = (d.job_id for d in decisions if d.completion is None)
-    assert done[first] + 2 < last
-    assert reported("fifo", {})[0] == 0
-    assert reported("fifo", {first: done[first] + 1})[0] == 0
-    assert reported("fifo", {other: last})[0] == 0, "no slot of the horizon"
-    code, said = reported("fifo", {first: done[first] + 2})
-    assert code == 1
-    assert f"{first} completed in slot {done[first] + 2}: expected slot {done[first] + 1}" in said
-    code, said = reported("fifo", {other: last - 1})
-    assert code == 1
-    assert "1 jobs completed on one side only" in said
+    done = {d.job_id: d.completion for d in decisions}
+    first = min((name for name in done if done[name] is not None), key=lambda name: done[name])
+    (other, *_) = (name for name in done if done[name] is None)
+    there, last = done[first], instance.horizon
+    assert there is not None
+    assert there + 2 < last
+    for change, code, said in (
+        ({}, 0, ""),
+        ({first: there + 1}, 0, ""),
+        ({other: last}, 0, ""),  # no slot of the horizon
+        (
+            {first: there + 2},
+            1,
+            f"{first} completed in slot {there + 2}: expected slot {there + 1}",
+        ),
+        ({other: last - 1}, 1, "1 jobs completed on one side only"),
+    ):
+        statuses: dict[str, dict[str, Any]] = {
+            name: {"phase": "Waiting"}
+            if slot is None
+            else {"phase": "Completed", "completionSlot": slot, "utility": 1.0}
+            for name, slot in {**done, **change}.items()
+        }
+        assert report(statuses, instance, "fifo", CLOCK, start_up=10.0) == code
+        assert said in "".join(capsys.readouterr())

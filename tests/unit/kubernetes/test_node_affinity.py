@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 import oasis
-from oasis.kubernetes import names
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from tests.unit.kubernetes.played import Played, policy, rigid
+from tests.unit.kubernetes.played import node as worker_node
 
 LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0", "huge": "9" * 30}
 
@@ -160,24 +161,40 @@ def template(draw: random.Random) -> dict[str, Any]:
 
 
 def test_the_own_wishes_of_a_pod_hold_beside_the_node() -> None:
-    zone = {"key": "zone", "operator": "In", "values": ["z"]}
-    terms = [{"matchExpressions": [zone]}, {}, by_name("In", "n9")]
-    preferred = [{"weight": 1, "preference": {"matchExpressions": [zone]}}]
-    affinity = {
-        "podAntiAffinity": {REQUIRED: [{"topologyKey": names.HOSTNAME}]},
-        "nodeAffinity": {
-            REQUIRED: {"nodeSelectorTerms": terms},
-            "preferredDuringSchedulingIgnoredDuringExecution": preferred,
-        },
-    }
-    before = deepcopy(affinity)
-    found = on_node(affinity, "n1")
-    assert affinity == before
-    assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
-        {"matchExpressions": [zone], **by_name("In", "n1")},
-        {},  # which holds nowhere, and may not be changed
-        {"matchFields": [asks("metadata.name", "In", node) for node in ("n9", "n1")]},
-    ]
-    before["nodeAffinity"].pop(REQUIRED)
-    found["nodeAffinity"].pop(REQUIRED)
-    assert found == before
+    given = ROWS["on node n1"]
+    before = deepcopy(given["affinity"])
+    assert on_node(before, "n1") == given["becomes"]
+    assert before == given["affinity"]
+
+
+TAINTED = ((), (), ("team:NoSchedule",), ("gpu:NoExecute", "team:PreferNoSchedule"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "drf", "srtf"])
+def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed: int) -> None:
+    """`Played` refuses to open a gate where the scheduler would not admit the pod."""
+    draw = random.Random(seed)
+    made, nodes = Played(policy(name)), []
+    for each in NODES:
+        found = worker_node(each, "worker", 4)
+        drawn = {key: draw.choice(values) for key, values in KEYS.items() if draw.random() < 0.8}
+        found["metadata"]["labels"] |= drawn
+        nodes.append({**found, "spec": node(*draw.choice(TAINTED))["spec"]})
+    made.nodes = [*nodes, worker_node("p0", "ps", 0)]
+    made.restart()
+    bodies = [rigid(f"j{k}", draw.randint(1, 6), 2) for k in range(8)]
+    for body in bodies:
+        body["spec"]["workers"]["template"]["spec"] |= template(draw)
+    rules = [NodeRules.of(body["spec"]["workers"]["template"]["spec"]) for body in bodies]
+    admitting = [sum(each.refusal(one) is None for one in nodes) for each in rules]
+    uids = [made.submit(body) for body in bodies]
+    for _ in range(12):
+        made.run(1)
+        assert not made.reconciler.steps(made.seen(), set(), made.now()).refused
+    for uid, count, body in zip(uids, admitting, bodies, strict=True):
+        if not count:
+            assert made.said(uid, "Placed")[1] == "NoNode"
+        fits = body["spec"]["workers"]["minimum"] <= 4 * count
+        assert (made.phase(uid) == "Completed") == fits
+    assert made.measured("oasis_gangs_withdrawn_total") == 0

@@ -1,31 +1,53 @@
-"""Checkpoints, leases, stores, statuses and machines, each on its own."""
+"""Checkpoints, leases, stores, statuses, machines, writes, probes, rights: each on its own."""
 
 from __future__ import annotations
 
+import json
+import logging
+import queue
 import random
+import re
+import socket
+import subprocess
+import sys
 import threading
+import time
+import urllib.request
+from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
+from experiments.cli.commands.kubernetes.running import _show
 from oasis.kubernetes import names
+from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
 from oasis.kubernetes.cluster.world import Report, reported
+from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
-from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.controller import SETTLE, Controller
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings, JsonFormatter
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import decision_message
-from oasis.kubernetes.objects.manifests import own
+from oasis.kubernetes.objects.existing import EXISTING
+from oasis.kubernetes.objects.manifests import own, shared
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
-from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.test_objects import CLOCK
+from oasis.model.errors import InputError, InstanceError
+from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
+from tests.unit.kubernetes.played import CLOCK
+
+# -- checkpoints, leases, stores, statuses ---------------------------------------------------------
+
 
 POD = {"metadata": {"name": "p", "namespace": "d", "uid": "u", "ownerReferences": []}}
 
@@ -200,3 +222,230 @@ def test_settings_and_manifests() -> None:
     container = made[-1]["spec"]["template"]["spec"]["containers"][0]
     assert container["args"][-1] == "--policy=fifo"
     assert {m["metadata"].get("namespace", "there") for m in made} == {"there"}
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+def test_requests_are_counted_by_method_and_status() -> None:
+    metrics = Metrics()
+    metrics.attempt("GET", 200, 0.1)
+    metrics.attempt("GET", 0, 0.2)
+    value = metrics.registry.get_sample_value
+    for status in ("200", "0"):
+        assert value("oasis_requests_total", {"method": "GET", "status": status}) == 1.0
+    assert value("oasis_request_seconds_count", {"method": "GET"}) == 2.0
+
+
+def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
+    connection, body = FakeConnection(), {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
+    pod = connection.request("POST", PODS.path("ns"), body=body)
+    clerk = writer(connection, pods=store(pod))
+    done = clerk.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")])
+    failures = {uid: why for uid, _, why in done}
+    clerk.close()
+    assert isinstance(failures["odd"], KeyError)
+    assert failures.keys() == {"odd"}
+
+
+def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics, jobs = Metrics(), [status_writer(name) for name in ("odd", "other")]
+    jobs[0].body = None  # type: ignore[assignment, method-assign]
+    clerk = writer(FakeConnection(), metrics)
+    clerk.write_statuses(jobs)
+    clerk.close()
+    assert [job.written is not None for job in jobs] == [False, True]
+    assert "Traceback" in caplog.text
+    assert metrics.registry.get_sample_value("oasis_job_errors_total", {"doing": "telling"}) == 1
+
+
+NOW = 100.0
+
+
+@pytest.mark.parametrize(
+    ("busy", "until", "expected"),
+    [
+        (0.25, NOW + 60.0, 0.25),
+        (0.25, NOW + 0.125, 0.125),
+        (0.25, NOW - 1.0, SETTLE),
+        (0.0, NOW + 60.0, SETTLE),
+    ],
+)
+def test_the_wait_is_that_of_a_turn_or_ends_at_the_boundary(
+    monkeypatch: pytest.MonkeyPatch, busy: float, until: float, expected: float
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    news: queue.Queue[tuple[str, int]] = queue.Queue()
+    news.put(("pods", 1))
+    news.put(("pods", 2))
+    controller: Any = SimpleNamespace(_news=news, _now=lambda: NOW, _busy=busy)
+    assert Controller._gather(controller, until) == [("pods", 1), ("pods", 2)]
+    assert slept == [expected]
+
+
+def test_a_line_of_json_has_what_was_given_an_error_and_nothing_else() -> None:
+    given: dict[str, Any] = {"msg": "%d jobs", "args": (3,), "levelname": "WARNING", "slot": 7}
+    given |= {"job": "ns/a", "secret": "x", "created": 0.5}
+    try:
+        int("what went wrong")
+    except ValueError:
+        given["exc_info"] = sys.exc_info()
+    line = JsonFormatter().format(logging.makeLogRecord(given))
+    assert "\n" not in line
+    made = json.loads(line)
+    assert "what went wrong" in made.pop("error")
+    when = {"time": "1970-01-01T00:00:00.500+00:00", "level": "warning"}
+    assert made == {**when, "message": "3 jobs", "slot": 7, "job": "ns/a"}
+
+
+def test_a_verbose_controller_says_each_line_once() -> None:
+    code = """
+import logging
+from experiments.cli.commands.kubernetes.running import log_as
+from experiments.cli.verbose import logging_to_stderr
+with logging_to_stderr():
+    log_as("text")
+    logging.getLogger("oasis.kubernetes").debug("only once")
+"""
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stderr.count("only once") == 1
+
+
+def test_a_dry_run_shows_what_has_no_pod(capsys: pytest.CaptureFixture[str]) -> None:
+    switch = {"action": "suspend", "job": "ns/job/j", "pod": None, "node": None}
+    found = {"slot": 3, "actions": [switch], "jobs": {"ns/j": "it waits"}}
+    _show(SimpleNamespace(rehearse=lambda: found), as_json=False)  # type: ignore[arg-type]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "slot 3: 1 writes"
+    assert "suspend  ns/job/j  -    -" in lines
+    assert lines[-1] == "ns/j: it waits"
+
+
+def test_what_is_told_on_a_job_is_logged_with_its_fields(caplog) -> None:  # type: ignore[no-untyped-def]
+    job = status_writer("a")
+    with caplog.at_level(logging.INFO, "oasis.kubernetes"):
+        job.say("Placed", "True", "Planned", "2 workers", 0.0)
+        job.say("Placed", "True", "Planned", "3 workers", 1.0)
+    (line,) = caplog.records
+    assert (line.job, line.reason) == ("ns/a", "Planned")
+    assert line.getMessage() == "ns/a: Planned: 2 workers"
+
+
+@pytest.fixture
+def one() -> Controller:
+    """A controller that was not started."""
+    return controller()
+
+
+@pytest.fixture
+def port(one: Controller) -> Iterator[int]:
+    probes = {"/healthz": one.stuck, "/readyz": one.unready}
+    server = Metrics().serve(0, probes)
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def ask(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=10.0) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def fill(one: Controller) -> None:
+    for watcher in one.watchers:
+        watcher.synced.set()
+
+
+def test_ready_once_all_is_listed_and_the_lease_is_ours_or_anothers(
+    one: Controller, port: int
+) -> None:
+    status, text = ask(port, "/readyz")
+    assert (status, text.partition(":")[0]) == (503, "not listed yet")
+    assert "oasisjobs" in text
+    fill(one)
+    assert ask(port, "/readyz") == (503, f"{one.unready()}\n")
+    assert "lease" in (one.unready() or "")
+    one.lease.other = "another"  # we stand by
+    assert ask(port, "/readyz") == (200, "ok\n")
+    one.lease.other = ""
+    one.lease._renewed = time.monotonic()
+    assert ask(port, "/readyz") == (200, "ok\n")
+    one._troubles = frozenset({"pods: no answer"})
+    assert ask(port, "/readyz") == (503, "pods: no answer\n")
+
+
+def test_alive_as_long_as_turns_begin(one: Controller, port: int) -> None:
+    assert ask(port, "/healthz") == (200, "ok\n")
+    one._turned -= loop.STUCK + 1.0
+    status, text = ask(port, "/healthz")
+    assert (status, text.startswith("the last turn began")) == (503, True)
+    one._turn()
+    assert ask(port, "/healthz") == (200, "ok\n")
+
+
+def test_a_pod_of_either_family_is_answered(port: int) -> None:
+    if socket.has_dualstack_ipv6():
+        assert ask(port, "/healthz", "[::1]") == (200, "ok\n")
+
+
+DASHBOARD = Path(__file__).parents[3] / "deploy" / "grafana-dashboard.json"
+ENDINGS = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_sum", "_count")}
+
+
+def test_the_dashboard_asks_for_what_is_exported_and_shows_all_of_it() -> None:
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    text = " ".join(target["expr"] for panel in panels for target in panel["targets"])
+    families = list(Metrics().registry.collect())
+    exported = {each.name + ending for each in families for ending in ENDINGS[each.type]}
+    assert set(re.findall(r"oasis_\w+", text)) <= exported
+    # Sizes that only say something where something else is wrong.
+    hidden = {"oasis_checkpoint_bytes", "oasis_slot"}
+    assert {each.name for each in families if each.name not in text} == hidden
+
+
+# -- rights in some namespaces alone ---------------------------------------------------------------
+
+
+def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> None:
+    rules = [rule for made in own("sys", name="other") for rule in made.get("rules", ())]
+    groups = {group for rule in rules for group in rule["apiGroups"] if group.startswith("o")}
+    assert groups == {names.GROUP}, "whatever its name is"
+    policies = [made for made in shared() if made["metadata"]["name"] == "oasis-scheduler-status"]
+    guarded = policies[0]["spec"]["matchConstraints"]["resourceRules"]
+    for kind in EXISTING:
+        group, _, version = kind.api_version.partition("/")
+        of_kind = {"apiGroups": [group], "resources": [kind.where.plural]}
+        assert {**of_kind, "verbs": ["list", "watch", "patch"]} in rules
+        operations = ["CREATE", "UPDATE"]
+        assert {**of_kind, "apiVersions": [version], "operations": operations} in guarded
+
+
+def item(namespace: str, name: str, version: int) -> dict[str, Any]:
+    meta = {"namespace": namespace, "name": name, "uid": f"{namespace}{name}"}
+    return {"metadata": {**meta, "resourceVersion": str(version)}}
+
+
+def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
+    store = ObjectStore()
+    store.replace([item("team-a", "x", 5)], 6, "team-a")
+    store.replace([item("team-b", "x", 5)], 7, "team-b")
+    assert len(store.items()) == 2
+    store.replace([], 8, "team-b")
+    assert [one["metadata"]["namespace"] for one in store.items()] == ["team-a"]
+    store.replace([], 8)
+    assert store.items() == []
+
+
+@pytest.mark.parametrize(
+    "more", [{"namespaced": ("a", "a")}, {"namespaced": ("a",), "watched": "a"}]
+)
+def test_settings_that_contradict_each_other(more: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="namespaced"):
+        ControllerSettings(**more)

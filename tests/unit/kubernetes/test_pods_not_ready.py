@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import pytest
 
-from oasis.kubernetes.acting import Create, Delete, action_word
+from oasis.kubernetes.acting import Create, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError
-from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.api.watching import ObjectStore
-from oasis.kubernetes.control import writer
-from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import with_at_most
-from oasis.kubernetes.control.statuses import StatusWriter
-from oasis.kubernetes.control.writer import ClusterWriter
-from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.played import SLOT, Played, job, job_of, node
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import policy, with_ps
-
-TIMEOUT = 3 * SLOT
+from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
+from tests.unit.kubernetes.played import Played, job_of, node, policy, rigid
+from tests.unit.kubernetes.test_jobs_of_any_shape import with_ps
 
 
 def test_what_is_refused_is_tried_less_and_less_often() -> None:
@@ -61,81 +52,22 @@ def test_fewer_workers_do_the_same_work(most: int) -> None:
 def test_a_status_that_is_refused_is_written_less_and_less_often_and_the_older_kind_named_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Strict:
-        is_dry = False
-        asked = 0
-
-        def apply(self, *_: Any) -> None:
-            self.asked += 1
+    class Strict(FakeConnection):
+        def request(self, method: str, path: str, **_: Any) -> Any:
+            self.asked.append((method, path))
             why = "(ns/j, Kind=OasisJob): .status.resizes: field not declared in schema"
             raise ApiError("PATCH", "/", 500, "", f"failed to create typed patch object {why}")
 
-    moment, objects = [0.0], Strict()
-    monkeypatch.setattr(writer.time, "monotonic", lambda: moment[0])
-    clerk = writer.ClusterWriter(objects, ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
-    meta = {"namespace": "ns", "uid": "u"}
-    jobs = [StatusWriter({"metadata": {"name": n, **meta}}, SlotClock(60.0)) for n in "jk"]
+    moment, strict = [0.0], Strict()
+    monkeypatch.setattr(time, "monotonic", lambda: moment[0])
+    clerk, jobs = writer(strict), [status_writer(name) for name in "jk"]
     for tick in range(120):
         moment[0] = tick / 2
         clerk.write_statuses(jobs)
     clerk.close()
-    assert objects.asked == 2 * 6, "after 0, 1, 3, 7, 15 and 31 s"
+    assert len(strict.asked) == 2 * 6, "after 0, 1, 3, 7, 15 and 31 s"
     (said,) = caplog.messages
     assert "; the kind there is of an older version: `oasis kubernetes install" in said
-
-
-class Lingering(Played):
-    """The pod `stuck` stays on its node when it is deleted, as with a finalizer."""
-
-    stuck = ""
-
-    def _carry_out(self, action: Any) -> None:
-        name = action.pod["metadata"]["name"] if isinstance(action, Delete) else ""
-        if name and name == self.stuck:
-            self.leave(name)
-        else:
-            super()._carry_out(action)
-
-    def leave(self, name: str) -> None:
-        pod = self.pods[name]
-        meta = {**pod["metadata"], "deletionTimestamp": time_text(self.now())}
-        self.pods[name] = {**pod, "metadata": meta}
-
-
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dorm", "las"])
-def test_a_pod_that_does_not_go_takes_its_room_and_keeps_no_job_waiting_for_ever(name: str) -> None:
-    played = Lingering(policy(name), pods_ready_timeout=TIMEOUT)
-    bad = played.submit(rigid("bad", 4, 30))
-    played.run(2)
-    stuck = played.stuck = sorted(played.pods)[0]
-    played.leave(stuck)
-    played.run(8)
-    status, reason, message = played.said(bad, "Placed") or ("", "", "")
-    assert (status, reason) == ("False", "PodsNotReady")
-    assert f"pod {stuck} is deleted and does not go: look at its finalizers" in message
-    other = played.submit(rigid("other", 3, 2))  # as many as there is room for beside it
-    played.run(8)
-    assert played.phase(other) == "Completed", played.status(other)
-    assert stuck in played.pods
-
-
-def played(name: str, nodes: int = 2) -> Played:
-    made = Played(policy(name))
-    made.nodes = [*(node(f"n{k}", "worker", 4) for k in range(nodes)), node("p0", "ps", 0)]
-    made.restart()
-    return made
-
-
-def test_where_some_of_a_gang_run_its_node_is_not_left_out() -> None:
-    """One worker a node, say, and the plan has two on one: that is no reason to move the first."""
-    made = played("drf", nodes=1)
-    made.binds = lambda pod, host: all(
-        "nodeName" not in each["spec"] for each in made.pods.values()
-    )
-    uid = made.submit(job("j", slots=6.0, minimum=1, maximum=2))
-    made.run(5)
-    assert made.workers(uid) == 1
-    assert made.status(uid)["progress"]["workerSeconds"] >= 4 * SLOT
 
 
 @pytest.mark.parametrize(("name", "seed"), [("fifo", k) for k in range(5)] + [("recourse", 0)])
@@ -144,7 +76,9 @@ def test_no_job_waits_for_ever_while_a_node_that_takes_its_pods_has_room(
 ) -> None:
     """Each job may go to some nodes alone, which nothing that is planned from says."""
     draw = random.Random(seed)
-    made, takes = played(name, nodes=5), {}
+    made, takes = Played(policy(name)), {}
+    made.nodes = [*(node(f"n{k}", "worker", 4) for k in range(5)), node("p0", "ps", 0)]
+    made.restart()
     until: dict[str, int] = {}  # from which slot on the API server takes the pods of a job
     made.binds = lambda pod, host: host in takes[job_of(pod)]
     made.refuses = lambda action: (  # type: ignore[method-assign]
@@ -184,8 +118,8 @@ def test_only_a_refusal_of_the_pod_itself_is_one(answer: Any, is_refused: bool) 
         return answer
 
     connection.request = request  # type: ignore[method-assign]
-    writer = ClusterWriter(Objects(connection), ObjectStore(), 1, Metrics())  # type: ignore[arg-type]
     body = {"metadata": {"name": "j-try", "namespace": "ns"}}
-    assert bool(writer.try_out([Create("j", "j-try", body)])) == is_refused
-    writer.close()
+    clerk = writer(connection)
+    assert bool(clerk.try_out([Create("j", "j-try", body)])) == is_refused
+    clerk.close()
     assert asked == [("POST", "All")]

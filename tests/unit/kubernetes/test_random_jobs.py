@@ -14,9 +14,8 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Open, action_word
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
-from tests.unit.kubernetes.played import GPU, Played, job, job_of, node
-from tests.unit.kubernetes.test_errors_of_one_job import rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, policy, shape, with_ps
+from tests.unit.kubernetes.played import GPU, Played, job, job_of, node, policy, rigid
+from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, shape, with_ps
 
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 3, 1.5, 1e-300, 1e30, 1e31, 1e308, 10**30, 2**63),
@@ -44,6 +43,9 @@ IN_PODS: dict[str, Any] = {  # of the spec of a pod
     "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}],
     "overhead": {"cpu": "1"},
 }
+
+
+TROUBLES = ("gone", "Failed", "Succeeded", "ends", "unbound")
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -181,10 +183,15 @@ class Disturbed(Played):
         if not self.pods:
             return
         name = self.draw.choice(sorted(self.pods))
-        pod, kind = self.pods.pop(name), self.draw.choice(("gone", "Failed", "Succeeded", "ends"))
+        pod, kind = self.pods.pop(name), self.draw.choice(TROUBLES)
         if kind == "ends":
             end = {"deletionTimestamp": time_text(self.now())}
             self.pods[name] = {**pod, "metadata": {**pod["metadata"], **end}}
+        elif kind == "unbound" and pod["spec"].get("nodeName"):
+            spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+            lacking = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+            status = {"phase": "Pending", "conditions": [lacking]}
+            self.pods[name] = {**pod, "spec": spec, "status": status}
         elif kind != "gone":
             self.pods[name] = {**pod, "status": {"phase": kind}}
 

@@ -9,8 +9,7 @@ import pytest
 
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes.acting import Create
-from tests.unit.kubernetes.played import SLOT, Played, job, job_of
-from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past
+from tests.unit.kubernetes.played import LOOKAHEAD, SLOT, Played, job, job_of, past
 
 TIMEOUT = 2 * SLOT
 GPUS = 8

@@ -16,18 +16,31 @@ import oasis
 from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import action_word
-from tests.unit.kubernetes.played import GPU, SLOT, Played, at, job, job_of, merged, node
-from tests.unit.kubernetes.test_capacity_windows import window
-from tests.unit.kubernetes.test_existing_jobs import job as batch_job
-from tests.unit.kubernetes.test_jobs_of_any_shape import LOOKAHEAD, past, policy
+from oasis.kubernetes.acting import Delete, action_word
+from oasis.kubernetes.objects.quantities import requests_of
+from tests.unit.kubernetes.played import (
+    GPU,
+    LOOKAHEAD,
+    SLOT,
+    Played,
+    at,
+    job,
+    job_of,
+    merged,
+    node,
+    owner_of,
+    past,
+    policy,
+    window,
+)
+from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("scenarios.yaml").read_text(encoding="utf-8"))
 VARIANTS = [
     pytest.param(each, name, restarts, id=f"{each['name']}-{name}{'-restarts' * restarts}")
     for each in SCENARIOS
     for name in (POLICIES if each["policies"] == "all" else each["policies"])
-    for restarts in ((False, True) if {"maybe": "restart"} in each["steps"] else (False,))
+    for restarts in ((False, True) if any("maybe" in step for step in each["steps"]) else (False,))
 ]
 
 
@@ -50,18 +63,30 @@ class Scenario(Played):
         self.uids: dict[str, str] = {}
         self.refused: dict[str, dict[str, Any]] = {}  # by name of the job, or "any"
         self.marked: set[str] = set()
+        self.strays: list[str] = []  # Jobs of which a pod runs on a node that nobody planned
+        self.isolated: set[str] = set()  # jobs that others could not reach when they began
         self.bad: list[str] = []  # names of jobs with which the policy fails
         # By job: how often a pod of it was asked for, also in a dry run, and what was told on it.
         self.tried, self.events = Counter[str](), Counter[str]()
         settings = given.get("settings", {})
         last = settings.get("horizon")
-        made = cluster_policy(name, {}, lookahead=LOOKAHEAD, horizon=last, bounds=past)
+        options = given.get("options", {})
+        made = cluster_policy(name, options, lookahead=LOOKAHEAD, horizon=last, bounds=past)
         # Not all: a copy of such a policy decides with the original.
         fails = any("fails with" in step for step in given["steps"])
         super().__init__(lambda: self.failing(made()) if fails else made(), **settings)
+        self.opens = lambda pod: self.has_isolation(job_of(pod))
         if "nodes" in given:
             self.change(given["nodes"])
             self.restart()
+
+    def has_isolation(self, uid: str) -> bool:
+        """Note whether others cannot reach the pods of a job that begins now."""
+        mine = {"matchLabels": {names.JOB_UID: uid}}
+        closed = {"podSelector": mine, "ingress": [{"from": [{"podSelector": mine}]}]}
+        if any(closed.items() <= each["spec"].items() for each in self.policies):
+            self.isolated.add(uid)
+        return True
 
     def failing(self, made: Any) -> Any:
         """Let a policy decide, and then fail if it sees a bad job."""
@@ -85,22 +110,26 @@ class Scenario(Played):
         labels = action.body["metadata"]["labels"] if "task" in rule else {}
         return str(rule["says"]) if labels.get(names.TASK) == rule.get("task") else None
 
+    def _follow_batch(self, uid: str) -> None:
+        super()._follow_batch(uid)
+        if uid in self.strays and not self.batch[uid]["spec"]["suspend"]:
+            pod = next(pod for pod in self.pods.values() if owner_of(pod) == uid)
+            meta = {**pod["metadata"], "name": "stray", "uid": "stray", "annotations": {}}
+            meta |= {"annotations": {names.NODE: "n9"}, "labels": {names.JOB_UID: uid}}
+            meta["managedFields"] = [{"manager": names.FIELD_MANAGER}]
+            spec = {**pod["spec"], "nodeName": "n9", "schedulingGates": []}
+            self.pods["stray"] = {"metadata": meta, "spec": spec, "status": {"phase": "Running"}}
+
     def settle(self) -> None:
         super().settle()
         for uid, status in self.reconciler.statuses.items():
             self.events[uid] += len(status.news)
             status.news.clear()
 
-    def step(self) -> None:
-        self.late = 0.0
-        super().step()
-
-    def begin_early(self, part: float) -> None:
-        """Go on to this part of the slot, and begin what can begin."""
-        self.late = part * SLOT
-        for _ in range(2):  # a new job is claimed in one turn, and begins in the next
-            self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
-            self.settle()
+    def start_again(self, word: str | dict[str, Any]) -> None:
+        """What `maybe` happens: it is a step of its own, by its word if nothing is to be said."""
+        ((name, value),) = {word: None}.items() if isinstance(word, str) else word.items()
+        WORDS[name](self, value)
 
     def name_of(self, uid: str) -> str:
         return next((name for name, found in self.uids.items() if found == uid), "")
@@ -119,16 +148,20 @@ class Scenario(Played):
             self.uids[name] = self.submit(made)
 
     def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
-        """Jobs of the cluster, suspended; `notes` are annotations by their names in `names`."""
+        """Jobs of the cluster, suspended, and JobSets: those that say no number of workers.
+
+        `notes` are annotations by their names in `names`.
+        """
         for uid, given in jobs.items():
-            made = batch_job(given["workers"], uid=uid, **given.get("notes", {}))
+            notes = {"uid": uid, **given.get("notes", {})}
+            made = batch_job(given["workers"], **notes) if "workers" in given else jobset(**notes)
             self.uids[uid] = self.submit_batch(made, float(given["slots"]))
 
     def patch(self, objects: dict[str, Any]) -> None:
         """What owners, or other controllers, write on Jobs of the cluster."""
         for uid, change in objects.items():
-            notes = change.pop("notes", {})
-            meta = {"annotations": {getattr(names, key): value for key, value in notes.items()}}
+            notes, meta = change.pop("notes", {}), {"labels": change.pop("labels", {})}
+            meta["annotations"] = {getattr(names, key): value for key, value in notes.items()}
             self.batch[uid] = merged(self.batch[uid], {**change, "metadata": meta})
             if "suspend" in change.get("spec", {}):
                 self._follow_batch(uid)
@@ -141,7 +174,12 @@ class Scenario(Played):
         self.nodes = [node_of(name, *marks) for name, marks in nodes.items()]
 
     def declare(self, windows: list[dict[str, Any]]) -> None:
-        self.windows = [window(w["name"], *w["slots"], nodes=w["nodes"]) for w in windows]
+        """Capacity windows, in slots; one that was there is changed."""
+        for given in windows:
+            made = window(given["name"], *given["slots"], **given.get("spec", {}))
+            before = [each for each in self.windows if each["metadata"]["name"] == given["name"]]
+            self.windows = [each for each in self.windows if each not in before] + [made]
+            made["metadata"]["generation"] = 1 + len(before)
 
     def closes(self, closed: list[str]) -> None:
         """No pod of these jobs, or on these nodes, runs from now on."""
@@ -159,6 +197,7 @@ class Scenario(Played):
         for pod in chosen:
             status = given.get("status", {})
             pod["status"] = status if "phase" in status else merged(pod["status"], status)
+            pod["spec"] = merged(pod["spec"], given.get("spec", {}))
             if "progress" in given:
                 told = {names.PROGRESS: given["progress"] and str(given["progress"] * SLOT)}
                 pod["metadata"] = merged(pod["metadata"], {"annotations": told})
@@ -176,75 +215,111 @@ class Scenario(Played):
                 "status": {"phase": "Running"},
             }
 
+    def orphan(self, name: str) -> None:
+        """A job goes, and its pods stay."""
+        uid = self.uids[name]
+        del self.jobs[uid]
+        for pod in self.pods.values():
+            if job_of(pod) == uid:
+                del pod["metadata"]["ownerReferences"]
+
+    def stick(self, name: str) -> None:
+        """One pod of a job is deleted, and does not go."""
+        (first, *_) = sorted(n for n, pod in self.pods.items() if job_of(pod) == self.uids[name])
+        self.stuck = {first}
+        self._carry_out(Delete(self.uids[name], self.pods[first], "Ended"))
+
+    def let_in_one_a_node(self, _: None) -> None:
+        self.binds = lambda _, host: all(
+            pod["spec"].get("nodeName") != host for pod in self.pods.values()
+        )
+
     def mark(self, _: None) -> None:
         self.marked = set(self.pods)
 
     def lose_pods(self, _: None) -> None:
         self.pods = {}
 
-    def maybe(self, _: str) -> None:
-        self.restart()
-
     def expect(self, found: dict[str, Any]) -> None:
         for name, wanted in found.items():
             for key, value in wanted.items():
-                assert self.holds(name, key, value), (name, key, value, self.told(name))
+                assert self.holds(name, key, value), (name, key, value, self.about(name))
 
-    def plan(self, uid: str) -> Any:
-        return self.status(uid)["plan"]
-
-    def told(self, name: str) -> Any:
+    def about(self, name: str) -> Any:
         return self.status(self.uids[name]) if name in self.uids else sorted(self.pods)
 
+    def of_all(self, name: str, key: str) -> Any:
+        """What is so of the pods, the log, the metrics, or a window."""
+        if name == "log":
+            return self.log.text.count(key)
+        if name == "metrics":
+            return self.measured(key)
+        if name == "windows":
+            return self.told_on(key)
+        on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
+        kept, anew = set(self.pods) == self.marked, "arrive once more" in self.log.text
+        stuck, policies = len(self.stuck & self.pods.keys()), len(self.policies)
+        found = {"kept": kept, "begun anew": anew, "number": len(self.pods), "on n1": on_n1}
+        found["withdrawn at most"] = self.measured("oasis_gangs_withdrawn_total")
+        return {**found, "of those that are stuck": stuck, "policies": policies}[key]
+
+    def told_on(self, window: str) -> Any:
+        """The condition of a window, or how often one was written on any."""
+        if window == "told":
+            return self.told.total()
+        (found,) = (each for each in self.windows if each["metadata"]["name"] == window)
+        (told,) = found["status"]["conditions"]
+        assert told["observedGeneration"] == found["metadata"]["generation"]
+        return told["status"], told["reason"], told["message"]
+
     def holds(self, name: str, key: str, wanted: Any) -> bool:
-        if name == "pods":
-            withdrawn = self.measured("oasis_gangs_withdrawn_total")
-            kept = set(self.pods) == self.marked
-            anew = "arrive once more" in self.log.text
-            on_n1 = any(pod["spec"].get("nodeName") == "n1" for pod in self.pods.values())
-            lost = self.measured("oasis_lost_worker_slots_total")
-            counts = {
-                "number": len(self.pods),
-                "lost worker-slots": lost,
-                "withdrawn at most": withdrawn,
-                "on n1": on_n1,
-            }
-            found = {"kept": kept, "begun anew": anew, **counts}[key]
-            return bool(found <= wanted if key.endswith("most") else found == wanted)
+        if name in ("pods", "log", "metrics", "windows"):
+            found = self.of_all(name, key)
+            if key == "withdrawn at most":
+                return bool(found <= wanted)
+            is_said = name == "windows" and key != "told"
+            return says(found, wanted) if is_said else bool(found == wanted)
         uid = self.uids[name]
         if key[0].isupper():  # a condition
-            begin, *others = re.sub(r"@(\d+)", lambda k: at(float(k[1])), wanted or "").split(
-                " .. "
-            )
-            if wanted is None:
-                return self.said(uid, key) is None
-            status, reason, message = self.said(uid, key) or ("", "", "")
-            said = f"{status} {reason}: {message}"
-            if not others and not begin.endswith(" "):
-                return said == begin
-            return said.startswith(begin) and all(part in said for part in others)
+            return says(self.said(uid, key), wanted)
         if key == "phase":
             return self.phase(uid) in ([wanted] if isinstance(wanted, str) else wanted)
-        pods = [pod for pod in self.pods.values() if job_of(pod) == uid]
+        pods, told = [pod for pod in self.pods.values() if job_of(pod) == uid], self.status(uid)
         found = {
+            "isolated before it began": lambda: uid in self.isolated,
             "workers": lambda: self.workers(uid),
+            "ran": lambda: self.most.get(name, 0) > 0,
             "tried": lambda: self.tried[uid],
             "done": lambda: round(self.reconciler.done[uid], 6),
             "told": lambda: self.reconciler.driver.by_uid[uid].done,
             "pods that wait": lambda: sum(p["status"]["phase"] == "Pending" for p in pods),
             "live": lambda: uid in self.reconciler.driver.by_uid,
-            "planned": lambda: {e["slot"]: sum(e["workers"].values()) for e in self.plan(uid)},
+            "planned": lambda: {e["slot"]: sum(e["workers"].values()) for e in told["plan"]},
             "events": lambda: self.events[uid],
             "where": lambda: Counter(pod["spec"].get("nodeName") for pod in pods),
+            "planned on": lambda: sorted({p["metadata"]["annotations"][names.NODE] for p in pods}),
+            "gpus": lambda: Counter(int(requests_of(pod["spec"])[GPU]) for pod in pods),
             "images": lambda: Counter(pod["spec"]["containers"][0].get("image") for pod in pods),
             "restarts": lambda: self.reconciler.driver.by_uid[uid].restarts,
-            "percent": lambda: self.status(uid)["progress"]["percent"],
+            "percent": lambda: told["progress"]["percent"],
+            "switched": lambda: ["suspend" if each else "resume" for each in self.switched],
             "suspended": lambda: self.batch[uid]["spec"]["suspend"],
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
-            "is at its end": lambda: self.status(uid)["progress"]["percent"] == 100,
-            "percent at least": lambda: min(self.status(uid)["progress"]["percent"], wanted),
-        }.get(key, lambda: self.status(uid).get(key))
+            "is at its end": lambda: told["progress"]["percent"] == 100,
+            "percent at least": lambda: min(told["progress"]["percent"], wanted),
+        }.get(key, lambda: told.get(key))
         return bool(found() == wanted)
+
+
+def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
+    """Whether a condition is as a scenario says it."""
+    if found is None or wanted is None:
+        return found is wanted
+    begin, *others = re.sub(r"@(-?\d+)", lambda k: at(float(k[1])), wanted).split(" .. ")
+    said = "{} {}: {}".format(*found)
+    if not others and not begin.endswith(" "):
+        return said == begin
+    return said.startswith(begin) and all(part in said for part in others)
 
 
 WORDS = {
@@ -252,6 +327,9 @@ WORDS = {
     "edit": Scenario.edit_all,
     "nodes": Scenario.change,
     "closed": Scenario.closes,
+    "orphan": Scenario.orphan,
+    "stuck": Scenario.stick,
+    "one a node": Scenario.let_in_one_a_node,
     "mark": Scenario.mark,
     "pods": Scenario.change_pods,
     "others": Scenario.take_room,
@@ -261,10 +339,16 @@ WORDS = {
     "fails with": lambda made, jobs: setattr(made, "bad", jobs),
     "settle": lambda made, _: made.settle(),
     "lose": Scenario.lose_pods,
-    "maybe": Scenario.maybe,
+    "strays": lambda made, jobs: setattr(made, "strays", jobs),
+    "maybe": Scenario.start_again,
+    "plan": lambda made, _: made.plan(),
+    "begin": lambda made, _: made.begin_slot(),
+    "clock is set by": lambda made, seconds: setattr(made, "ahead", made.ahead + seconds),
+    "skip": lambda made, slots: setattr(made, "slot", made.slot + slots),
     "expect": Scenario.expect,
     "run": Scenario.run,
     "at": Scenario.begin_early,
+    "claim": lambda made, _: made.claim(),
     "time": lambda made, part: setattr(made, "late", part * SLOT),
     "restart": lambda made, _: made.restart(),
     "refuse": lambda made, rules: setattr(made, "refused", rules or {}),

@@ -1,0 +1,373 @@
+"""What a controller decides on a cluster in memory, beside the rows of scenarios.yaml."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from baselines import FIFO
+from experiments.cli.commands.kubernetes.reading import _status_row, explained, summary
+from oasis.kubernetes import names
+from oasis.kubernetes.api.connection import ApiError
+from oasis.kubernetes.api.resources import WINDOWS, Objects
+from oasis.kubernetes.api.watching import ObjectStore
+from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.statuses import status_of
+from oasis.kubernetes.control.windows import Windows
+from oasis.kubernetes.objects.conditions import IN_STATE, time_text
+from oasis.kubernetes.objects.existing import JOB
+from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
+from oasis.model.errors import InstanceError
+from oasis.scheduling.job import PolicyJob
+from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
+from tests.unit.kubernetes.played import (
+    EPOCH,
+    GPU,
+    SLOT,
+    Played,
+    job,
+    node,
+    policy,
+    rigid,
+    utility_class,
+    window,
+)
+from tests.unit.kubernetes.test_existing_jobs import batch_job, read
+
+# -- words of policies -----------------------------------------------------------------------------
+
+
+class Moody(FIFO):
+    """A policy with other words than KOD2's."""
+
+    word: str | None = "scaled in"
+
+    def state_of(self, job: PolicyJob) -> str | None:
+        return self.word
+
+
+def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
+    played = Played(policy("kod2", starve_limit=90.0))
+    first, second = (played.submit(rigid(name, 6, 40)) for name in ("a", "b"))
+    told = []
+    for _ in range(4):
+        played.step()
+        told.append((played.said(second, IN_STATE) or ("", "", ""))[:2])
+        assert played.said(first, IN_STATE) is None, "it runs, which the phase says"
+    assert told == [("", ""), ("", ""), ("True", "Starving"), ("True", "Starving")]
+    item = None, played.jobs[second]
+    assert summary(item)["reasons"][IN_STATE] == "Starving"
+    assert _status_row(summary(item))[-1] == "Waiting Starving"
+    (said,) = (entry for entry in explained(item) if entry["type"] == IN_STATE)
+    assert said["message"] == "the policy says that it is starving"
+    assert "goes before all others" in said["advice"]
+    played.delete(first)
+    played.step()
+    assert (played.workers(second), played.said(second, IN_STATE)) == (6, None)
+
+
+def test_any_policy_may_have_words_of_its_own() -> None:
+    made = Moody()
+    played = Played(lambda: made)
+    uid = played.submit(rigid("a", 2, 40))
+    told = []
+    for made.word in ("scaled in", "running", None):  # a phase, and no word at all
+        played.step()
+        told.append((played.said(uid, IN_STATE) or ("", "", ""))[1])
+    assert told == ["ScaledIn", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("end", "given"), [("given_up", ["why"]), ("ended", []), ("invalid", ["why"])]
+)
+def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
+    made = status_writer("j")
+    made.in_state("starving", 0.0)
+    assert [reason for _, reason, _, _ in made.news] == ["Starving"]
+    getattr(made, end)(*given, 1.0)
+    assert IN_STATE not in {entry["type"] for entry in made.status.get("conditions") or ()}
+
+
+# -- clocks ----------------------------------------------------------------------------------------
+
+
+def test_times_that_people_read_are_those_on_the_wall() -> None:
+    played = Played(policy("fifo"))
+    uid = played.submit(rigid("j", 2, 12))
+    played.run(1)
+    played.ahead = 3600.0
+    other = played.submit(rigid("other", 2, 3))
+    played.run(1)
+    for status, at in ((uid, EPOCH), (other, EPOCH + SLOT + 3600.0)):
+        told = {found["lastTransitionTime"] for found in played.status(status)["conditions"]}
+        assert told == {time_text(at)}
+
+
+@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dragon", "gavel"])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_controller_that_was_away_for_long_goes_on_at_once(name: str, restarted: bool) -> None:
+    """A week of slots of a minute, in which its pods ran; slots are counted since 1970."""
+    played = Played(policy(name))
+    played.slot = 29_000_000
+    played.restart()
+    job = played.submit(rigid("j", 2, 12))
+    played.run(2)
+    played.slot += 10_000
+    begin = time.perf_counter()
+    if restarted:
+        played.restart()
+    played.run(1)
+    late = played.submit(rigid("late", 2, 2))
+    played.run(4)
+    assert time.perf_counter() - begin < 5.0
+    assert {played.phase(job), played.phase(late)} <= {"Completed", "GivenUp"}
+    assert played.phase(late) == "Completed"
+    assert played.measured("oasis_policy_errors_total") == 0
+
+
+# -- annotations that make no sense ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("UTILITY", "[" * 100_000), ("MAXIMUM", "9" * 5_000), ("WORK", "[" * 100_000)],
+)
+def test_annotations_of_any_size_are_refused_and_not_choked_on(name: str, value: str) -> None:
+    played = Played(policy("fifo"))
+    uid = played.submit_batch(batch_job(2, MINIMUM="1", MAXIMUM="2"), slots=4.0)
+    played.batch[uid]["metadata"]["annotations"][getattr(names, name)] = value
+    played.run(1)
+    assert played.phase(uid) == "Invalid"
+
+
+@pytest.mark.parametrize("status", ["{", "[" * 100_000, '{"conditions": ["Placed"]}'], ids=len)
+def test_a_status_that_we_cannot_have_written_counts_for_nothing(
+    status: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = batch_job(2, STATUS=status)
+    with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
+        assert status_of(found, JOB) == {}
+    (said,) = caplog.messages
+    assert said.startswith(f"ns/job/job-u: {names.STATUS} is not as we wrote it: ")
+    played = Played(policy("fifo"))
+    uid = played.submit_batch(found, slots=40.0)
+    played.restart()
+    played.run(2)
+    assert (played.phase(uid), played.workers(uid)) == ("Running", 2)
+
+
+def test_an_annotation_does_not_move_the_slots_of_the_cluster_and_a_status_does() -> None:
+    admitted = {"type": "Admitted", "status": "True", "reason": "Admitted", "message": ""}
+    told = {"phase": "Waiting", "arrivalSlot": 999_999_999}
+    told["conditions"] = [{**admitted, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    played = Played(policy("fifo"))
+    played.settings = ControllerSettings(slot_seconds=SLOT)  # which counts slots from now on
+    uid = played.submit_batch(batch_job(2, STATUS=json.dumps(told)), slots=40.0)
+    played.restart()
+    assert played.reconciler.clock.slot(played.now()) == 0
+    played.run(1)
+    assert played.reconciler.driver.by_uid[uid].arrived == 0
+    ours = played.submit(rigid("j", 1, 1))
+    played.jobs[ours]["status"] = {"arrivalSlot": 7}
+    played.objects = Objects(FakeConnection())  # type: ignore[arg-type]
+    assert played.restart().clock.slot(played.now()) == 8
+
+
+# -- pods of others --------------------------------------------------------------------------------
+
+
+OWNER = {"kind": names.KIND, "controller": True, "name": "j", "uid": "j-1"}
+MARKS: dict[str, dict[str, Any]] = {  # all that tells a pod of ours, each of which may be copied
+    "labels": {names.JOB_UID: "j-1", names.TASK: "worker", names.JOB_NAME: "j"},
+    "annotations": {names.NODE: "n0", names.PLAN: "x", names.SLOT: "0", names.PROGRESS: "1e9"},
+    "ownerReferences": [OWNER],  # type: ignore[dict-item]
+    "managedFields": [{"manager": names.FIELD_MANAGER}],  # type: ignore[dict-item]
+}
+
+
+def foreign(bound: str | None, gpus: int, namespace: str = "ns", **meta: Any) -> dict[str, Any]:
+    asked = {"resources": {"requests": {GPU: str(gpus)}}}
+    made = {"name": "foreign", "namespace": namespace, "uid": "foreign", **deepcopy(meta)}
+    spec = {"containers": [asked], **({"nodeName": bound} if bound else {})}
+    return {"metadata": made, "spec": spec, "status": {"phase": "Running" if bound else "Pending"}}
+
+
+def played(pod: dict[str, Any]) -> tuple[Played, str]:
+    """Two nodes of four GPUs, the pod, and a job that takes whatever there is."""
+    made = Played(policy("dorm"))
+    made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
+    made.pods["foreign"] = pod
+    made.restart()
+    return made, made.submit(job("j", slots=80.0, minimum=1, initial=1, maximum=8))
+
+
+def ours(made: Played) -> int:
+    """Pods that run beside the foreign one."""
+    return sum("nodeName" in pod["spec"] for name, pod in made.pods.items() if name != "foreign")
+
+
+def subsets() -> list[tuple[str, ...]]:
+    """Those that lack a label, the owner or the manager; all three together make a pod ours."""
+    found = [s for k in range(len(MARKS)) for s in itertools.combinations(MARKS, k)]
+    return [s for s in found if set(MARKS) - {"annotations"} - set(s)]
+
+
+@pytest.mark.parametrize("marks", subsets(), ids="+".join)
+def test_a_bound_pod_with_some_of_our_marks_is_counted_and_left_alone(
+    marks: tuple[str, ...],
+) -> None:
+    made, uid = played(foreign("n0", 3, **{name: MARKS[name] for name in marks}))
+    made.run(2)
+    assert ours(made) == 5, "three of the eight GPUs are taken"
+    assert "foreign" in made.pods
+    assert made.status(uid)["progress"]["workerSeconds"] < 1e6
+
+
+def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
+    made, _ = played(foreign("n0", 3, namespace="other", **MARKS))
+    made.run(2)
+    assert (ours(made), "foreign" in made.pods) == (5, True)
+
+
+# -- utility classes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "drf"])
+def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> None:
+    """The property behind the classes: the others run as if the greedy one had not been there."""
+    ends = []
+    for greedy in (False, True):
+        made, jobs = Played(policy(name)), [(f"j{k}", 20 + k, 10.0 * (k + 1)) for k in range(3)]
+        made.classes, uids = [utility_class()], []
+        for each, value, slots in [*jobs, ("greedy", 1e30, 40.0)][: 3 + greedy]:
+            found = job(each, slots=slots)
+            found["spec"]["utility"]["value"] = value
+            uids.append(made.submit(found))
+        made.run(15)
+        ends.append([made.status(uid).get("completionSlot") for uid in uids[:3]])
+    assert ends[0] == ends[1]
+    assert None not in ends[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "notes", "said"),
+    [
+        ({}, {}, (7, 120)),
+        ({"default": False}, {names.UTILITY_CLASS: "c"}, (7, 120)),
+        ({}, {names.UTILITY: '{"kind": "constant", "value": 3}'}, (3, 120)),
+        ({}, {names.WORK: '{"workerSeconds": 60}'}, (7, 60)),
+        ({"default": False}, {}, None),
+        ({"namespaces": ["other"]}, {names.UTILITY_CLASS: "c"}, None),
+        ({"maximum": 6}, {}, None),  # which makes no sense, beside its own utility
+    ],
+)
+def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
+    spec: dict[str, Any], notes: dict[str, str], said: tuple[int, int] | None
+) -> None:
+    worth = {"kind": "constant", "value": 7}
+    made = utility_class(utility=worth, work={"workerSeconds": 120}, **spec)
+    item = batch_job()
+    item["metadata"]["annotations"] = notes
+    seen = with_defaults({"jobs": [item], names.CLASS_PLURAL: [made], names.PLURAL: []})
+    assert seen.keys() == {"jobs", names.CLASS_PLURAL, names.PLURAL}
+    assert item["metadata"]["annotations"] == notes, "what was seen is not changed"
+    (filled,) = seen["jobs"]
+    if said is None:
+        with pytest.raises(InstanceError, match="or a UtilityClass that says it; found nothing"):
+            read(filled)
+        return
+    explicit = batch_job(
+        UTILITY=json.dumps({"kind": "constant", "value": said[0]}),
+        WORK=json.dumps({"workerSeconds": said[1]}),
+    )
+    assert read(filled).job == read(explicit).job
+
+
+@pytest.mark.parametrize("field", ["utility", "work"])
+def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
+    ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
+    assert of_class["properties"][field] == ours["properties"][field]
+
+
+def test_a_job_has_the_class_that_it_names_or_the_strictest_default() -> None:
+    made = [utility_class("a", maximum=7), utility_class("b", maximum=5)]
+    classes = Classes([*made, utility_class("c", default=False)])
+    for notes, name in (({"UTILITY_CLASS": "a"}, "a"), ({}, "b"), ({"UTILITY_CLASS": "c"}, "c")):
+        found = classes.of(read(batch_job(**notes)))
+        assert isinstance(found, UtilityClass)
+        assert found.name == name
+
+
+# -- windows ---------------------------------------------------------------------------------------
+
+
+def test_of_two_controllers_the_one_with_the_nodes_tells() -> None:
+    """Each of two has one node, and a window is for the node of the second."""
+    shared, told = [window("w", 2, 6, nodes=["n1"])], []
+    one, two = (Played(policy("fifo"), name=name) for name in ("one", "two"))
+    for made, others in ((one, "n1"), (two, "n0")):
+        made.nodes = [each for each in made.nodes if each["metadata"]["name"] != others]
+        made.restart()
+        made.windows = shared
+    for made, slots in ((one, 1), (two, 1), (one, 2), (two, 1)):
+        made.run(slots)
+        told.append([each["reason"] for each in shared[0]["status"]["conditions"]])
+    assert told[0] == ["NoNode"], "somebody has to say it"
+    assert told[1] == ["NoNode", "Accepted"]
+    assert told[2:] == [["Accepted"]] * 2
+    assert (one.told["w"], two.told["w"]) == (2, 1)
+
+
+def test_conditions_are_written_on_a_window_that_is_as_it_was_seen(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connection, store = FakeConnection(), ObjectStore()
+    clerk = writer(connection, **{WINDOWS.plural: store})
+    found = {"metadata": {"name": "w", "resourceVersion": "7", "uid": "u"}, "spec": {}}
+    clerk.write_windows([(found, [{"type": "Accepted"}])])
+    assert connection.asked == [("PATCH", f"{WINDOWS.path(name='w')}/status")]
+    (kept,) = store.items()
+    assert kept["status"] == {"conditions": [{"type": "Accepted"}]}
+
+    def refuse(status: int) -> Callable[..., Any]:
+        def answer(method: str, path: str, **_: Any) -> Any:
+            raise ApiError(method, path, status, "No", "not you")
+
+        return answer
+
+    with caplog.at_level(logging.WARNING, "oasis.kubernetes"):
+        for status in (409, 403, 403):  # another controller wrote; rights of an older version
+            connection.request = refuse(status)  # type: ignore[method-assign]
+            clerk = writer(connection)
+            for _ in range(2):
+                clerk.write_windows([(found, [])])
+    assert [each.getMessage().count("403") for each in caplog.records] == [1, 1]
+
+
+def test_windows_are_rounded_outwards_to_slots_and_repeat() -> None:
+    made = Played(policy("fifo"))
+    made.run(1)
+    week = 7 * 86400 / SLOT
+
+    def slots(*given: float, **spec: Any) -> list[tuple[int, int]]:
+        made.windows = [window("w", *given, nodes=["n1"], **spec)]
+        held = Windows(made.settings, made.reconciler.clock)
+        found = held.calendar(made.seen(), made.reconciler.machines, made.now())
+        return [(entry.begin, entry.end) for entry in found.windows]
+
+    assert slots(5, 8) == [(4, 8)]
+    assert slots(5.5, 8.5) == [(4, 9)]
+    assert slots(5, 8, noticeSeconds=0) == [(5, 8)]
+    assert slots(5, 8, noticeSeconds=61) == [(3, 8)]
+    assert slots(-9, 0) == []
+    repeated = slots(-9, -8, repeat="weekly")
+    assert repeated[0] == (week - 10, week - 8)
+    assert len(repeated) == 53
