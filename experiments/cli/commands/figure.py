@@ -18,6 +18,7 @@ from experiments.cli.options import (
     POLICY_LIST,
     SET,
     AsJson,
+    Flags,
     NoImprovement,
     Set,
     Style,
@@ -29,7 +30,6 @@ from experiments.cli.options import (
     known_policies,
     naming_flags,
     time_limit_option,
-    with_options,
 )
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import saying_what_is_kept
@@ -129,7 +129,6 @@ class Sizes:
         }
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: BOTH_FLOORS})
 def command(
     *,
     context: typer.Context,
@@ -152,7 +151,7 @@ def command(
         written(DIRECTORY, _files),
     ] = Path("figures"),
     sizes: Sizes,
-    oasis_options: Any = None,
+    oasis_options: Annotated[Any, Flags(OasisOptions, defaults={FLOOR: BOTH_FLOORS})],
     assignments: Set = None,
     form: Annotated[
         str,

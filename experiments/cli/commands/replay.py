@@ -14,6 +14,7 @@ from experiments.cli.files import READ
 from experiments.cli.options import (
     READING_PANEL,
     Chosen,
+    Flags,
     PolicyLine,
     Set,
     among,
@@ -23,7 +24,6 @@ from experiments.cli.options import (
     naming_flags,
     refuse_given,
     trace_panel,
-    with_options,
 )
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
@@ -87,6 +87,7 @@ def reading_flags() -> type[Any]:
 
 READING = reading_flags()
 # Flags that `oasis whatif` has too.
+Reading = Annotated[dict[str, Any], Flags(READING, trace_panel)]
 TraceFile = Annotated[
     Path,
     typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
@@ -141,7 +142,6 @@ MaxJobs = Annotated[
 ]
 
 
-@with_options(READING, "reading", only_given=True, panel=trace_panel)
 def command(
     *,
     context: typer.Context,
@@ -160,7 +160,7 @@ def command(
     line: PolicyLine = None,
     assignments: Set = None,
     virtual_cluster: VirtualCluster = "",
-    reading: Any = None,
+    reading: Reading,
     max_gpus: MaxGpus = None,
     skip: Skip = 0,
     max_jobs: MaxJobs = None,
