@@ -155,6 +155,8 @@ BAD_FIELDS: list[tuple[str, Any, str]] = [
     ("jobs[3].epochs", "1", COUNT + "'1'"),
     ("jobs[3].chunks", 0, COUNT + "0"),
     ("jobs[3].chunks", -3, COUNT + "-3"),
+    ("jobs[3].min_workers", 1.5, COUNT + "1.5"),
+    ("jobs[3].min_workers", 11, "expected at most chunks (10), got 11"),
     ("jobs[3].minibatches", 0, COUNT + "0"),
     ("jobs[3].minibatches", None, COUNT + "None"),
     ("jobs[3].minibatch_time", -0.1, FINITE + "-0.1"),
