@@ -47,11 +47,6 @@ class Calendar(Unchanging):
         """Machines on which no task may run in `slot`."""
         return frozenset(k for w in self.windows if w.holds(slot) for k in w.machines)
 
-    def next_begin(self, machine: int, slot: int) -> int | None:
-        """The first slot after `slot` in which a window begins on `machine`; None if none does."""
-        begins = (begin for begin, _ in self._spans.get(machine, ()) if begin > slot)
-        return min(begins, default=None)
-
     def closing(self, slot: int, needs: Iterable[int]) -> frozenset[int]:
         """Machines on which a window would interrupt a job that begins in `slot`.
 

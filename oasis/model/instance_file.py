@@ -197,7 +197,7 @@ def file_schema(
 ) -> dict[str, Any]:
     """Return the JSON Schema of a file with this `body` and the definitions that it refers to."""
     form, version = (body["properties"][name]["const"] for name in ("format", "version"))
-    shared = {"amounts": AMOUNTS.of.schema(), "utility": UTILITY.of.schema()}
+    shared = {"amounts": AMOUNTS.body(), "utility": UTILITY.body()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{form}:{version}",
