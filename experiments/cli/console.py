@@ -24,24 +24,9 @@ from rich.text import Text
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.layout import lay_out, printable, wrapped
 from experiments.cli.streams import naming_output
-from experiments.evaluation.tables import interval, number, percent, seconds
+from experiments.evaluation import tables
 
-__all__ = [
-    "counter",
-    "interval",
-    "json_text",
-    "note",
-    "note_missing",
-    "number",
-    "percent",
-    "print_facts",
-    "print_json",
-    "print_notes",
-    "print_rows",
-    "print_text",
-    "seconds",
-    "stderr",
-]
+number, percent = tables.number, tables.percent  # of figures, for people
 # A display that only flashes up is in the way, so quick work shows none.
 PATIENCE_SECONDS = 2.0
 BAR_WIDTH = 20

@@ -24,10 +24,10 @@ from experiments.cli.console import (
     print_json,
     print_rows,
     print_text,
-    seconds,
 )
 from experiments.cli.exit_codes import INTERRUPTED, ReaderGoneError
 from experiments.cli.interrupt import ERASE_LINE, SHOW_CURSOR, STOPPING, CtrlC
+from experiments.evaluation.tables import seconds
 
 Captured = pytest.CaptureFixture[str]
 
