@@ -55,7 +55,7 @@ def as_command(command: Command) -> Command:
     made: dict[str, tuple[Command, list[str]]] = {}  # by parameter, from which flags
     for own in inspect.signature(command, eval_str=True).parameters.values():
         if (marked := mark_of(own, Flags)) is not None:
-            flags = [marked.parameter(option) for option in marked.options().values()]
+            flags = [marked.parameter(option) for option in marked.options.values()]
             made[own.name] = marked.given, [each.name for each in flags]
         elif isinstance(kind := own.annotation, type) and is_dataclass(kind):
             flags = list(inspect.signature(kind, eval_str=True).parameters.values())

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -38,30 +38,20 @@ from oasis.workloads.presets import MACHINES
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Marks a parameter in whose place stand the options of a dataclass, each a flag.
+    """Marks a parameter in whose place stands a flag for each of these options.
 
-    The command gets those that the user gave, by name. `defaults` has the options that the command
-    has, with defaults of its own; `panel` says under which heading of the help an option stands.
+    The command gets those that the user gave, by name. `panel` says under which heading of the help
+    an option stands.
     """
 
-    source: type[Any]
+    options: Mapping[str, Option]
     panel: Callable[[str], str | None] = lambda _: None
-    defaults: Mapping[str, Any] | None = None
-
-    def options(self) -> dict[str, Option]:
-        """The options by name."""
-        found = options_of(self.source)
-        own = found if self.defaults is None else self.defaults
-        return {
-            name: found[name] if own is found else replace(found[name], default=own[name])
-            for name in own
-        }
 
     def given(self, **values: Any) -> dict[str, Any]:
         """What the user gave, of the values of all flags."""
         return {
             name: not values[name] if option.denial else values[name]
-            for name, option in self.options().items()
+            for name, option in self.options.items()
             if values[name] is not None
         }
 
@@ -69,8 +59,7 @@ class Flags:
         """The parameter from which typer makes the flag of an option."""
         kind = without_none(option.kind)
         is_literal = get_origin(kind) is Literal
-        own = self.source.__dataclass_fields__[option.name].metadata.get("kind")
-        values = get_args(kind) if is_literal else getattr(own, "choices", ())
+        values = get_args(kind) if is_literal else option.choices
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
             name, _, text = option.denial.partition(": ")
@@ -333,7 +322,7 @@ class Solving(Limits):
     method: Method = "auto"
 
 
-OasisFlags = Annotated[dict[str, Any], Flags(OasisOptions)]
+OasisFlags = Annotated[dict[str, Any], Flags(options_of(OasisOptions))]
 Processes = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"),

@@ -13,7 +13,9 @@ from experiments.cli.results import write_instance
 from experiments.evaluation.options import GenerateOptions, options_of
 
 
-def command(*, output: Output, options: Annotated[dict[str, Any], Flags(GenerateOptions)]) -> None:
+def command(
+    *, output: Output, options: Annotated[dict[str, Any], Flags(options_of(GenerateOptions))]
+) -> None:
     """Write a random instance with the settings of the paper's section V.
 
     Example: oasis generate --preset testbed --seed 7 -o testbed.json

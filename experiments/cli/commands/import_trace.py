@@ -79,7 +79,9 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
 
     command.__doc__ = text
-    command.__annotations__["options"] = Annotated[Any, Flags(trace.options, trace_panel)]
+    command.__annotations__["options"] = Annotated[
+        Any, Flags(options_of(trace.options), trace_panel)
+    ]
     return command
 
 
@@ -97,7 +99,7 @@ def openb(
     ],
     output: Output,
     all_jobs: All = False,
-    options: Annotated[dict[str, Any], Flags(OpenbOptions, trace_panel)],
+    options: Annotated[dict[str, Any], Flags(options_of(OpenbOptions), trace_panel)],
 ) -> None:
     """Turn the Alibaba 2023 GPU cluster trace (openb) into an instance.
 

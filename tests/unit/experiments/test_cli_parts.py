@@ -40,7 +40,7 @@ from experiments.cli.results import (
 )
 from experiments.cli.sweep_report import interrupted
 from experiments.evaluation import tables as quote_facts
-from experiments.evaluation.options import Option, described
+from experiments.evaluation.options import Option, described, options_of
 from experiments.evaluation.policies import POLICIES
 from experiments.sweep.run import SweepProgress
 from oasis.model.errors import located_at
@@ -57,7 +57,7 @@ class Sizes:
     plain: bool = described(True, "plain text", denial="--coloured: colours")
 
 
-def called(*words: str, defaults: dict[str, Any] | None = None) -> Any:
+def called(*words: str) -> Any:
     """What a command with flags for `Sizes` is given."""
     found = []
 
@@ -65,7 +65,7 @@ def called(*words: str, defaults: dict[str, Any] | None = None) -> Any:
         """Do it."""
         found.append((file, options))
 
-    command.__annotations__["options"] = Annotated[Any, Flags(Sizes, defaults=defaults)]
+    command.__annotations__["options"] = Annotated[Any, Flags(options_of(Sizes))]
     small = typer.Typer()
     small.command()(as_command(command))
     result = CliRunner().invoke(small, ["a", *words], catch_exceptions=False)
@@ -77,7 +77,7 @@ def test_a_command_gets_the_options_that_are_given() -> None:
     assert called() == {}
     words = ("--max-jobs", "3", "--coloured")
     assert called(*words) == {"max_jobs": 3, "plain": False}
-    assert called("--share", "1", defaults={"share": 0.5}) == {"share": 1.0}
+    assert called("--share", "1") == {"share": 1.0}
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:
