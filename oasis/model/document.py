@@ -89,7 +89,8 @@ def list_of(reader: Reader[T]) -> Reader[tuple[T, ...]]:
 
 def record(kind: type[T], data: Any) -> T:
     """Read an object whose entries are the public fields of a dataclass, by their annotations."""
-    return kind(**{name: entry(data, name, reader) for name, reader in _readers(kind)})
+    own: Any = kind  # a class is hashable, which mypy does not see of its type
+    return kind(**{name: entry(data, name, reader) for name, reader in _readers(own)})
 
 
 @cache

@@ -15,9 +15,7 @@ from typer.testing import CliRunner
 
 import oasis
 from experiments.cli import exit_codes
-from experiments.cli.app import run_app
 from experiments.cli.command import as_command
-from experiments.cli.files import is_stdout
 from experiments.cli.main import main
 from experiments.cli.options import (
     Flags,
@@ -38,11 +36,9 @@ from experiments.cli.results import (
     read_recipe,
     refuse,
 )
-from experiments.cli.sweep_report import interrupted
 from experiments.evaluation import tables as quote_facts
 from experiments.evaluation.options import Option, described, options_of
 from experiments.evaluation.policies import POLICIES
-from experiments.sweep.run import SweepProgress
 from oasis.model.errors import located_at
 
 # --- flags --------------------------------------------------------------------------------------
@@ -200,11 +196,6 @@ def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -
     assert limits_of(3.0, 2.0) == {"time_limit": 3.0, "work_limit": 2.0}
 
 
-def test_a_dash_is_standard_output() -> None:
-    assert is_stdout(Path("-"))
-    assert not is_stdout(None)
-
-
 def test_errors_inside_a_file_name_it(tmp_path: Path) -> None:
     path = tmp_path / "bad.json"
     path.write_text('{"format": "oasis-instance"}', encoding="utf-8")
@@ -273,18 +264,3 @@ def test_bad_input_is_one_line(
         err = capsys.readouterr().err
         assert (ended.value.code, err.count("\n")) == (exit_codes.BAD_INPUT, 1)
         assert err.startswith(f"oasis: {said}")
-
-
-def test_codes_and_what_an_interrupted_sweep_says() -> None:
-    codes = (
-        exit_codes.DONE,
-        exit_codes.BUG,
-        exit_codes.BAD_INPUT,
-        exit_codes.LIMIT,
-        exit_codes.FAILED_CELLS,
-    )
-    assert (*codes, exit_codes.INTERRUPTED) == (0, 1, 2, 3, 4, 130)
-    assert "what was recorded before is kept, the same command" in str(interrupted(None))
-    assert "3 of 9 cells are recorded" in str(interrupted(SweepProgress(9, 3)))
-    with pytest.raises(oasis.OasisError, match=r"No such command 'x'\. \(see 'oasis --help'\)"):
-        run_app(["x"])
