@@ -59,7 +59,7 @@ class Flags:
         """The parameter from which typer makes the flag of an option."""
         kind = without_none(option.kind)
         is_literal = get_origin(kind) is Literal
-        values = get_args(kind) if is_literal else option.choices
+        values: Any = get_args(kind) if is_literal else option.choices
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
             name, _, text = option.denial.partition(": ")
