@@ -115,28 +115,30 @@ def _write(text: str) -> None:
         sys.stdout.flush()
 
 
-def text_column(text: str) -> TextColumn:
-    """A text beside a progress bar, which on a narrow terminal is wrapped, not cut."""
-    return TextColumn(text, table_column=Column(overflow="fold"))
+def progress_bar() -> Progress:
+    """A bar on a terminal's standard error, which shows nothing elsewhere.
 
-
-@contextmanager
-def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """Callback that advances a progress bar on a terminal's standard error, after two seconds.
-
-    It may be called with what is being done at the moment, such as the name of a policy.
+    On a narrow terminal its text is wrapped, not cut.
     """
     console = stderr()
-    begin = monotonic()
     columns = (
-        text_column("{task.description}"),
+        TextColumn("{task.description}", table_column=Column(overflow="fold")),
         BarColumn(BAR_WIDTH),
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
-    disable = not console.is_terminal
     # Transient, so that what stays on the terminal is what a log would have.
-    with Progress(*columns, console=console, transient=True, disable=disable) as bar:
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Callback that advances a progress bar after two seconds.
+
+    It may be called with what is being done at the moment, such as the name of a policy.
+    """
+    begin = monotonic()
+    with progress_bar() as bar:
         if bar.disable:
             yield lambda _="": None
             return

@@ -323,20 +323,30 @@ class Solving(Limits):
 
 
 OasisFlags = Annotated[dict[str, Any], Flags(options_of(OasisOptions))]
-Processes = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        autocompletion=among(("local", "dask")),
-        help="local, or dask: an existing cluster, at --scheduler.",
-    ),
-]
-DaskScheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Where many runs take place."""
+
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"
+        ),
+    ] = None
+    engine: Annotated[
+        str,
+        typer.Option(
+            autocompletion=among(("local", "dask")),
+            help="local, or dask: an existing cluster, at --scheduler.",
+        ),
+    ] = "local"
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
+    ] = None
+
+
 Output = Annotated[
     Path,
     typer.Option("-o", "--output", help="File to write; -: standard output."),

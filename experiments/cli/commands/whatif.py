@@ -157,9 +157,7 @@ def command(
         ),
         files.DIRECTORY,
     ] = None,
-    processes: options.Processes = None,
-    engine: options.Engine = "local",
-    scheduler: options.DaskScheduler = None,
+    workers: options.Workers,
     style: options.Style = None,
     as_json: options.AsJson = False,
 ) -> int:
@@ -189,8 +187,8 @@ def command(
     with located_at("--goal"):
         goal = None if asked.goal is None else Goal.read(asked.goal)
     loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
-    executor = engine_of(engine, scheduler, processes)
-    run = partial(_run, executor, into, processes is None and engine == "local")
+    is_alone = workers.processes is None and workers.engine == "local"
+    run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
         source = read_source(file)
     given = {"virtual_cluster": virtual_cluster, **reading}

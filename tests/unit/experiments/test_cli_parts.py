@@ -26,7 +26,6 @@ from experiments.cli.options import (
     known_policy,
     limits_of,
     naming_flags,
-    read_assignments,
 )
 from experiments.cli.results import (
     Delivery,
@@ -37,7 +36,7 @@ from experiments.cli.results import (
     refuse,
 )
 from experiments.evaluation import tables as quote_facts
-from experiments.evaluation.options import Option, described, options_of
+from experiments.evaluation.options import described, options_of
 from experiments.evaluation.policies import POLICIES
 from oasis.model.errors import located_at
 
@@ -132,13 +131,6 @@ def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(
 
 
 # --- options of policies ------------------------------------------------------------------------
-
-
-def test_assignments_may_be_of_anything_that_has_options() -> None:
-    owners = {"benders": {"rounds": Option("rounds", int, 5)}}
-    assert read_assignments(["benders.rounds=7"], owners) == {"benders": {"rounds": 7}}
-    with pytest.raises(oasis.OasisError, match=r"^--set las\.line: expected an option of benders"):
-        read_assignments(["las.line=x"], owners)
 
 
 def schedule_in(*slots: int) -> oasis.Schedule:
