@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -68,28 +68,14 @@ class Calendar(Unchanging):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "windows": [
-                {
-                    "name": window.name,
-                    "begin": window.begin,
-                    "end": window.end,
-                    "machines": sorted(window.machines),
-                }
-                for window in self.windows
-            ]
+            "windows": [asdict(one) | {"machines": sorted(one.machines)} for one in self.windows]
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calendar:
         """The inverse of `to_dict`."""
-        return cls(
-            tuple(
-                CalendarEntry(
-                    entry["name"], entry["begin"], entry["end"], frozenset(entry["machines"])
-                )
-                for entry in data["windows"]
-            )
-        )
+        windows = ({**one, "machines": frozenset(one["machines"])} for one in data["windows"])
+        return cls(tuple(CalendarEntry(**one) for one in windows))
 
 
 EVER_OPEN = Calendar()
