@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.files import mark_of, names_path, reserved
+from experiments.cli.options import Flags
 from experiments.cli.verbose import logging_to_stderr
 
 Command = Callable[..., Any]
@@ -49,18 +50,21 @@ class CommandGroup(typer.Typer):
 
 
 def as_command(command: Command) -> Command:
-    """`command` with the fields of its records as flags, ``--verbose``, and its files checked."""
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    records = {
-        one.name: (one.annotation, inspect.signature(one.annotation, eval_str=True).parameters)
-        for one in own
-        if isinstance(one.annotation, type) and is_dataclass(one.annotation)
-    }
-    parameters = {
-        each.name: each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for one in own
-        for each in (records[one.name][1].values() if one.name in records else (one,))
-    }
+    """`command` with flags in place of its records, ``--verbose``, and its files checked."""
+    parameters: dict[str, inspect.Parameter] = {}
+    made: dict[str, tuple[Command, list[str]]] = {}  # by parameter, from which flags
+    for own in inspect.signature(command, eval_str=True).parameters.values():
+        if (marked := mark_of(own, Flags)) is not None:
+            flags = [marked.parameter(option) for option in marked.options.values()]
+            made[own.name] = marked.given, [each.name for each in flags]
+        elif isinstance(kind := own.annotation, type) and is_dataclass(kind):
+            flags = list(inspect.signature(kind, eval_str=True).parameters.values())
+            made[own.name] = kind, [each.name for each in flags]
+        else:
+            flags = [own]
+        # Only among keywords may one without a default follow one with a default.
+        only = inspect.Parameter.KEYWORD_ONLY
+        parameters |= {each.name: each.replace(kind=only) for each in flags}
     for parameter in parameters.values():
         if names_path(parameter) and mark_of(parameter) is None:
             raise TypeError(f"{parameter.name}: expected READ or what is written there")
@@ -68,8 +72,8 @@ def as_command(command: Command) -> Command:
     # typer looks up the kind of a flag here by its name: no command has one called `arguments`.
     def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:
         with logging_to_stderr() if verbose else nullcontext(), reserved(parameters, arguments):
-            for name, (kind, fields) in records.items():
-                arguments[name] = kind(**{field: arguments.pop(field) for field in fields})
+            for name, (make, fields) in made.items():
+                arguments[name] = make(**{field: arguments.pop(field) for field in fields})
             return command(**arguments)
 
     # typer makes the flags of the signature that it finds here.

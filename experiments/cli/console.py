@@ -24,24 +24,9 @@ from rich.text import Text
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.layout import lay_out, printable, wrapped
 from experiments.cli.streams import naming_output
-from experiments.evaluation.tables import interval, number, percent, seconds
+from experiments.evaluation import tables
 
-__all__ = [
-    "counter",
-    "interval",
-    "json_text",
-    "note",
-    "note_missing",
-    "number",
-    "percent",
-    "print_facts",
-    "print_json",
-    "print_notes",
-    "print_rows",
-    "print_text",
-    "seconds",
-    "stderr",
-]
+number, percent = tables.number, tables.percent  # of figures, for people
 # A display that only flashes up is in the way, so quick work shows none.
 PATIENCE_SECONDS = 2.0
 BAR_WIDTH = 20
@@ -130,28 +115,30 @@ def _write(text: str) -> None:
         sys.stdout.flush()
 
 
-def text_column(text: str) -> TextColumn:
-    """A text beside a progress bar, which on a narrow terminal is wrapped, not cut."""
-    return TextColumn(text, table_column=Column(overflow="fold"))
+def progress_bar() -> Progress:
+    """A bar on a terminal's standard error, which shows nothing elsewhere.
 
-
-@contextmanager
-def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """Callback that advances a progress bar on a terminal's standard error, after two seconds.
-
-    It may be called with what is being done at the moment, such as the name of a policy.
+    On a narrow terminal its text is wrapped, not cut.
     """
     console = stderr()
-    begin = monotonic()
     columns = (
-        text_column("{task.description}"),
+        TextColumn("{task.description}", table_column=Column(overflow="fold")),
         BarColumn(BAR_WIDTH),
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
-    disable = not console.is_terminal
     # Transient, so that what stays on the terminal is what a log would have.
-    with Progress(*columns, console=console, transient=True, disable=disable) as bar:
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Callback that advances a progress bar after two seconds.
+
+    It may be called with what is being done at the moment, such as the name of a policy.
+    """
+    begin = monotonic()
+    with progress_bar() as bar:
         if bar.disable:
             yield lambda _="": None
             return

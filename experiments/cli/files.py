@@ -80,10 +80,10 @@ def is_stdout(path: Path | None) -> bool:
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
-def mark_of(parameter: inspect.Parameter) -> Input | Written | None:
-    """What a command does with the file of a parameter; None if nobody has said."""
+def mark_of(parameter: inspect.Parameter, kind: Any = Input | Written) -> Any:
+    """What a command does with the file of a parameter, or another mark; None if unsaid."""
     marks = getattr(parameter.annotation, "__metadata__", ())
-    return next((mark for mark in marks if isinstance(mark, Input | Written)), None)
+    return next((mark for mark in marks if isinstance(mark, kind)), None)
 
 
 def names_path(parameter: inspect.Parameter) -> bool:

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -23,6 +23,7 @@ from experiments.evaluation.policies import (
     OASIS,
     POLICIES,
     SEED,
+    OasisOptions,
     entry_of,
     having,
     is_import_name,
@@ -34,96 +35,53 @@ from oasis.workloads import PRESETS
 from oasis.workloads.generator import ARRIVALS
 from oasis.workloads.presets import MACHINES
 
-Command = Callable[..., Any]
 
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Marks a parameter in whose place stands a flag for each of these options.
 
-def with_options(
-    source: type[Any],
-    parameter: str = "options",
-    *,
-    only_given: bool = False,
-    defaults: Mapping[str, Any] | None = None,
-    panel: Callable[[str], str | None] = lambda _: None,
-) -> Callable[[Command], Command]:
-    """Decorate a command: flags for the options of a dataclass stand in place of `parameter`.
-
-    The command gets an instance of `source`, or with `only_given` a dictionary of what the user
-    gave. `defaults` has the options that the command has, with defaults of its own; `panel` says
-    under which heading of the help an option stands.
+    The command gets those that the user gave, by name. `panel` says under which heading of the help
+    an option stands.
     """
-    options = options_of(source)
-    if defaults is not None:
-        options = {
-            name: replace(options[name], default=default) for name, default in defaults.items()
+
+    options: Mapping[str, Option]
+    panel: Callable[[str], str | None] = lambda _: None
+
+    def given(self, **values: Any) -> dict[str, Any]:
+        """What the user gave, of the values of all flags."""
+        return {
+            name: not values[name] if option.denial else values[name]
+            for name, option in self.options.items()
+            if values[name] is not None
         }
 
-    def decorate(command: Command) -> Command:
-        def wrapper(**arguments: Any) -> Any:
-            chosen = {name: arguments.pop(name) for name in options}
-            for name, option in options.items():
-                if option.denial and chosen[name] is not None:
-                    chosen[name] = not chosen[name]
-            if only_given:
-                given: Any = {name: v for name, v in chosen.items() if v is not None}
-            else:
-                with naming_flags(options):
-                    given = source(**chosen)
-            return command(**arguments, **{parameter: given})
-
-        signature = inspect.signature(command, eval_str=True)
-        parameters: list[inspect.Parameter] = []
-        for own in signature.parameters.values():
-            if own.name == parameter:
-                parameters += [
-                    _flag_of(option, only_given, source, panel(option.name))
-                    for option in options.values()
-                ]
-            else:
-                # Only among keywords may one without a default follow one with a default.
-                parameters.append(own.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-        # typer makes the flags of the signature that it finds here.
-        wrapper.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        wrapper.__doc__ = command.__doc__
-        return wrapper
-
-    return decorate
-
-
-def _flag_of(
-    option: Option, only_given: bool, source: type[Any], panel: str | None
-) -> inspect.Parameter:
-    """The parameter from which typer makes the flag of an option."""
-    is_literal = get_origin(without_none(option.kind)) is Literal
-    kind = str if is_literal else option.kind
-    metadata = source.__dataclass_fields__[option.name].metadata
-    choices = getattr(metadata.get("kind"), "choices", ())
-    values = get_args(without_none(option.kind)) if is_literal else choices
-    name, text, default = flag(option.name), option.help, option.default
-    if option.denial:
-        name, _, text = option.denial.partition(": ")
-        default = not default
-    text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
-    more: dict[str, Any] = {"rich_help_panel": panel}
-    if values := values or VALUES.get(option.name):
-        more["autocompletion"] = among(values)
-    if option.is_row:
-        more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
-        kind = str
-        default = ",".join(f"{part:g}" for part in option.default)
-    if only_given:
-        shown = "" if kind is bool or default in (None, "") else f" [default: {default}]"
-        kind, text, default = kind | None, text + shown, None
-    return inspect.Parameter(
-        option.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        # What is free text may name a file.
-        annotation=Annotated[
-            kind,
-            typer.Option(name, help=text, **more),
-            READ if without_none(option.kind) is str else None,
-        ],
-    )
+    def parameter(self, option: Option) -> inspect.Parameter:
+        """The parameter from which typer makes the flag of an option."""
+        kind = without_none(option.kind)
+        is_literal = get_origin(kind) is Literal
+        values: Any = get_args(kind) if is_literal else option.choices
+        name, text, default = flag(option.name), option.help, option.default
+        if option.denial:
+            name, _, text = option.denial.partition(": ")
+        text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
+        more: dict[str, Any] = {"rich_help_panel": self.panel(option.name)}
+        if values := values or VALUES.get(option.name):
+            more["autocompletion"] = among(values)
+        if option.is_row:
+            more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
+            default = ",".join(f"{part:g}" for part in default)
+        if kind is not bool and default not in (None, ""):
+            text += f" [default: {default}]"
+        return inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                (str if is_literal or option.is_row else option.kind) | None,
+                typer.Option(name, help=text, **more),
+                READ if kind is str else None,  # what is free text may name a file
+            ],
+        )
 
 
 def _parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -364,20 +322,31 @@ class Solving(Limits):
     method: Method = "auto"
 
 
-Processes = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        autocompletion=among(("local", "dask")),
-        help="local, or dask: an existing cluster, at --scheduler.",
-    ),
-]
-DaskScheduler = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
-]
+OasisFlags = Annotated[dict[str, Any], Flags(options_of(OasisOptions))]
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Where many runs take place."""
+
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"
+        ),
+    ] = None
+    engine: Annotated[
+        str,
+        typer.Option(
+            autocompletion=among(("local", "dask")),
+            help="local, or dask: an existing cluster, at --scheduler.",
+        ),
+    ] = "local"
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
+    ] = None
+
+
 Output = Annotated[
     Path,
     typer.Option("-o", "--output", help="File to write; -: standard output."),

@@ -58,6 +58,8 @@ class Option:
     denial : str
         Flag of the command line that sets an option to False which otherwise is True, and what it
         then does, in one text such as ``--raw-units: prices in raw units``.
+    choices : tuple of str
+        The texts that are known, where it is no `Literal` of them.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Option:
     default: Any
     help: str = ""
     denial: str = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def is_row(self) -> bool:
@@ -160,8 +163,8 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
             continue
         metadata = fields[name].metadata if name in fields else {}
         text = metadata.get("help") or sentences.get(name, "")
-        denial = metadata.get("denial", "")
-        found[name] = Option(name, kind, parameter.default, text, denial)
+        denial, choices = metadata.get("denial", ""), getattr(metadata.get("kind"), "choices", ())
+        found[name] = Option(name, kind, parameter.default, text, denial, choices)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -47,11 +47,6 @@ class Calendar(Unchanging):
         """Machines on which no task may run in `slot`."""
         return frozenset(k for w in self.windows if w.holds(slot) for k in w.machines)
 
-    def next_begin(self, machine: int, slot: int) -> int | None:
-        """The first slot after `slot` in which a window begins on `machine`; None if none does."""
-        begins = (begin for begin, _ in self._spans.get(machine, ()) if begin > slot)
-        return min(begins, default=None)
-
     def closing(self, slot: int, needs: Iterable[int]) -> frozenset[int]:
         """Machines on which a window would interrupt a job that begins in `slot`.
 
@@ -73,28 +68,14 @@ class Calendar(Unchanging):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "windows": [
-                {
-                    "name": window.name,
-                    "begin": window.begin,
-                    "end": window.end,
-                    "machines": sorted(window.machines),
-                }
-                for window in self.windows
-            ]
+            "windows": [asdict(one) | {"machines": sorted(one.machines)} for one in self.windows]
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Calendar:
         """The inverse of `to_dict`."""
-        return cls(
-            tuple(
-                CalendarEntry(
-                    entry["name"], entry["begin"], entry["end"], frozenset(entry["machines"])
-                )
-                for entry in data["windows"]
-            )
-        )
+        windows = ({**one, "machines": frozenset(one["machines"])} for one in data["windows"])
+        return cls(tuple(CalendarEntry(**one) for one in windows))
 
 
 EVER_OPEN = Calendar()

@@ -12,7 +12,7 @@ from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import LABELS, NO_LABELS, Requirement
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.model.records import AMOUNTS, Amount, ListOf, Named, RecordOf, Text, Whole, check, entry
+from oasis.model.records import AMOUNTS, Amount, ListOf, RecordOf, Text, Whole, check, entry
 from oasis.model.resources import as_array, check_known
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, Unchanging
@@ -69,7 +69,7 @@ class Server:
         return server_ids(self.id, self.count)
 
 
-_SERVER = Named("server", RecordOf(Server))
+_SERVER = RecordOf(Server, named="server")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

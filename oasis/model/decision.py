@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from oasis.model.document import count, entry, flag, list_of, optional, real, text
+from oasis.model import document
 from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised, short
 
@@ -196,7 +196,7 @@ class Decision(Summarised):
         names = (name for name in Decision.__slots__ if name != "_explain")
         data = {name: getattr(self, name) for name in names}
         data["schedule"] = self.schedule.to_dict() if self.schedule else None
-        data["rejection"] = _plain(self.rejection)
+        data["rejection"] = asdict(self.rejection) if self.rejection else None
         return data
 
     @classmethod
@@ -208,51 +208,4 @@ class Decision(Summarised):
         InstanceError
             With the path of what is missing or wrong.
         """
-        return cls(**{name: entry(data, name, reader) for name, reader in _DECISION.items()})
-
-
-def _plain(rejection: Rejection | None) -> dict[str, Any] | None:
-    """Convert a rejection as `asdict` does, but without recursing into its values."""
-    if rejection is None:
-        return None
-    data = {name: getattr(rejection, name) for name in Rejection.__slots__}
-    spot = rejection.bottleneck
-    if spot is not None:
-        data["bottleneck"] = {name: getattr(spot, name) for name in Bottleneck.__slots__}
-    return data
-
-
-def _bottleneck(data: Any) -> Bottleneck:
-    return Bottleneck(**{name: entry(data, name, reader) for name, reader in _BOTTLENECK.items()})
-
-
-def _rejection(data: Any) -> Rejection:
-    return Rejection(**{name: entry(data, name, reader) for name, reader in _REJECTION.items()})
-
-
-# How each field is read from a document.
-_BOTTLENECK: dict[str, Callable[[Any], Any]] = {
-    "resource": text,
-    "group": text,
-    "servers": list_of(text),
-    "slots": list_of(count),
-    "cost": real,
-    "share": real,
-}
-_REJECTION: dict[str, Callable[[Any], Any]] = {
-    "smallest_utility": real,
-    "smallest_utility_completion": count,
-    "utility_factor": optional(real),
-    "bottleneck": optional(_bottleneck),
-}
-_DECISION: dict[str, Callable[[Any], Any]] = {
-    "job_id": text,
-    "admitted": flag,
-    "payoff": real,
-    "utility": real,
-    "cost": real,
-    "completion": optional(count),
-    "schedule": optional(Schedule.from_dict),
-    "reason": optional(text),
-    "rejection": optional(_rejection),
-}
+        return document.record(cls, data)

@@ -226,9 +226,7 @@ def _name_of_data(data: Any) -> str | None:
 
 
 def _name_of_toml(begin: str) -> str | None:
-    if not re.search(r"(?m)^\s*\[\[?(instances|policies)\]\]?|^\s*(instances|policies)\s*=", begin):
-        return None
     try:
         return SWEEP if {"instances", "policies"} & set(tomllib.loads(begin)) else None
     except tomllib.TOMLDecodeError:
-        return SWEEP  # the reader of sweeps names the fault
+        return None  # the reader of sweeps names the fault

@@ -7,42 +7,25 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.records import (
-    AMOUNTS,
-    Amount,
-    Kind,
-    Number,
-    Schema,
-    Text,
-    Whole,
-    check,
-    entry,
-)
+from oasis.model.records import AMOUNTS, Amount, ListOf, Number, TableOf, Text, Whole, check, entry
 from oasis.model.resources import Table
-from oasis.model.validation import LARGEST_AMOUNT, check_list, text
+from oasis.model.validation import LARGEST_AMOUNT, text
+
+VALUES, SPEED = ListOf(Text(), "expected at least one value"), Amount(above=True)
 
 
 class Labels(Table[str]):
     """Labels of a machine: what kind it is, and where it stands."""
 
     contents = "labels"
-
-    @staticmethod
-    def checked(value: Any, name: str) -> str:
-        return text(value, name)
+    checked = staticmethod(text)
 
 
 class Requirement(Table[tuple[str, ...]]):
     """Labels that tasks require of a machine: for each label, the accepted values."""
 
     contents = "lists of values by label"
-
-    @staticmethod
-    def checked(value: Any, name: str) -> tuple[str, ...]:
-        found = tuple(text(one, f"{name}[{k}]") for k, one in enumerate(check_list(value, name)))
-        if not found:
-            raise InstanceError(name, "expected at least one value")
-        return found
+    checked = staticmethod(VALUES.check)
 
     def admits(self, labels: Mapping[str, str]) -> bool:
         """Return whether a machine has an accepted value for each of these labels."""
@@ -66,42 +49,15 @@ class Rates(Table[float]):
     """Speeds by value of a label."""
 
     contents = "speeds by value"
-
-    @staticmethod
-    def checked(value: Any, name: str) -> float:
-        return Amount(above=True).check(value, name)
+    checked = staticmethod(SPEED.check)
 
 
 NO_LABELS, ANY_MACHINE = Labels({}), Requirement({})
 NOT_ADMITTED = "no machine admits it"  # why a job is rejected; what label is unmet stands behind it
 
 
-@dataclass(frozen=True, slots=True)
-class TableOf(Kind):
-    """A table of this class."""
-
-    table: type[Table[Any]]
-    of: Kind
-    is_list: bool = False
-
-    def check(self, value: Any, path: str) -> Table[Any]:
-        if isinstance(value, self.table):
-            return value
-        with located_at(path):
-            return self.table(value)
-
-    def plain(self, value: Any) -> Any:
-        return {name: list(one) if self.is_list else one for name, one in value.items()}
-
-    def schema(self) -> Schema:
-        one = self.of.schema()
-        one = {"type": "array", "minItems": 1, "items": one} if self.is_list else one
-        names = {"propertyNames": {"minLength": 1}}
-        return {"type": "object", **names, "additionalProperties": one}
-
-
 LABELS = TableOf(Labels, Text())
-REQUIREMENT = TableOf(Requirement, Text(), is_list=True)
+REQUIREMENT = TableOf(Requirement, VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +120,7 @@ class Speeds:
 
     label: str = entry(Text(), "The label of machines that tells their speed.")
     values: Mapping[str, float] = entry(
-        TableOf(Rates, Amount(above=True)), "How many times as fast, by value of the label."
+        TableOf(Rates, SPEED), "How many times as fast, by value of the label."
     )
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from oasis.model.cluster import Cluster, Server, expect_cluster
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.job import Job
-from oasis.model.records import Kind, ListOf, Named, RecordOf, Whole, check, entry
+from oasis.model.records import Kind, ListOf, RecordOf, Whole, check, entry
 from oasis.model.resources import BANDWIDTH
 from oasis.model.summary import Facts, Summarised
 from oasis.model.validation import LARGEST_SIZE, check_unique
@@ -51,7 +51,7 @@ class Instance(Summarised):
     horizon: int = entry(Whole(1, LARGEST_SIZE), "Number of slots T; slots are 0 to T - 1.")
     cluster: Cluster = entry(Kind())
     jobs: tuple[Job, ...] = entry(
-        ListOf(Named("job", RecordOf(Job))), "Those of one slot arrive in this order."
+        ListOf(RecordOf(Job, named="job")), "Those of one slot arrive in this order."
     )
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
 

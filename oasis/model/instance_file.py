@@ -57,19 +57,18 @@ def parse_json(
     content: bytes, kinds: Collection[str] = (), expected: str = "", file: str = "FILE"
 ) -> Any:
     """Parse the `content` of a JSON file, which the user named `file`, as `read_json` does."""
-    text = content.decode("utf-8-sig", errors="replace")
     try:
         # Python keeps the last of two equal keys, and
         # an instance would lose a field without a word.
         data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
-    except UnicodeDecodeError as error:
-        refuse_other(kind_of(text), kinds, expected or "JSON", file)
-        raise InstanceError("", f"expected UTF-8 text ({error})") from None
     except InstanceError:
         raise
     except (ValueError, RecursionError) as error:
+        text = content.decode("utf-8-sig", errors="replace")
         refuse_other(kind_of(text), kinds, expected or "JSON", file)
-        raise InstanceError("", f"expected JSON: {error}") from None
+        is_text = not isinstance(error, UnicodeDecodeError)
+        found = f"expected JSON: {error}" if is_text else f"expected UTF-8 text ({error})"
+        raise InstanceError("", found) from None
     if kinds:
         refuse_other(kind_of_data(data), kinds, expected, file)
     return data
@@ -197,7 +196,7 @@ def file_schema(
 ) -> dict[str, Any]:
     """Return the JSON Schema of a file with this `body` and the definitions that it refers to."""
     form, version = (body["properties"][name]["const"] for name in ("format", "version"))
-    shared = {"amounts": AMOUNTS.of.schema(), "utility": UTILITY.of.schema()}
+    shared = {"amounts": AMOUNTS.body(), "utility": UTILITY.body()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{form}:{version}",

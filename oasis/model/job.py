@@ -12,17 +12,7 @@ import numpy.typing as npt
 from oasis.model import rounding
 from oasis.model.errors import InstanceError
 from oasis.model.forms import ANY_MACHINE, REQUIREMENT, Form, InForms, Speeds
-from oasis.model.records import (
-    AMOUNTS,
-    ListOf,
-    Named,
-    Number,
-    RecordOf,
-    Text,
-    Whole,
-    check,
-    entry,
-)
+from oasis.model.records import AMOUNTS, ListOf, Number, RecordOf, Text, Whole, check, entry
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised, Unchanging
@@ -146,12 +136,12 @@ class Job(InForms, Summarised, Unchanging):
         REQUIREMENT, "Machines for its parameter servers, in the same way.", ANY_MACHINE
     )
     forms: tuple[Form, ...] = entry(
-        ListOf(Named("form", RecordOf(Form))),
+        ListOf(RecordOf(Form, named="form")),
         "Ways to run the job; what one leaves out is as the job has it. One schedule, one form.",
         (),
     )
     speeds: Speeds | None = entry(
-        Named("speeds", RecordOf(Speeds)),
+        RecordOf(Speeds, named="speeds"),
         "Forms that differ in speed alone: one for each value of a label; not beside forms.",
         None,
     )

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.resources import ResourceVector
+from oasis.model.resources import ResourceVector, Table
 from oasis.model.validation import (
     LARGEST_AMOUNT,
     LARGEST_COUNT,
@@ -34,6 +34,8 @@ Schema = dict[str, Any]
 class Kind:
     """The values that a field accepts: all, unless a subclass restricts them."""
 
+    named: str = field(default="", kw_only=True)  # its schema is written once, under ``$defs``
+
     def check(self, value: Any, path: str) -> Any:
         """The value as the constructor keeps it; `InstanceError` at `path` if it is wrong."""
         return value
@@ -47,6 +49,10 @@ class Kind:
         return list(value) if isinstance(value, tuple) else value
 
     def schema(self) -> Schema:
+        """JSON Schema of the plain data, or where it is."""
+        return {"$ref": f"#/$defs/{self.named}"} if self.named else self.body()
+
+    def body(self) -> Schema:
         """JSON Schema of the plain data."""
         return {}
 
@@ -68,7 +74,7 @@ class Number(Kind):
     def check(self, value: Any, path: str) -> float:
         return number(value, path, minimum=self.minimum, above=self.above, maximum=self.maximum)
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         found: Schema = {"type": "number"}
         if self.minimum > -math.inf:
             found["exclusiveMinimum" if self.above else "minimum"] = _shown(self.minimum)
@@ -86,7 +92,7 @@ class Amount(Kind):
             number(value, path, above=True, maximum=LARGEST_AMOUNT)
         return amount(value, path)
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         limits = {"minimum": SMALLEST_AMOUNT, "maximum": LARGEST_AMOUNT}
         return {"type": "number"} | (limits if self.above else {"anyOf": [{"const": 0}, limits]})
 
@@ -101,7 +107,7 @@ class Whole(Kind):
     def check(self, value: Any, path: str) -> int:
         return integer(value, path, minimum=self.minimum, maximum=self.maximum)
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
 
 
@@ -112,7 +118,7 @@ class Text(Kind):
     def check(self, value: Any, path: str) -> str:
         return text(value, path)
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         return {"type": "string", "minLength": 1}
 
 
@@ -125,7 +131,7 @@ class Flag(Kind):
             raise InstanceError(path, "expected true or false", value)
         return value
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         return {"type": "boolean"}
 
 
@@ -143,29 +149,32 @@ class Fixed(Kind):
             raise InstanceError(path, f"expected {self.value!r}", value)
         return value
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         whole = {"type": "integer"} if isinstance(self.value, int) else {}
         return {"const": self.value} | whole
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts(Kind):
-    """Amounts by resource."""
+class TableOf(Kind):
+    """A table of this class, of values that are `of` one kind."""
 
-    def check(self, value: Any, path: str) -> ResourceVector:
+    table: type[Table[Any]]
+    of: Kind
+    meaning: str = ""
+
+    def check(self, value: Any, path: str) -> Table[Any]:
+        if isinstance(value, self.table):
+            return value
         with located_at(path):
-            return ResourceVector.of(value)
+            return self.table(value)
 
     def plain(self, value: Any) -> Any:
-        return dict(value)
+        return {name: self.of.plain(one) for name, one in value.items()}
 
-    def schema(self) -> Schema:
-        return {
-            "type": "object",
-            "description": "Amounts by resource; one left out is 0.",
-            "propertyNames": {"minLength": 1},
-            "additionalProperties": Amount().schema(),
-        }
+    def body(self) -> Schema:
+        said = {"description": self.meaning} if self.meaning else {}
+        names = {"propertyNames": {"minLength": 1}, "additionalProperties": self.of.schema()}
+        return {"type": "object", **said, **names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +202,7 @@ class ListOf(Kind):
     def plain(self, value: Any) -> Any:
         return [self.item.plain(part) for part in value]
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         found: Schema = {"type": "array"}
         if self.filled:
             found["minItems"] = 1
@@ -220,7 +229,7 @@ class RecordOf(Kind):
     def plain(self, value: Any) -> Any:
         return plain(value)
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         return object_schema(self.record, self.meaning)
 
 
@@ -237,7 +246,7 @@ class Either(Kind):
     def parse(self, data: Any) -> Any:
         return parse(self.record, data) if isinstance(data, Mapping) else data
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         return {"oneOf": [self.value.schema(), object_schema(self.record)]}
 
 
@@ -270,7 +279,7 @@ class Variant(Kind):
                 return {"kind": kind, **plain(value)}
         raise InstanceError("", f"expected one of {', '.join(self.records)} to write a file")
 
-    def schema(self) -> Schema:
+    def body(self) -> Schema:
         forms = []
         for kind, cls in self.records.items():
             form = object_schema(cls, cls.meaning)
@@ -279,27 +288,9 @@ class Variant(Kind):
         return {"description": self.meaning, "oneOf": forms}
 
 
-@dataclass(frozen=True, slots=True)
-class Named(Kind):
-    """A kind whose schema is written once, under ``$defs``."""
-
-    name: str
-    of: Kind
-
-    def check(self, value: Any, path: str) -> Any:
-        return self.of.check(value, path)
-
-    def parse(self, data: Any) -> Any:
-        return self.of.parse(data)
-
-    def plain(self, value: Any) -> Any:
-        return self.of.plain(value)
-
-    def schema(self) -> Schema:
-        return {"$ref": f"#/$defs/{self.name}"}
-
-
-AMOUNTS = Named("amounts", Amounts())
+AMOUNTS = TableOf(
+    ResourceVector, Amount(), "Amounts by resource; one left out is 0.", named="amounts"
+)
 
 
 def entry(kind: Kind, meaning: str = "", default: Any = MISSING, *, absent: Any = MISSING) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -27,12 +27,8 @@ class Table(Mapping[str, V], Generic[V]):
             text(name, "name"): self.checked(value, name) for name, value in entries.items()
         }
 
-    contents = "values"
-
-    @staticmethod
-    def checked(value: Any, name: str) -> Any:
-        """The value as the table keeps it; `InstanceError` at `name` if it is not allowed."""
-        raise NotImplementedError
+    contents: ClassVar[str]
+    checked: ClassVar[staticmethod[[Any, str], Any]]  # the value as it is kept, by value and name
 
     def __getitem__(self, name: str) -> V:
         return self._entries[name]
@@ -85,10 +81,7 @@ class ResourceVector(Table[float]):
 
     __slots__ = ("_array", "_resources")
     contents = "amounts"
-
-    @staticmethod
-    def checked(value: Any, name: str) -> float:
-        return amount(value, name)
+    checked = staticmethod(amount)
 
     def __init__(self, amounts: Mapping[str, float]) -> None:
         super().__init__(amounts)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.errors import InstanceError
-from oasis.model.records import ListOf, Named, Number, Variant, check, entry
+from oasis.model.records import ListOf, Number, Variant, check, entry
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.validation import LARGEST_AMOUNT
 
@@ -275,11 +275,9 @@ def _utility(priority: float, decay: float, target: float) -> Sigmoid | Constant
 UTILITIES: dict[str, type[Any]] = {
     cls.kind: cls for cls in (Sigmoid, Constant, Deadline, Piecewise)
 }
-UTILITY = Named(
-    "utility",
-    Variant(
-        UTILITIES,
-        "What completing the job some time after its arrival is worth.",
-        lambda value: isinstance(value, Utility),
-    ),
+UTILITY = Variant(
+    UTILITIES,
+    "What completing the job some time after its arrival is worth.",
+    lambda value: isinstance(value, Utility),
+    named="utility",
 )

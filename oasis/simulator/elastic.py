@@ -28,7 +28,6 @@ from oasis.model.records import (
     Flag,
     Kind,
     ListOf,
-    Named,
     Number,
     RecordOf,
     Text,
@@ -124,7 +123,7 @@ class _Curve(Kind):
         except InputError as error:
             raise InstanceError("", error.detail) from None
 
-    def schema(self) -> dict[str, Any]:
+    def body(self) -> dict[str, Any]:
         point = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
         return {"type": "array", "items": point}
 
@@ -221,7 +220,7 @@ class JobEntry(InForms):
         REQUIREMENT, "Labels of the machines for its parameter servers, likewise.", ANY_MACHINE
     )
     forms: tuple[FormEntry, ...] = entry(
-        ListOf(Named("form", RecordOf(FormEntry))),
+        ListOf(RecordOf(FormEntry, named="form")),
         "Alternative ways to run the job; fields that a form leaves out are the job's.",
         (),
     )
@@ -290,11 +289,11 @@ class ElasticFile:
         "Names of the resources that tasks reserve; shared cores are not among them.",
     )
     machines: tuple[MachineEntry, ...] = entry(
-        ListOf(Named("machine", RecordOf(MachineEntry)), "expected at least one entry"),
+        ListOf(RecordOf(MachineEntry, named="machine"), "expected at least one entry"),
         "The machines; each may host workers and parameter servers.",
     )
     jobs: tuple[JobEntry, ...] = entry(
-        ListOf(Named("job", RecordOf(JobEntry)), "expected at least one entry"),
+        ListOf(RecordOf(JobEntry, named="job"), "expected at least one entry"),
         "The jobs; those that arrive at the same time arrive in this order.",
     )
     partial_gangs: bool = entry(

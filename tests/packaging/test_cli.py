@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import oasis
-from experiments.evaluation.policies import POLICIES
 from oasis.version import __version__
-from tests.packaging.commands import EXAMPLE, JOB, SMALL, Oasis, Result, shell
+from tests.packaging.commands import EXAMPLE, SMALL, Oasis, Result, shell
 
 # --- what works -------------------------------------------------------------------------------
 
@@ -38,48 +37,6 @@ def test_without_a_command_the_help_is_printed_and_the_usage_is_bad() -> None:
     assert "Traceback" not in err
 
 
-def test_generate_writes_what_the_library_draws(run: Oasis, tmp_path: Path) -> None:
-    path = tmp_path / "new.json"
-    sizes = ("--jobs", 3, "--worker-servers", 2, "--ps-servers", 1, "--horizon", 12)
-    code, out, err = run("generate", "--preset", "testbed", *sizes, "--seed", 5, "-o", path)
-    assert (code, out) == (0, "")
-    assert str(path) in err
-    drawn = oasis.generate("testbed", jobs=3, worker_servers=2, ps_servers=1, horizon=12, seed=5)
-    assert oasis.read(path) == drawn
-
-
-def test_an_unknown_policy_is_bad_usage(run: Oasis, small: Path) -> None:
-    for words in (
-        ("run", small, "--policy", "lifo"),
-        ("compare", small, "--policies", "fifo,lifo"),
-    ):
-        code, out, err = run(*words)
-        assert (code, out) == (2, "")
-        assert f"expected one of {', '.join(POLICIES)}, got 'lifo'" in err
-
-
-def test_compare_puts_policies_side_by_side(run: Oasis, small: Path) -> None:
-    code, out, err = run("compare", small, "--policies", "oasis,fifo,drf")
-    assert (code, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines()[2:]] == ["oasis", "fifo", "drf"]
-    code, out, err = run("compare", small, "--policies", "oasis,fifo", "--json")
-    document = json.loads(out)
-    assert list(document["policies"]) == ["oasis", "fifo"]
-    alone = json.loads(run("run", small, "--json")[1])
-    assert document["policies"]["oasis"]["total_utility"] == alone["total_utility"]
-
-
-def test_ratio_proves_a_small_instance(run: Oasis, small: Path) -> None:
-    code, out, err = run("ratio", small)
-    assert (code, err) == (0, "")
-    assert "(proven)" in out
-    lines = [line.split("  ")[0] for line in out.splitlines()]
-    assert lines[1:3] == ["competitive ratio", "which means"]
-    assert "proof" in lines
-    assert "alpha" not in out
-    assert "bound" not in out.replace("upper bound by", "").replace("the upper bound", "")
-
-
 def test_ratio_says_by_one_name_one_number(run: Oasis, small: Path) -> None:
     """Text and JSON of the constants of Theorem 4: the same words, the same values."""
     out = run("ratio", small, "--theory")[1]
@@ -100,15 +57,6 @@ def test_ratio_says_by_one_name_one_number(run: Oasis, small: Path) -> None:
 def test_ratio_has_no_theory_of_a_policy_without_prices(run: Oasis, small: Path) -> None:
     code, out, _ = run("ratio", small, "--policy", "fifo", "--theory")
     assert (code, "fifo's run has no prices" in out) == (0, True)
-
-
-def test_ratio_lists_every_job_for_people_and_for_scripts(run: Oasis, small: Path) -> None:
-    code, out, err = run("ratio", small, "--per-job")
-    assert (code, err) == (0, "")
-    assert "Jobs that both take" in out
-    code, out, err = run("ratio", small, "--per-job", "--json")
-    assert (code, err) == (0, "")
-    assert [entry["job_id"] for entry in json.loads(out)["per_job"]["jobs"]] == ["a", "b"]
 
 
 def test_quote_answers_for_a_job_of_the_same_form(run: Oasis, small: Path, tmp_path: Path) -> None:
@@ -192,15 +140,6 @@ def test_json_is_one_document_with_the_promised_keys(
     if "decision_seconds" in document:
         assert set(document["decision_seconds"]) == {"median", "p99", "max"}
     assert json.loads(path.read_text(encoding="utf-8")) == document
-
-
-def test_json_quote_of_a_rejected_job_names_the_bottleneck(run: Oasis) -> None:
-    code, out, err = run("quote", EXAMPLE, JOB, "--json")
-    assert (code, err) == (0, "")
-    document = json.loads(out, parse_constant=no_constant)
-    assert document["admitted"] is False
-    assert document["rejection"]["smallest_utility"] > 0
-    assert document["rejection"]["bottleneck"]["group"] in {"worker", "ps"}
 
 
 def test_limit_before_a_proof_prints_the_interval_and_ends_with_3(run: Oasis) -> None:

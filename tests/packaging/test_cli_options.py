@@ -89,29 +89,6 @@ def test_what_is_listed_as_one_meaning_is_an_option() -> None:
     assert set(ONE_MEANING) <= set(meanings())
 
 
-GONE = {
-    "sweep x.toml --jobs 2": "--jobs",
-    "figure fig3 --jobs 3": "--job",
-    "figure fig3 --scale 0.1": "--scale",
-    "figure fig3 --servers 3": "--servers",
-    "figure fig3 --format png": "--format",
-    "solve x.json --seed 3": "--solver-seed",
-    "ratio x.json --seed 3": "--solver-seed",
-    "library improve --seed 3": "--solver-seed",
-    "run x.json --all": "--all-decisions",
-    "replay x.csv --gpus 3": "--gpus-per-server",
-    "replay x.csv --limit 3": "--limit",
-    "replay x.csv --cluster a": "--virtual-cluster",
-    "kubernetes status --jobs a": "--jobs",
-    "kubernetes run --name a": "--name",
-}
-
-
-@pytest.mark.parametrize("line", GONE)
-def test_a_word_that_meant_something_else_is_refused(run: Oasis, line: str) -> None:
-    assert_refused(run(*line.split()), GONE[line])
-
-
 @pytest.mark.parametrize("words", [("figure",), ("figure", "--list")])
 def test_figure_alone_lists_the_figures(run: Oasis, words: tuple[str, ...]) -> None:
     code, out, err = run(*words)

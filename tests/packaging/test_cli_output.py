@@ -150,15 +150,6 @@ def test_the_file_that_standard_output_is_redirected_to_is_not_replaced_under_it
     assert json.loads(path.read_text(encoding="utf-8"))["policy"] == "oasis"
 
 
-@pytest.mark.parametrize("name", ["run", "generate"])
-def test_full_standard_output_is_one_line_and_2(folder: Path, name: str) -> None:
-    if not Path("/dev/full").is_char_device():
-        pytest.skip("needs /dev/full, which is only opened")
-    with open("/dev/full", "wb") as full:
-        code, _, err = shell(folder, *WRITERS[name], "-o", "-", stdout=full)
-    assert (code, err) == (2, "oasis: standard output: No space left on device\n")
-
-
 @pytest.mark.parametrize("output", ["-", "stdout"])
 @pytest.mark.parametrize("command", [("sweep", "grid.toml"), FIGURE])
 def test_what_is_no_single_text_does_not_go_to_standard_output(
@@ -177,14 +168,6 @@ def test_what_is_no_single_text_does_not_go_to_standard_output(
 
 
 # --- pipes -------------------------------------------------------------------------------------
-
-
-def test_nor_does_it_where_that_is_a_pipe(folder: Path) -> None:
-    before = sorted(os.listdir(folder))
-    code, out, err = shell(folder, "sweep", "grid.toml", "-o", "-")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "got standard output, -" in err
-    assert sorted(os.listdir(folder)) == before
 
 
 @pytest.mark.parametrize("name", WRITERS)

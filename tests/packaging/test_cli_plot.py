@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import experiments.cli.commands.run
 from tests.builders import exit_code as call
 
 pytest.importorskip("matplotlib", reason="needs the plot extra")
@@ -26,38 +25,6 @@ def test_run_draws_and_prints_what_it_prints_without(
     assert err == ""
     assert path.read_bytes().startswith(MAGIC[suffix])
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_compare_and_ratio_draw_too(tmp_path: Path) -> None:
-    assert call("compare", EXAMPLE, "--policies", "oasis,drf", "--plot", tmp_path / "c.svg") == 0
-    assert call("ratio", EXAMPLE, "--plot", tmp_path / "r.svg") == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"c.svg", "r.svg"}
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("a.jpg", "a.jpg: expected a picture ending in .png, .svg, .pdf"),
-        ("a", "expected a picture ending in"),
-        ("missing/a.png", "missing: No such directory"),
-    ],
-)
-@pytest.mark.parametrize("command", ["run", "compare", "ratio"])
-def test_where_it_cannot_be_drawn_is_said_before_the_work(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    command: str,
-    target: str,
-    message: str,
-) -> None:
-    monkeypatch.setattr(experiments.cli.commands.run, "read_instance", lambda _: 1 / 0)
-    assert call(command, "absent.json", "--plot", tmp_path / target) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert message in err
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -139,12 +139,6 @@ def test_whatever_stands_at_a_key_is_right_or_refused_with_the_key(
         assert not output.exists()
 
 
-def test_malformed_job_names_file_and_field(run: Oasis, small: Path, tmp_path: Path) -> None:
-    path = tmp_path / "job.json"
-    path.write_text(json.dumps({**SMALL["jobs"][0], "epochs": 0}), encoding="utf-8")
-    assert_refused(run("quote", small, path), "job.json: epochs")
-
-
 # --- what ends a solve ------------------------------------------------------------------------
 
 

@@ -89,9 +89,3 @@ def test_the_version_alone_loads_no_command(
         main()
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"oasis-scheduler {oasis.__version__}\n"
-
-
-def test_the_shell_can_complete(tmp_path: Path) -> None:
-    typed = {"_OASIS_COMPLETE": "complete_bash", "COMP_WORDS": "oasis rat", "COMP_CWORD": "1"}
-    done = shell("-m", "oasis", cwd=tmp_path, **typed)
-    assert (done.returncode, done.stdout.split()) == (0, ["ratio"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from experiments.cli.options import (
     POLICY_LIST,
     SET,
     AsJson,
+    Flags,
     NoImprovement,
     Set,
     Style,
@@ -29,10 +30,10 @@ from experiments.cli.options import (
     known_policies,
     naming_flags,
     time_limit_option,
-    with_options,
 )
 from experiments.cli.results import refuse
 from experiments.cli.sweep_report import saying_what_is_kept
+from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
@@ -55,7 +56,10 @@ FLAGS = {  # of settings whose names mean something else on the command line
 }
 
 
-BOTH_FLOORS = f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side"
+FLOORS = replace(
+    options_of(OasisOptions)[FLOOR],
+    default=f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side",
+)
 
 
 def _names() -> list[str]:
@@ -129,7 +133,6 @@ class Sizes:
         }
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True, defaults={FLOOR: BOTH_FLOORS})
 def command(
     *,
     context: typer.Context,
@@ -152,7 +155,7 @@ def command(
         written(DIRECTORY, _files),
     ] = Path("figures"),
     sizes: Sizes,
-    oasis_options: Any = None,
+    oasis_options: Annotated[dict[str, Any], Flags({FLOOR: FLOORS})],
     assignments: Set = None,
     form: Annotated[
         str,

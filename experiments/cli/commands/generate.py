@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
 import oasis
 from experiments.cli.console import note
 from experiments.cli.files import is_stdout
-from experiments.cli.options import Output, naming_flags, with_options
+from experiments.cli.options import Flags, Output, naming_flags
 from experiments.cli.results import write_instance
 from experiments.evaluation.options import GenerateOptions, options_of
 
 
-@with_options(GenerateOptions)
-def command(output: Output, options: GenerateOptions) -> None:
+def command(
+    *, output: Output, options: Annotated[dict[str, Any], Flags(options_of(GenerateOptions))]
+) -> None:
     """Write a random instance with the settings of the paper's section V.
 
     Example: oasis generate --preset testbed --seed 7 -o testbed.json
     """
     with naming_flags(options_of(GenerateOptions)):
-        instance = options.draw()
+        instance = GenerateOptions(**options).draw()
     write_instance(instance, output)
     note(describe(instance, output))
 

@@ -14,7 +14,7 @@ from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.files import READ, is_stdout
-from experiments.cli.options import Output, flag, naming_flags, trace_panel, with_options
+from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
 from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
@@ -74,12 +74,15 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         workload: AsWorkload = False,
         all_jobs: All = False,
         machines: Machines = None,
-        options: Any = None,
+        options: dict[str, Any],
     ) -> None:
         _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
 
-    command.__doc__ = text  # before the decorator, which takes it over
-    return with_options(trace.options, only_given=True, panel=trace_panel)(command)
+    command.__doc__ = text
+    command.__annotations__["options"] = Annotated[
+        Any, Flags(options_of(trace.options), trace_panel)
+    ]
+    return command
 
 
 for _name, _facts in FACTS.items():  # traces whose rows are jobs
@@ -88,7 +91,6 @@ for _name, _facts in FACTS.items():  # traces whose rows are jobs
 
 
 @app.command("openb")
-@with_options(OpenbOptions, only_given=True, panel=trace_panel)
 def openb(
     *,
     pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv"), READ],
@@ -97,7 +99,7 @@ def openb(
     ],
     output: Output,
     all_jobs: All = False,
-    options: Any = None,
+    options: Annotated[dict[str, Any], Flags(options_of(OpenbOptions), trace_panel)],
 ) -> None:
     """Turn the Alibaba 2023 GPU cluster trace (openb) into an instance.
 

@@ -13,15 +13,15 @@ from experiments.cli import console
 from experiments.cli.files import READ
 from experiments.cli.options import (
     InstanceFile,
+    OasisFlags,
     Set,
     among,
     choose_options,
     known_policy,
-    with_options,
 )
 from experiments.cli.results import Delivery, pages, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
-from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, OasisOptions
+from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import quote_facts
 from oasis.model.errors import located_at
@@ -29,7 +29,6 @@ from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
     *,
     file: InstanceFile,
@@ -43,7 +42,7 @@ def command(
     policy: Annotated[
         str, typer.Option(autocompletion=among((OASIS, RECOURSE)), help=f"{OASIS} or {RECOURSE}.")
     ] = OASIS,
-    oasis_options: Any = None,
+    oasis_options: OasisFlags,
     assignments: Set = None,
     delivery: Delivery,
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
     A_POLICY,
     InstanceFile,
+    OasisFlags,
     Set,
     Solving,
     choose_options,
@@ -20,12 +21,11 @@ from experiments.cli.options import (
     known_policy,
     method_params,
     note_unused,
-    with_options,
 )
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import Delivery, pages, read_instance
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs, to_dict, totals
-from experiments.evaluation.policies import OASIS, POLICIES, OasisOptions, entry_of
+from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, theory_facts
 
@@ -69,7 +69,6 @@ def _row(row: JobComparison) -> tuple[str, ...]:
     return (row.job_id, str(row.arrival), *cells[0], *cells[1])
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
     *,
     file: InstanceFile,
@@ -77,7 +76,7 @@ def command(
         str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
     ] = OASIS,
     how: Solving,
-    oasis_options: Any = None,
+    oasis_options: OasisFlags,
     assignments: Set = None,
     theory: Annotated[
         bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields, make_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from experiments.cli.files import READ
 from experiments.cli.options import (
     READING_PANEL,
     Chosen,
+    Flags,
     PolicyLine,
     Set,
     among,
@@ -23,12 +24,11 @@ from experiments.cli.options import (
     naming_flags,
     refuse_given,
     trace_panel,
-    with_options,
 )
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
-from experiments.evaluation.options import options_of
+from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from oasis.model.errors import located_at
@@ -52,41 +52,28 @@ TRACE_OPTIONS = (
 )
 
 
-def reading_flags() -> type[Any]:
-    """A dataclass of the options about reading of all formats, but for the virtual cluster."""
-    found: dict[str, tuple[Any, Any, dict[str, list[str]]]] = {}
+def reading_options() -> dict[str, Option]:
+    """The options about reading of all formats, but for the virtual cluster."""
+    found: dict[str, Option] = {}
+    helps: dict[str, dict[str, list[str]]] = {}
     for trace in FORMATS.values():
-        options = options_of(trace.options)
-        for entry in fields(trace.options):
-            if entry.metadata["reading"] and entry.name != "virtual_cluster":
-                option = options[entry.name]
-                _, _, helps = found.setdefault(entry.name, (entry.default, option.kind, {}))
-                helps.setdefault(option.help, []).append(trace.name)
-    return make_dataclass(
-        "Reading",
-        [
-            (
-                name,
-                kind,
-                field(
-                    default=default,
-                    metadata={
-                        "help": "; ".join(  # what one format says of it need not hold for another
-                            f"{text} ({', '.join(formats)})"
-                            if len(formats) < len(FORMATS)
-                            else text
-                            for text, formats in helps.items()
-                        )
-                    },
-                ),
-            )
-            for name, (default, kind, helps) in found.items()
-        ],
-    )
+        for name, option in options_of(trace.options).items():
+            is_reading = trace.options.__dataclass_fields__[name].metadata["reading"]
+            if is_reading and name != "virtual_cluster":
+                found.setdefault(name, option)
+                helps.setdefault(name, {}).setdefault(option.help, []).append(trace.name)
+    for name, texts in helps.items():
+        said = [  # what one format says of it need not hold for another
+            f"{text} ({', '.join(formats)})" if len(formats) < len(FORMATS) else text
+            for text, formats in texts.items()
+        ]
+        found[name] = replace(found[name], help="; ".join(said))
+    return found
 
 
-READING = reading_flags()
+READING = reading_options()
 # Flags that `oasis whatif` has too.
+Reading = Annotated[dict[str, Any], Flags(READING, trace_panel)]
 TraceFile = Annotated[
     Path,
     typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
@@ -141,7 +128,6 @@ MaxJobs = Annotated[
 ]
 
 
-@with_options(READING, "reading", only_given=True, panel=trace_panel)
 def command(
     *,
     context: typer.Context,
@@ -160,7 +146,7 @@ def command(
     line: PolicyLine = None,
     assignments: Set = None,
     virtual_cluster: VirtualCluster = "",
-    reading: Any = None,
+    reading: Reading,
     max_gpus: MaxGpus = None,
     skip: Skip = 0,
     max_jobs: MaxJobs = None,
@@ -244,7 +230,7 @@ def read_jobs(
     **limits: Any,
 ) -> PlainTrace:
     """The plain jobs of a trace; errors name the file and the flags."""
-    with located_at(source=source.path), naming_flags(options_of(READING), **VIRTUAL_CLUSTER):
+    with located_at(source=source.path), naming_flags(READING, **VIRTUAL_CLUSTER):
         format = format or format_of(source, expected)
         return read_plain(source, format=format, options=given, **limits)
 

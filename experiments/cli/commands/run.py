@@ -13,11 +13,11 @@ from experiments.cli import console
 from experiments.cli.files import READ
 from experiments.cli.options import (
     A_POLICY,
+    OasisFlags,
     PolicySeed,
     Set,
     choose_options,
     known_policy,
-    with_options,
 )
 from experiments.cli.results import (
     Delivery,
@@ -26,7 +26,7 @@ from experiments.cli.results import (
     read_instance,
     read_recipe,
 )
-from experiments.evaluation.policies import OASIS, POLICIES, SEED, OasisOptions, entry_of
+from experiments.evaluation.policies import OASIS, POLICIES, SEED, entry_of
 from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
 from experiments.evaluation.tables import DECISIONS, Utilisation, decision_row, run_facts
 from oasis.model.errors import located_at
@@ -34,7 +34,6 @@ from oasis.model.errors import located_at
 MOST_ROWS = 20
 
 
-@with_options(OasisOptions, "oasis_options", only_given=True)
 def command(
     *,
     file: Annotated[
@@ -51,7 +50,7 @@ def command(
             autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
         ),
     ] = None,
-    oasis_options: Any = None,
+    oasis_options: OasisFlags,
     policy_seed: PolicySeed = None,
     assignments: Set = None,
     result: Annotated[

@@ -11,18 +11,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TimeRemainingColumn
 
 from experiments.cli import console
-from experiments.cli.console import BAR_WIDTH, note, stderr, text_column
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
 from experiments.cli.files import READ, TABLE, reading, written
 from experiments.cli.options import (
     AsJson,
-    DaskScheduler,
-    Engine,
-    Processes,
+    Workers,
     known,
     naming_flags,
 )
@@ -44,9 +39,8 @@ Show = Callable[["SweepProgress"], None]
 @contextmanager
 def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
     """Callback that shows how many cells are done, and adds that to `reached`."""
-    console = stderr()
     kept = [] if reached is None else reached
-    with _bar(console) if console.is_terminal else nullcontext(_log()) as show:
+    with _bar() if console.stderr().is_terminal else nullcontext(_log()) as show:
 
         def take(progress: SweepProgress) -> None:
             kept.append(progress)
@@ -61,13 +55,8 @@ def describe(progress: SweepProgress, elapsed: float) -> str:
 
 
 @contextmanager
-def _bar(console: Console) -> Iterator[Show]:
-    columns = (
-        text_column("{task.description}"),
-        BarColumn(BAR_WIDTH),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
+def _bar() -> Iterator[Show]:
+    with console.progress_bar() as bar:
         task = None
 
         def show(progress: SweepProgress) -> None:
@@ -91,13 +80,14 @@ def _log() -> Show:
         elapsed = monotonic() - begin
         # The end needs no line: the table follows.
         if elapsed >= due and progress.done < progress.total:
-            note(describe(progress, elapsed))
+            console.note(describe(progress, elapsed))
             due = elapsed + max(LOG_SECONDS, LOG_SHARE * elapsed)
 
     return show
 
 
 def command(
+    *,
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML)."), READ],
     output: Annotated[
         Path | None,
@@ -108,9 +98,7 @@ def command(
         ),
         written(TABLE, lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
-    processes: Processes = None,
-    engine: Engine = "local",
-    scheduler: DaskScheduler = None,
+    workers: Workers,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run failed cells again.")
     ] = False,
@@ -152,7 +140,7 @@ def command(
         from experiments import sweep  # noqa: PLC0415 (needs an extra; Ctrl-C may come meanwhile)
 
         cells = _cells(config, output)
-        where = engine_of(engine, scheduler, processes)
+        where = engine_of(workers)
         if dry_run:
             list_cells(cells, sweep.ResultStore.beside(path), as_json)
             return DONE
@@ -190,12 +178,12 @@ def _table_beside(config: Path) -> Path:
     return config.with_suffix(".parquet")
 
 
-def engine_of(name: str, scheduler: str | None, processes: int | None) -> Executor:
+def engine_of(workers: Workers) -> Executor:
     """Return the executor that the options select."""
     from experiments import sweep  # noqa: PLC0415
 
-    name = known(name, ("local", "dask"), "--engine")
-    if name == "local":
+    processes, scheduler = workers.processes, workers.scheduler
+    if known(workers.engine, ("local", "dask"), "--engine") == "local":
         if scheduler is not None:
             raise InputError("--scheduler", "expected --engine dask with it")
         return sweep.Local(-1 if processes is None else processes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,34 +58,48 @@ CSV_FILES = files.written(files.CSV, lambda prefix, _: () if prefix is None else
 
 
 def _asked(text: str) -> Any:
-    return field(default=None, metadata={"help": text})
+    return typer.Option(rich_help_panel="What is asked", help=text)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What is asked beside how the jobs as they came fare on the machines that there are."""
 
-    loads: str | None = _asked(
-        "also at these loads: at 1.5, the times between submissions are divided by 1.5 "
-        "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]"
-    )
-    fewer: str | None = _asked("also with this many machines fewer, of the last ones, such as 1,2")
-    more: str | None = _asked("also with this many machines more, each like the last, such as 1,2")
-    goal: str | None = _asked(
-        "find the fewest machines for each policy: "
-        f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: "
-        "without GPUs; turnaround: from submission to end"
-    )
-    utilities: str | None = _asked(
-        f"what jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and deadline of "
-        "a table (--map); drawn: the sigmoids that `oasis import` draws [default: given, where the "
-        "table has such a column]"
-    )
+    loads: Annotated[
+        str | None,
+        _asked(
+            "Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
+            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]"
+        ),
+    ] = None
+    fewer: Annotated[
+        str | None,
+        _asked("Also with this many machines fewer, of the last ones, such as 1,2."),
+    ] = None
+    more: Annotated[
+        str | None,
+        _asked("Also with this many machines more, each like the last, such as 1,2."),
+    ] = None
+    goal: Annotated[
+        str | None,
+        _asked(
+            "Find the fewest machines for each policy: "
+            f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: without GPUs; "
+            "turnaround: from submission to end."
+        ),
+    ] = None
+    utilities: Annotated[
+        str | None,
+        _asked(
+            f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
+            "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
+            "given, where the table has such a column]"
+        ),
+    ] = None
 
 
-@options.with_options(Asked, "asked", panel=lambda _: "What is asked")
-@options.with_options(replay.READING, "reading", only_given=True, panel=options.trace_panel)
 def command(
+    *,
     context: typer.Context,
     file: replay.TraceFile,
     format: replay.TraceFormat = None,
@@ -106,9 +120,9 @@ def command(
     line: options.PolicyLine = None,
     assignments: options.Set = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
-    asked: Any = None,
+    asked: Asked,
     virtual_cluster: replay.VirtualCluster = "",
-    reading: Any = None,
+    reading: replay.Reading,
     max_gpus: replay.MaxGpus = None,
     skip: replay.Skip = 0,
     max_jobs: replay.MaxJobs = None,
@@ -143,9 +157,7 @@ def command(
         ),
         files.DIRECTORY,
     ] = None,
-    processes: options.Processes = None,
-    engine: options.Engine = "local",
-    scheduler: options.DaskScheduler = None,
+    workers: options.Workers,
     style: options.Style = None,
     as_json: options.AsJson = False,
 ) -> int:
@@ -175,8 +187,8 @@ def command(
     with located_at("--goal"):
         goal = None if asked.goal is None else Goal.read(asked.goal)
     loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
-    executor = engine_of(engine, scheduler, processes)
-    run = partial(_run, executor, into, processes is None and engine == "local")
+    is_alone = workers.processes is None and workers.engine == "local"
+    run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
         source = read_source(file)
     given = {"virtual_cluster": virtual_cluster, **reading}

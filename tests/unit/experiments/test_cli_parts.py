@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -15,11 +15,10 @@ from typer.testing import CliRunner
 
 import oasis
 from experiments.cli import exit_codes
-from experiments.cli.app import run_app
 from experiments.cli.command import as_command
-from experiments.cli.files import is_stdout
 from experiments.cli.main import main
 from experiments.cli.options import (
+    Flags,
     choose_options,
     comma_counts,
     comma_list,
@@ -27,8 +26,6 @@ from experiments.cli.options import (
     known_policy,
     limits_of,
     naming_flags,
-    read_assignments,
-    with_options,
 )
 from experiments.cli.results import (
     Delivery,
@@ -38,11 +35,9 @@ from experiments.cli.results import (
     read_recipe,
     refuse,
 )
-from experiments.cli.sweep_report import interrupted
 from experiments.evaluation import tables as quote_facts
-from experiments.evaluation.options import Option, described
+from experiments.evaluation.options import described, options_of
 from experiments.evaluation.policies import POLICIES
-from experiments.sweep.run import SweepProgress
 from oasis.model.errors import located_at
 
 # --- flags --------------------------------------------------------------------------------------
@@ -56,43 +51,28 @@ class Sizes:
     share: float | None = described(None, "of what there is. [default: all]")
     plain: bool = described(True, "plain text", denial="--coloured: colours")
 
-    def __post_init__(self) -> None:
-        if self.max_jobs < 1:
-            raise oasis.InputError("max_jobs", "expected at least 1", self.max_jobs)
 
-
-def called(*words: str, **how: Any) -> Any:
+def called(*words: str) -> Any:
     """What a command with flags for `Sizes` is given."""
     found = []
 
-    @with_options(Sizes, **how)
-    def command(file: str, options: Any = None) -> None:
+    def command(*, file: str, options: Any) -> None:
         """Do it."""
         found.append((file, options))
 
+    command.__annotations__["options"] = Annotated[Any, Flags(options_of(Sizes))]
     small = typer.Typer()
-    small.command()(command)
+    small.command()(as_command(command))
     result = CliRunner().invoke(small, ["a", *words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return found[0][1]
 
 
-def test_flags_of_a_dataclass_make_the_dataclass() -> None:
-    assert called() == Sizes()
-    assert called("--max-jobs", "5", "--share", "0.5", "--coloured") == Sizes(5, 0.5, False)
-
-
-def test_only_the_options_that_are_given() -> None:
-    assert called(only_given=True) == {}
+def test_a_command_gets_the_options_that_are_given() -> None:
+    assert called() == {}
     words = ("--max-jobs", "3", "--coloured")
-    assert called(*words, only_given=True) == {"max_jobs": 3, "plain": False}
-    assert called("--share", "1", only_given=True, defaults={"share": 0.5}) == {"share": 1.0}
-    assert called(defaults={"share": 0.25}) == Sizes(share=0.25)
-
-
-def test_what_a_dataclass_refuses_names_the_flag() -> None:
-    with pytest.raises(oasis.OasisError, match=r"^--max-jobs: expected at least 1, got 0$"):
-        called("--max-jobs", "0")
+    assert called(*words) == {"max_jobs": 3, "plain": False}
+    assert called("--share", "1") == {"share": 1.0}
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:
@@ -153,13 +133,6 @@ def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(
 # --- options of policies ------------------------------------------------------------------------
 
 
-def test_assignments_may_be_of_anything_that_has_options() -> None:
-    owners = {"benders": {"rounds": Option("rounds", int, 5)}}
-    assert read_assignments(["benders.rounds=7"], owners) == {"benders": {"rounds": 7}}
-    with pytest.raises(oasis.OasisError, match=r"^--set las\.line: expected an option of benders"):
-        read_assignments(["las.line=x"], owners)
-
-
 def schedule_in(*slots: int) -> oasis.Schedule:
     return oasis.Schedule("j", [[slot, 0, 1] for slot in slots], [])
 
@@ -213,11 +186,6 @@ def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -
     criteria = {"gap": 0.1, "no_improvement": 5.0}
     assert limits_of(None, 2.0, **criteria) == {"work_limit": 2.0, **criteria}
     assert limits_of(3.0, 2.0) == {"time_limit": 3.0, "work_limit": 2.0}
-
-
-def test_a_dash_is_standard_output() -> None:
-    assert is_stdout(Path("-"))
-    assert not is_stdout(None)
 
 
 def test_errors_inside_a_file_name_it(tmp_path: Path) -> None:
@@ -288,18 +256,3 @@ def test_bad_input_is_one_line(
         err = capsys.readouterr().err
         assert (ended.value.code, err.count("\n")) == (exit_codes.BAD_INPUT, 1)
         assert err.startswith(f"oasis: {said}")
-
-
-def test_codes_and_what_an_interrupted_sweep_says() -> None:
-    codes = (
-        exit_codes.DONE,
-        exit_codes.BUG,
-        exit_codes.BAD_INPUT,
-        exit_codes.LIMIT,
-        exit_codes.FAILED_CELLS,
-    )
-    assert (*codes, exit_codes.INTERRUPTED) == (0, 1, 2, 3, 4, 130)
-    assert "what was recorded before is kept, the same command" in str(interrupted(None))
-    assert "3 of 9 cells are recorded" in str(interrupted(SweepProgress(9, 3)))
-    with pytest.raises(oasis.OasisError, match=r"No such command 'x'\. \(see 'oasis --help'\)"):
-        run_app(["x"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
-import os
 import signal
 import threading
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from experiments.cli import console, interrupt
+from experiments.cli import console
 from experiments.cli.console import (
     counter,
     json_text,
@@ -24,10 +22,9 @@ from experiments.cli.console import (
     print_json,
     print_rows,
     print_text,
-    seconds,
 )
-from experiments.cli.exit_codes import INTERRUPTED, ReaderGoneError
-from experiments.cli.interrupt import ERASE_LINE, SHOW_CURSOR, STOPPING, CtrlC
+from experiments.cli.interrupt import STOPPING, CtrlC
+from experiments.evaluation.tables import seconds
 
 Captured = pytest.CaptureFixture[str]
 
@@ -128,49 +125,6 @@ def test_numbers_stand_to_the_right_and_words_to_the_left(
 # -- a reader that has gone, a disk that is full ---------------------------------------------------
 
 
-class Broken(io.StringIO):
-    """A standard output that fails when it is flushed, on a descriptor of its own."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__()
-        self.code = code
-        self.read_end, self.write_end = os.pipe()
-
-    def flush(self) -> None:
-        raise OSError(self.code, os.strerror(self.code))
-
-    def fileno(self) -> int:
-        return self.write_end
-
-    def close_all(self) -> None:
-        os.close(self.read_end)
-        os.close(self.write_end)
-
-
-@pytest.mark.parametrize(
-    ("code", "kind", "message"),
-    [
-        (errno.EPIPE, ReaderGoneError, ""),
-        (errno.ENOSPC, OSError, "standard output"),
-    ],
-)
-def test_what_cannot_be_printed_is_told_once(
-    code: int, kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken = Broken(code)
-    monkeypatch.setattr("sys.stdout", broken)
-    try:
-        with pytest.raises(kind) as caught:
-            print_text("a result")
-        assert message in str(caught.value)
-        # what is still in a buffer goes nowhere, and fails no more
-        with open(os.devnull, "wb") as nowhere:
-            assert os.path.sameopenfile(broken.write_end, nowhere.fileno())
-    finally:
-        monkeypatch.undo()
-        broken.close_all()
-
-
 def test_no_bar_is_drawn_where_nobody_looks(capsys: Captured) -> None:
     with counter("cells", total=3) as advance:
         for _ in range(3):
@@ -221,33 +175,6 @@ def test_it_raises_only_where_it_may() -> None:
             pass
         press()  # behind it no more
         assert ctrl_c.heard
-
-
-class Ended(BaseException):
-    """Stands for the end of the process."""
-
-
-@pytest.mark.parametrize(("is_terminal", "cleared"), [(False, ""), (True, "\r\x1b[2K\x1b[?25h")])
-def test_the_second_ends_the_program_at_once_and_clears_what_is_unfinished(
-    is_terminal: bool, cleared: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured
-) -> None:
-    done: list[Any] = []
-
-    def end(code: int) -> None:
-        done.append(code)
-        raise Ended
-
-    monkeypatch.setattr(interrupt, "remove_unfinished", lambda: done.append("removed"))
-    monkeypatch.setattr(interrupt.os, "_exit", end)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
-    with CtrlC():
-        press()
-        with pytest.raises(Ended):
-            press()
-    assert done == ["removed", INTERRUPTED]
-    first = ERASE_LINE.decode() if is_terminal else ""
-    assert capfd.readouterr().err == first + STOPPING.decode() + cleared
-    assert (ERASE_LINE + SHOW_CURSOR).decode() == "\r\x1b[2K\x1b[?25h"
 
 
 def test_the_former_handler_comes_back() -> None:

@@ -28,5 +28,3 @@ def test_machines_are_closed_in_the_slots_of_a_window_also_as_plain_data() -> No
     assert closed == [set(), {0, 1}, {0, 1}, {0}, set()]
     assert Calendar.from_dict(calendar.to_dict()) == calendar
     assert not EVER_OPEN
-    assert calendar.next_begin(0, 3) == 4
-    assert calendar.next_begin(0, 5) is None

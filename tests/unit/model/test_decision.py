@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 
 import pytest
 from hypothesis import given
@@ -56,15 +56,6 @@ def test_a_decision_survives_json(decision: Decision) -> None:
     assert Decision.from_dict(decision.to_dict()) == decision  # and without JSON in between
 
 
-def test_a_decision_promises_nothing_by_default() -> None:
-    decision = Decision("j", admitted=False)
-    assert (decision.payoff, decision.utility, decision.cost) == (0.0, 0.0, 0.0)
-    assert decision.completion is None
-    assert decision.schedule is None
-    assert decision.reason is None
-    assert decision.rejection is None
-
-
 def test_plain_data_has_one_key_for_each_field_in_their_order() -> None:
     assert list(Decision("j", admitted=True).to_dict()) == [
         "job_id",
@@ -77,18 +68,6 @@ def test_plain_data_has_one_key_for_each_field_in_their_order() -> None:
         "reason",
         "rejection",
     ]
-
-
-def test_plain_data_of_an_admitted_job_holds_its_rows() -> None:
-    decision = Decision("j", True, 6.0, 10.0, 4.0, 3, SCHEDULE)
-    plain = decision.to_dict()
-    assert plain["schedule"] == {
-        "job_id": "j",
-        "workers": [[2, 0, 3], [3, 1, 1]],
-        "ps": [[2, 0, 1], [3, 0, 1]],
-    }
-    assert plain["rejection"] is None
-    assert plain["payoff"] == plain["utility"] - plain["cost"]
 
 
 def test_plain_data_of_a_rejection_is_nested_and_free_of_our_classes() -> None:
@@ -108,28 +87,6 @@ def test_plain_data_of_a_rejection_is_nested_and_free_of_our_classes() -> None:
     }
 
 
-def test_servers_and_slots_of_a_bottleneck_come_back_as_tuples() -> None:
-    """JSON makes lists of them; equality and hashing need the tuples back."""
-    plain = json.loads(json.dumps(Decision("j", False, rejection=REJECTION).to_dict()))
-    assert plain["rejection"]["bottleneck"]["servers"] == ["w1", "w0"]
-    again = Decision.from_dict(plain).rejection
-    assert again is not None
-    assert again.bottleneck == SPOT
-    assert hash(again) == hash(REJECTION)
-
-
-def test_a_rejection_may_have_neither_factor_nor_bottleneck() -> None:
-    decision = Decision("j", False, rejection=Rejection(0.0, 3, None, None))
-    assert Decision.from_dict(decision.to_dict()) == decision
-
-
-def test_reading_leaves_the_plain_data_as_it_was() -> None:
-    plain = Decision("j", False, rejection=REJECTION).to_dict()
-    before = json.dumps(plain)
-    Decision.from_dict(plain)
-    assert json.dumps(plain) == before
-
-
 def test_a_missing_or_a_misspelt_field_is_no_decision_and_further_keys_do_not_matter() -> None:
     plain = Decision("j", admitted=True).to_dict()
     assert Decision.from_dict(plain | {"instance": {}}) == Decision("j", admitted=True)
@@ -137,13 +94,6 @@ def test_a_missing_or_a_misspelt_field_is_no_decision_and_further_keys_do_not_ma
     for data in (rest, rest | {"payof": 1.0}):
         with pytest.raises(InstanceError, match=r"^payoff: missing"):
             Decision.from_dict(data)
-
-
-def test_decisions_differ_by_their_schedules() -> None:
-    decision = Decision("j", True, schedule=SCHEDULE)
-    assert decision == replace(decision, schedule=Schedule.from_dict(SCHEDULE.to_dict()))
-    assert decision != replace(decision, schedule=None)
-    assert decision != replace(decision, schedule=Schedule("j", SCHEDULE.workers, []))
 
 
 @pytest.mark.parametrize("data", [SPOT, REJECTION, Decision("j", admitted=True)])

@@ -83,35 +83,6 @@ def test_who_reads_it_names_the_fault_of_a_file_that_may_be_meant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "plain",
-            "expected an instance, got what looks like a CSV file of jobs, "
-            "id,submitted,duration,gpus; `oasis import plain {file} -o instance.json` makes an "
-            "instance of it, `oasis replay` replays it",
-        ),
-        (
-            "elastic",
-            "expected an instance, got what looks like a workload of elastic jobs; "
-            "`oasis replay {file}` and `oasis compare` take it",
-        ),
-        ("sweep", "`oasis sweep {file}` takes it"),
-        ("swf", "`oasis import swf {file} -o instance.json` makes"),
-        ("empty", "expected an instance, got an empty file"),
-    ],
-)
-def test_a_wrong_file_is_named_with_the_command_that_takes_it(
-    name: str, message: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "file"
-    path.write_text(FILES[name], encoding="utf-8")
-    with pytest.raises(oasis.InstanceError) as caught:
-        oasis.read(path)
-    assert message.format(file=path) in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("read", "name", "expected"),
     [
         (read_elastic, "instance", "expected a workload of elastic jobs, got what looks like an i"),

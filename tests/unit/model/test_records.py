@@ -86,34 +86,15 @@ def test_plain_data_make_the_round_trip() -> None:
 @pytest.mark.parametrize(
     ("change", "field", "detail"),
     [
-        ({"name": ""}, "name", "expected a non-empty string, got ''"),
-        ({"spans": []}, "spans", "expected at least one span"),
-        ({"spans": {}}, "spans", "expected a list, got {}"),
-        ({"spans": [{"low": 1}, {}]}, "spans[1].low", "missing; this key is required"),
-        ({"spans": [{"low": 0}]}, "spans[0].low", "expected a finite number > 0, got 0"),
-        (
-            {"spans": [{"low": 1, "end": 2}]},
-            "spans[0].end",
-            "unknown key; expected one of",
-        ),
-        (
-            {"spans": [{"low": 1, "high": 1e31}]},
-            "spans[0].high",
-            "expected a number <= 1e+30, got 1e+31",
-        ),
         ({"size": 0}, "size", "expected an integer >= 1, got 0"),
         ({"size": {"at": 10}}, "size.at", "expected an integer <= 9, got 10"),
         ({"shape": {"at": 1}}, "shape.kind", "expected an object with a kind, got {'at': 1}"),
         ({"shape": {"kind": "box"}}, "shape.kind", "expected one of dot, got 'box'"),
         ({"shape": {"kind": "dot", "at": "x"}}, "shape.at", "expected an integer >= 0, got 'x'"),
-        ({"held": {"gpu": -1}}, "held.gpu", "expected a finite number >= 0, got -1"),
         ({"held": None}, "held", "expected an object of amounts, got None"),
         ({"shape": None}, "shape", "expected a shape, got None"),
         ({"spans": [{"low": 1, "high": None}]}, "spans[0].high", "expected a finite number >= 0"),
-        ({"held": 3}, "held", "expected an object of amounts, got 3"),
         ({"is_open": 1}, "is_open", "expected true or false, got 1"),
-        ({"version": True}, "version", "expected 1, got True"),
-        ({"more": 1}, "more", "unknown key"),
     ],
 )
 def test_what_is_wrong_has_its_path(change: dict[str, Any], field: str, detail: str) -> None:

@@ -37,32 +37,6 @@ def test_a_resource_needs_a_name() -> None:
     assert str(caught.value) == "name: expected a non-empty string, got ''"
 
 
-def test_machines_of_a_group_are_numbered_and_a_single_one_is_not() -> None:
-    assert Server("w", {}).ids == ("w",)
-    assert Server("w", {}, 3).ids == ("w#0", "w#1", "w#2")
-
-
-@pytest.mark.parametrize(
-    ("count", "message"),
-    [
-        (0, "count: expected an integer >= 1, got 0"),
-        (1.0, "count: expected an integer >= 1, got 1.0"),
-        (10**6 + 1, "count: expected an integer <= 1000000, got 1000001"),
-    ],
-)
-def test_bad_counts_of_machines_are_refused(count: int, message: str) -> None:
-    with pytest.raises(InstanceError) as caught:
-        Server("w", {}, count)
-    assert str(caught.value) == message
-
-
-def test_a_single_machine_may_not_be_called_as_one_of_a_group() -> None:
-    group, single = Server("w", {}, 2), Server("w#1", {})
-    with pytest.raises(InstanceError) as caught:
-        Cluster(("cpu",), (group,), (single,), 1.0)
-    assert str(caught.value) == "ps_servers[0].id: duplicate server id 'w#1'"
-
-
 def test_clusters_are_equal_by_their_servers_not_by_how_rows_are_grouped() -> None:
     one = Cluster(["cpu"], [Server("w", {"cpu": 1}, 2)], [Server("p", {})], 1)  # type: ignore[arg-type]
     same = Cluster(("cpu",), (Server("w", {"cpu": 1.0}, 2),), (Server("p", {}),), 1.0)

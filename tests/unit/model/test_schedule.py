@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -32,11 +30,6 @@ def test_rows_are_read_only_and_no_view_of_the_source() -> None:
         schedule.workers[0, 2] = 5
 
 
-def test_start_completion_and_work_follow_from_the_workers() -> None:
-    schedule = Schedule("j", WORKERS, [[1, 0, 1]])
-    assert (schedule.start, schedule.completion, schedule.worker_slots) == (1, 3, 6)
-
-
 def test_no_parameter_servers_is_an_empty_table() -> None:
     assert Schedule("j", WORKERS, []).ps.shape == (0, 3)
 
@@ -47,11 +40,6 @@ def test_schedules_differ_by_job_workers_and_parameter_servers() -> None:
     assert one != Schedule("j", WORKERS[:2], [[1, 0, 1]])
     assert one != Schedule("j", WORKERS, [])
     assert one != "j"
-
-
-def test_plain_data_survives_json() -> None:
-    schedule = Schedule("j", WORKERS, [[1, 0, 1]])
-    assert Schedule.from_dict(json.loads(json.dumps(schedule.to_dict()))) == schedule
 
 
 def test_cost_is_count_times_demand_times_price_by_row_and_resource() -> None:

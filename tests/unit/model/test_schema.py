@@ -66,21 +66,6 @@ def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
         VALIDATOR.validate(instance_to_dict(oasis.generate(preset, jobs=4, seed=2)))
 
 
-def test_a_minimum_of_workers_may_be_there() -> None:
-    data = with_change(SMALL, ("jobs", 0, "min_workers"), 1)
-    assert instance_from_dict(data) == instance_from_dict(SMALL)
-    VALIDATOR.validate(data)
-
-
-def test_jobs_without_parameter_servers_need_no_machines_for_them() -> None:
-    job = SMALL["jobs"][0] | {"gradient_mb": 0, "worker": {"gpu": 1}}
-    data = {name: value for name, value in SMALL.items() if name != "ps_servers"}
-    data["jobs"] = [{name: value for name, value in job.items() if name != "ps"}]
-    for servers in ({}, {"ps_servers": []}):
-        VALIDATOR.validate(data | servers)
-        assert instance_from_dict(data | servers).cluster.ps_ids == ()
-
-
 @pytest.mark.parametrize("utility", UTILITIES, ids=lambda utility: str(utility["kind"]))
 def test_it_takes_every_kind_of_utility(utility: dict[str, Any]) -> None:
     data = with_change(SMALL, ("jobs", 0, "utility"), utility)

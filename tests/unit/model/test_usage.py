@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.job import Job
-from oasis.model.schedule import Schedule, add_usage, committed, placements
+from oasis.model.schedule import Schedule, committed, placements
 from oasis.model.utility import Constant
 from tests import builders
 
@@ -25,14 +25,6 @@ def job(name: str, gpu: float) -> Job:
 
 
 INSTANCE = Instance(3, CLUSTER, (job("a", 1.0), job("b", 0.5)))
-
-
-def test_nothing_is_used_without_schedules() -> None:
-    worker, ps = committed(INSTANCE, {})
-    assert worker.shape == (3, 2, 2)
-    assert ps.shape == (3, 1, 2)
-    assert not worker.any()
-    assert not ps.any()
 
 
 def test_two_jobs_on_one_server_add_up() -> None:
@@ -92,12 +84,6 @@ def test_the_sum_over_all_places_is_the_work_times_the_demand(
         for server in range(2):
             here = sum(count for t, h, count in rows if (t, h) == (slot, server))
             assert worker[slot, server, 0] == here
-
-
-def test_usage_is_added_to_what_is_there() -> None:
-    used = np.full((2, 2, 1), 0.5)
-    add_usage(used, placements([[0, 1, 2], [0, 1, 1], [1, 0, 1]]), np.array([2.0]))
-    assert used[:, :, 0].tolist() == [[0.5, 6.5], [2.5, 0.5]]
 
 
 def test_rows_must_be_whole_numbers() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.errors import InstanceError
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility, UtilityColumns
 from tests.strategies import utilities
 
@@ -96,41 +94,10 @@ def test_deadline_counts_the_deadline_itself() -> None:
     assert deadline.log_value([2, 3]).tolist() == [math.log(7.0), -math.inf]
 
 
-def test_constant_is_constant() -> None:
-    assert Constant(3.0)([0, 100]).tolist() == [3.0, 3.0]
-
-
 def test_piecewise_is_linear_between_points_and_constant_outside() -> None:
     piecewise = Piecewise((1.0, 3.0, 4.0), (10.0, 6.0, 0.0))
     delays = [0.0, 1.0, 2.0, 3.0, 3.5, 4.0, 99.0]
     assert piecewise(delays).tolist() == [10.0, 10.0, 8.0, 6.0, 3.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "message"),
-    [
-        (Sigmoid, (-1.0, 0.0, 0.0), "priority: expected a finite number >= 0, got -1.0"),
-        (Sigmoid, (1.0, -0.1, 0.0), "decay: expected a finite number >= 0, got -0.1"),
-        (Sigmoid, (1.0, 0.0, math.inf), "target: expected a finite number >= 0, got inf"),
-        (Constant, (math.nan,), "value: expected a finite number >= 0, got nan"),
-        (Constant, (True,), "value: expected a finite number >= 0, got True"),
-        (Deadline, (1.0, -1), "deadline: expected a finite number >= 0, got -1"),
-        (Deadline, ("1", 1), "value: expected a finite number >= 0, got '1'"),
-        (Piecewise, ((), ()), "delays: expected at least one number"),
-        (Piecewise, ((0.0,), (1.0, 0.0)), "values: expected 1 values, one for each delay"),
-        (Piecewise, ((0.0, 0.0), (1.0, 1.0)), "delays[1]: expected strictly increasing delays"),
-        (Piecewise, ((0.0, 1.0), (1.0, 2.0)), "values[1]: expected non-increasing values"),
-        (
-            Piecewise,
-            ((0.0, None), (1.0, 1.0)),
-            "delays[1]: expected a finite number >= 0, got None",
-        ),
-    ],
-)
-def test_bad_parameters_are_named(kind: Any, arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(InstanceError) as caught:
-        kind(*arguments)
-    assert str(caught.value) == message
 
 
 def test_columns_of_utilities_are_worth_what_each_of_them_is() -> None:
