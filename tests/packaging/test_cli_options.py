@@ -97,7 +97,6 @@ GONE = {
     "figure fig3 --format png": "--format",
     "solve x.json --seed 3": "--solver-seed",
     "ratio x.json --seed 3": "--solver-seed",
-    "library improve --seed 3": "--solver-seed",
     "run x.json --all": "--all-decisions",
     "replay x.csv --gpus 3": "--gpus-per-server",
     "replay x.csv --limit 3": "--limit",
