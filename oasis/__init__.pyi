@@ -45,11 +45,8 @@ from experiments.library.families import PROBLEMS as PROBLEMS
 from experiments.library.families import Problem as Problem
 from experiments.library.families import problem_named as problem_named
 from experiments.library.families import problems_like as problems_like
-from experiments.library.improve import Effort as Effort
-from experiments.library.improve import HandedIn as HandedIn
-from experiments.library.improve import Improvement as Improvement
-from experiments.library.improve import handed_in as handed_in
-from experiments.library.improve import improve as improve
+from experiments.library.handed_in import HandedIn as HandedIn
+from experiments.library.handed_in import handed_in as handed_in
 from experiments.library.store import Library as Library
 from experiments.library.store import LibraryEntry as LibraryEntry
 from experiments.plotting.comparison import plot_comparison as plot_comparison
@@ -67,8 +64,6 @@ from experiments.plotting.servers import plot_utilisation as plot_utilisation
 from experiments.plotting.utilities import plot_utilities as plot_utilities
 from experiments.sweep.cells import Cell as Cell
 from experiments.sweep.cells import expand as expand
-from experiments.sweep.config import InstanceGrid as InstanceGrid
-from experiments.sweep.config import PolicyGrid as PolicyGrid
 from experiments.sweep.config import SweepConfig as SweepConfig
 from experiments.sweep.config import read_config as read_config
 from experiments.sweep.config import sweep_config as sweep_config

@@ -40,6 +40,15 @@ def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
     return f"no such option; {owner} has {has}{did_you_mean(name, names)}"
 
 
+def check_known(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse the first of `given` that is none of the `known` keys of a table."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            expected = f"unknown key {name!r}; expected one of {', '.join(names) or 'none'}"
+            raise InputError("", f"{expected}{did_you_mean(name, names)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option: its name, its type, its default and a sentence about it.

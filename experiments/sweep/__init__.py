@@ -2,16 +2,10 @@
 
 from oasis.model.extras import require
 
-require("sweeping", "pydantic", "pandas", "pyarrow", "joblib", "threadpoolctl")
+require("sweeping", "pandas", "pyarrow", "joblib", "threadpoolctl")
 
 from experiments.sweep.cells import Cell, expand
-from experiments.sweep.config import (
-    InstanceGrid,
-    PolicyGrid,
-    SweepConfig,
-    read_config,
-    sweep_config,
-)
+from experiments.sweep.config import SweepConfig, read_config, sweep_config
 from experiments.sweep.executors import Dask, Executor, Local
 from experiments.sweep.run import (
     SweepProgress,
@@ -35,10 +29,8 @@ __all__ = [
     "CellTask",
     "Dask",
     "Executor",
-    "InstanceGrid",
     "Local",
     "Options",
-    "PolicyGrid",
     "ResultStore",
     "SweepConfig",
     "SweepProgress",

@@ -11,13 +11,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from pydantic import ValidationError
-
 import oasis
 from experiments.evaluation.options import GenerateOptions
 from experiments.evaluation.policies import SEED, entry_of, make_policy
 from experiments.evaluation.provenance import instance_digest
-from experiments.sweep.config import SweepConfig, explained
+from experiments.sweep.config import SweepConfig
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
@@ -151,7 +149,7 @@ class Cell:
             "instance": dict(self.source.identity),
             "policy": policy,
             "seed": self.seed,
-            "task": {"name": self.task.name, **self.options.model_dump()},
+            "task": {"name": self.task.name, **self.options.to_dict()},
             "version": __version__,
             "code": self.code,
             **(
@@ -175,7 +173,7 @@ class Cell:
         columns |= {"policy.name": self.policy}
         columns |= {f"policy.{name}": value for name, value in self.policy_options.items()}
         columns |= {"seed": self.seed, "task.name": self.task.name}
-        columns |= {f"task.{name}": value for name, value in self.options.model_dump().items()}
+        columns |= {f"task.{name}": value for name, value in self.options.to_dict().items()}
         return columns
 
     def make_case(self) -> Case:
@@ -241,14 +239,13 @@ def expand(
     sources = list(_sources(config.instances, base or Path()))
     # Equal points would share a record and still count as several seeds in the means.
     _check_distinct("instances", [source.labels for source in sources])
-    policies = [point for grid in config.policies for point in grid.points()]
-    files = [tuple(entry_of(name).files(given)) for name, given in policies]
-    _check_distinct("policies", [{"name": name, **given} for name, given in policies])
+    files = [tuple(entry_of(name).files(given)) for name, given in config.policies]
+    _check_distinct("policies", [{"name": name, **given} for name, given in config.policies])
     _check_distinct("seeds", [{"seed": seed} for seed in config.seeds])
     return [
         Cell(source, name, given, seed, task, options, code, needed)
         for source in sources
-        for (name, given), needed in zip(policies, files, strict=True)
+        for (name, given), needed in zip(config.policies, files, strict=True)
         for seed in config.seeds
     ]
 
@@ -257,26 +254,19 @@ def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask,
     given = dict(config.task)
     name = given.pop("name", "run")
     task = tasks[choice(name, tasks, "task.name")]
-    try:
-        return task, task.options.model_validate(given)
-    except ValidationError as error:
-        raise explained(error, given, "task") from None
+    with located_at("task"):
+        return task, task.options.read(given)
 
 
-def _sources(grids: Iterable[Any], base: Path) -> Iterator[InstanceSource]:
-    for k, grid in enumerate(grids):
+def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterator[InstanceSource]:
+    for k, axes in enumerate(grids):
         path = f"instances[{k}]"
-        if grid.file is not None:
-            yield from (read(name, base, f"{path}.file") for name in grid.file)
-        else:
-            yield from (drawn(point, base, path) for point in _points(grid.model_dump()))
-
-
-def _points(axes: Mapping[str, Sequence[Any] | None]) -> Iterator[dict[str, Any]]:
-    """Every choice of one value an axis; the last axis varies fastest."""
-    given = {name: values for name, values in axes.items() if values is not None}
-    for point in product(*given.values()):
-        yield dict(zip(given, point, strict=True))
+        for values in product(*axes.values()):  # the last axis varies fastest
+            point = dict(zip(axes, values, strict=True))
+            if "file" in point:
+                yield read(point["file"], base, f"{path}.file")
+            else:
+                yield drawn(point, base, path)
 
 
 def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.evaluation import whatif as frames
@@ -22,6 +22,7 @@ Chosen = Mapping[str, Mapping[str, Any]]
 Run = Callable[[Sequence[Cell]], Mapping[str, CellResult]]  # those that are done, by their keys
 
 
+@dataclass(frozen=True)
 class WhatIfOptions(Options):
     """Options of the task: whether to find bounds, or to keep the times of each job."""
 
