@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import oasis
-from experiments.evaluation.intervals import interval_of, read_interval, scale_of
+from experiments.evaluation.intervals import COUNTS, interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
 from oasis.model.errors import InputError, InstanceError, describe
@@ -447,20 +447,23 @@ def compare_over_seeds(
         ]
         about = found[0].about
         each = [one.policies[name] for one in found]
-        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]))
+        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]), about)
 
     rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
     return Comparison("compare", rows, {**about, **missing})
 
 
-def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
+def _merged(
+    rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], about: Mapping[str, Any]
+) -> dict[str, Any]:
     kept = ("parameters", "report", "policy_options", "policy_files")
     means = {k: v if k in kept else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     found = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
         known = [float(value) for value in values if value is not None]
-        found[figure] = interval_of(known, scale_of(figure)).to_dict() | {"values": values}
+        most = about["jobs"] if figure in COUNTS else math.inf
+        found[figure] = interval_of(known, scale_of(figure), most).to_dict() | {"values": values}
     return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": found}}
 
 
