@@ -59,13 +59,6 @@ class Comparison(Summarised):
 
         Where it is not 0, completion times are those of the other jobs alone. Results of versions
         that did not count these jobs have it too.
-
-        Examples
-        --------
-        >>> from baselines import DRF, FIFO
-        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-        >>> compare(instance, {"fifo": FIFO, "drf": DRF}).unfinished
-        {'fifo': 3, 'drf': 3}
         """
         jobs = self.about.get("jobs", 0)
         return {
@@ -87,26 +80,7 @@ class Comparison(Summarised):
         return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
-        """Figures as a pandas DataFrame: one row per policy, one column per single number.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The column policy, and those figures that are single numbers.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            If pandas is not installed, naming the extra that brings it.
-
-        Examples
-        --------
-        >>> from baselines import DRF, FIFO
-        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-        >>> frame = compare(instance, {"fifo": FIFO, "drf": DRF}).to_frame()
-        >>> frame[["policy", "admitted"]].values.tolist()
-        [['fifo', 4.0], ['drf', 4.0]]
-        """
+        """Figures as a pandas DataFrame: one row per policy, one column per single number."""
         rows = [{"policy": name, **row} for name, row in self.policies.items()]
         first = next(iter(self.policies.values()), {})
         numbers = [name for name, value in first.items() if not isinstance(value, Mapping)]
@@ -119,21 +93,7 @@ class Comparison(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
-        """Rebuild from `to_dict`, also after a trip through JSON.
-
-        Raises
-        ------
-        InstanceError
-            With the path of what is missing or wrong.
-
-        Examples
-        --------
-        >>> from baselines import FIFO
-        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-        >>> document = compare(instance, {"fifo": FIFO}).to_dict()
-        >>> Comparison.from_dict(document).to_dict() == document
-        True
-        """
+        """Rebuild from `to_dict`, also after a trip through JSON."""
         found = entry(data, "policies", object_of(_read_row))
         rows = {name: ReadRow(name, row) for name, row in found.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}

@@ -384,28 +384,7 @@ class PolicyEntry:
         return self.build(instance, **values)
 
     def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of a result from which its run can be reproduced.
-
-        Parameters
-        ----------
-        given : mapping
-            Options that differ from their defaults.
-        told : mapping
-            The policy's own `parameters`. For a class from outside the toolkit, all its options
-            are added, because its `parameters` may lack some or hold something else.
-
-        Returns
-        -------
-        dict
-            The ``parameters``. Of somebody's own class also ``policy_options``, the names of those
-            that are options. If the run depends on files beside the instance, ``policy_files``: the
-            code of somebody's own class, and what options name, with digests (`files`).
-
-        Examples
-        --------
-        >>> entry_of("fifo").recorded({"seed": 3}, {"seed": 3, "line": "strict"})
-        {'parameters': {'seed': 3, 'line': 'strict'}}
-        """
+        """The entries of a result from which its run can be reproduced."""
         options = self.resolve(given)
         # a policy that an interruption came before has said nothing
         found: dict[str, Any] = {"parameters": dict(told) or options}
@@ -415,13 +394,7 @@ class PolicyEntry:
         return found | ({"policy_files": files} if files else {})
 
     def files(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Files that a run depends on: the code of a user's class, and files that options name.
-
-        Returns
-        -------
-        list of dict
-            ``of``, a module or an option; ``file``; and the ``sha256`` of its bytes.
-        """
+        """Files that a run depends on: the code of a user's class, and files that options name."""
         found: list[dict[str, Any]] = [] if self.imported is None else [*code_files(self.imported)]
         for name, value in self.resolve(given).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file

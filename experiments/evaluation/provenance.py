@@ -120,18 +120,7 @@ class Recipe:
         check_digest(instance, self.sha256)
 
     def check_files(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """Check that the policy's code, and the files that its options name, are as they were.
-
-        Parameters
-        ----------
-        found : sequence of mapping
-            The files as they are now.
-
-        Raises
-        ------
-        OasisError
-            Naming the file that is another.
-        """
+        """Check that the policy's code, and the files that its options name, are as they were."""
         before = {str(one.get("of")): one for one in self.files or () if isinstance(one, dict)}
         now = {str(one["of"]): one for one in found}
         for name in [*before, *(name for name in now if name not in before)]:

@@ -121,15 +121,7 @@ class LibraryEntry:
 
     @classmethod
     def from_row(cls, row: Mapping[str, str]) -> Self:
-        """Read a row.
-
-        Raises
-        ------
-        OasisError
-            If a column is missing or is no number, or the row is not what its check sum is of.
-        VerificationError
-            If its bound lies below its value, or it claims a proof that it does not have.
-        """
+        """Read a row."""
         where = row.get("name") or "a row without a name"
         if set(row) != set(COLUMNS) or None in row.values():
             raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
