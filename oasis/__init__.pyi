@@ -56,7 +56,6 @@ from experiments.plotting.pages import ratio_page as ratio_page
 from experiments.plotting.pages import run_page as run_page
 from experiments.plotting.pages import schedules_page as schedules_page
 from experiments.plotting.ratio import plot_ratio as plot_ratio
-from experiments.plotting.ratio import plot_rents as plot_rents
 from experiments.plotting.schedule import plot_schedule as plot_schedule
 from experiments.plotting.servers import plot_load as plot_load
 from experiments.plotting.servers import plot_prices as plot_prices

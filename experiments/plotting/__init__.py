@@ -15,7 +15,7 @@ from experiments.plotting.pages import (
     schedules_page,
 )
 from experiments.plotting.quote import plot_quote
-from experiments.plotting.ratio import plot_differences, plot_ratio, plot_rents
+from experiments.plotting.ratio import plot_differences, plot_ratio
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.servers import plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
@@ -30,7 +30,6 @@ __all__ = [
     "plot_prices",
     "plot_quote",
     "plot_ratio",
-    "plot_rents",
     "plot_schedule",
     "plot_utilisation",
     "plot_utilities",

@@ -7,10 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from experiments.plotting.canvas import SMALL, as_written, axes, fill, hatch, ink, legend_below
+from experiments.plotting.schedule import tasks_by_slot
 from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.model.rounding import IntArray
-from oasis.model.schedule import COUNT, SLOT
 
 
 def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
@@ -25,11 +24,12 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
     assert decision.schedule is not None  # by the caller
     placed = [group for group in GROUPS if len(group.placed(decision.schedule))]
     for k, group in enumerate(placed):
-        slots, counts = _per_slot(group.placed(decision.schedule))
+        counts = tasks_by_slot(group.placed(decision.schedule))
+        slots = np.flatnonzero(counts)
         places = slots - 0.2 + 0.4 * k
         ax.bar(
             places,
-            counts,
+            counts[slots],
             0.4,
             label=group.tasks,
             color=fill(k + 1),
@@ -74,11 +74,3 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     ax.set_xlabel("multiple of its own utility")
     ax.set_title(title)
     return ax
-
-
-def _per_slot(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Slots in which there are some, and how many."""
-    slots, inverse = np.unique(rows[:, SLOT], return_inverse=True)
-    counts = np.zeros(len(slots), dtype=np.int64)
-    np.add.at(counts, inverse, rows[:, COUNT])
-    return slots, counts

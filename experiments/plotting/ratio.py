@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.ticker import LogFormatter
 
 from experiments.plotting.canvas import (
@@ -17,19 +15,15 @@ from experiments.plotting.canvas import (
     axes,
     fill,
     hatch,
-    heat_map,
     ink,
     legend_below,
     paper,
     shorten,
 )
-from oasis.model.groups import GROUPS, TaskGroup
-from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
     from experiments.evaluation.job_comparison import JobComparison
-    from offline.column_generation.bound import ConfigurationBound
 
 
 Place = tuple[float | None, int]
@@ -191,50 +185,3 @@ def _bar(ax: Axes, place: int, value: float, k: int, label: str | None) -> None:
         linewidth=0.6,
         label=label,
     )
-
-
-def plot_rents(
-    instance: Instance,
-    bound: ConfigurationBound,
-    *,
-    group: str = "worker",
-    ax: Axes | None = None,
-) -> Axes:
-    """Heat map of price times capacity of each resource at the prices of a bound, over time.
-
-    Rents are utility, so they compare across resources and groups, which have one scale; all of
-    them and the jobs' payoffs add up to the bound.
-
-    Parameters
-    ----------
-    instance : Instance
-        The problem.
-    bound : ConfigurationBound
-        Of `instance`.
-    group : {"worker", "ps"}
-        Group of the servers.
-    ax : Axes, optional
-        Where to draw; left out, on a new figure, ``ax.figure``.
-
-    Returns
-    -------
-    Axes
-        With the picture: white where there is enough, hatched where the group has none.
-
-    Raises
-    ------
-    ValueError
-        If the group does not exist.
-    """
-    cluster = instance.cluster
-    prices = zip(GROUPS, (bound.worker_prices, bound.ps_prices), strict=True)
-    rents = {each: (price * each.capacity(cluster)).sum(axis=1) for each, price in prices}
-    found = TaskGroup(group)
-    highest = max(float(values.max()) for values in rents.values())
-    shown = np.where(found.capacity(cluster).any(axis=0), rents[found], np.nan)
-    ax = axes(ax)
-    norm = Normalize(0.0, highest if highest > 0 else 1.0)
-    heat_map(ax, shown, cluster.resources, norm, "utility per slot")
-    ax.set_ylabel("resource")
-    ax.set_title(f"Rents of {found.hosts}")
-    return ax
