@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oasis.model.errors import InputError, OasisError, describe, nested
+from oasis.model.document import entry, list_of, mapping, optional, text
+from oasis.model.errors import InputError, OasisError, describe, located_at
 from oasis.model.file_kinds import STANDARD_INPUT, read_content
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
@@ -94,19 +95,17 @@ class Recipe:
         >>> Recipe.of(result | {"instance": instance}).parameters
         {'seed': 1}
         """
-        instance = _entry(document, "instance", dict, "an object")
-        file = instance.get("file")
-        if file is not None and not isinstance(file, str):
-            raise InputError("instance.file", "expected text or null", file)
+        reference = entry(document, "instance", mapping)
+        with located_at("instance"):
+            file = entry({"file": None} | dict(reference), "file", optional(text))
+            sha256 = entry(reference, "sha256", text)
         return cls(
-            _entry(document, "policy", str, "text"),
-            _entry(document, "parameters", dict, "an object"),
+            entry(document, "policy", text),
+            entry(document, "parameters", mapping),
             file,
-            _entry(instance, "sha256", str, "text", "instance"),
-            _entry(document, "version", str, "text"),
-            _entry(document, "policy_files", list, "a list")
-            if "policy_files" in document
-            else None,
+            sha256,
+            entry(document, "version", text),
+            entry({"policy_files": None} | document, "policy_files", optional(list_of(mapping))),
         )
 
     def check(self, instance: Instance) -> None:
@@ -121,7 +120,7 @@ class Recipe:
 
     def check_files(self, found: Sequence[Mapping[str, Any]]) -> None:
         """Check that the policy's code, and the files that its options name, are as they were."""
-        before = {str(one.get("of")): one for one in self.files or () if isinstance(one, dict)}
+        before = {str(one.get("of")): one for one in self.files or ()}
         now = {str(one["of"]): one for one in found}
         for name in [*before, *(name for name in now if name not in before)]:
             was, is_now = before.get(name), now.get(name)
@@ -178,12 +177,3 @@ def _differences(was: Any, is_now: Any, path: str) -> Iterator[tuple[str, Any, A
 
 def _brief(value: Any) -> str:
     return "missing" if value is MISSING else describe(value)
-
-
-def _entry(document: Any, key: str, kind: type, wanted: str, prefix: str = "") -> Any:
-    if not isinstance(document, dict) or key not in document:
-        missing = "missing; expected the JSON document of oasis run"
-        raise InputError(nested(prefix, key), missing)
-    if not isinstance(document[key], kind):
-        raise InputError(nested(prefix, key), f"expected {wanted}", document[key])
-    return document[key]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import oasis
 from experiments.evaluation.options import GenerateOptions
@@ -45,34 +45,30 @@ class InstanceSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Instances of `oasis.generate` with these arguments, hourly counts included."""
+class Source:
+    """Instances of `oasis.generate`, hourly counts included, or the one of a file.
+
+    Both travel with the cell to any worker.
+    """
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
-    arguments: Mapping[str, Any] = field(repr=False)
-    draws: ClassVar[bool] = True
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    instance: Instance | None = field(default=None, repr=False)
+
+    @property
+    def draws(self) -> bool:
+        """Whether each seed has an instance of its own; that of a file is the same for all."""
+        return self.instance is None
 
     def make(self, seed: int) -> Instance:
-        """Draw the instance of this seed."""
+        """The instance of this seed."""
+        if self.instance is not None:
+            return self.instance
         return oasis.generate(**self.arguments, seed=seed)
 
 
-@dataclass(frozen=True)
-class Read:
-    """The instance of a file, the same for every seed; travels with the cell to any worker."""
-
-    labels: Mapping[str, Any]
-    identity: Mapping[str, Any]
-    instance: Instance = field(repr=False)
-    draws: ClassVar[bool] = False
-
-    def make(self, seed: int) -> Instance:
-        """Return the instance of the file, whatever the seed, which is for the policy."""
-        return self.instance
-
-
-def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
+def drawn(point: Mapping[str, Any], base: Path, path: str) -> Source:
     """Check arguments of `oasis.generate`; `path` is the table they are from."""
     given = dict(point)
     with located_at(path):
@@ -83,15 +79,15 @@ def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
     del settings["seed"]
     labels = {"preset": settings["preset"], **settings["parameters"]}
     labels["counts"] = point.get("counts")
-    return Drawn(labels, {"kind": "drawn", **settings}, given)
+    return Source(labels, {"kind": "drawn", **settings}, given)
 
 
-def read(name: str, base: Path, path: str) -> Read:
+def read(name: str, base: Path, path: str) -> Source:
     """Read an instance file; `path` is the key it is from."""
     with readable(path), located_at(path), located_at(source=name):
         instance = oasis.read(base / name)
     identity = {"kind": "read", "sha256": instance_digest(instance)}
-    return Read({"file": name}, identity, instance)
+    return Source({"file": name}, identity, instance=instance)
 
 
 @dataclass(frozen=True)
