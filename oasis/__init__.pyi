@@ -71,7 +71,6 @@ from experiments.sweep.executors import Local as Local
 from experiments.sweep.run import SweepProgress as SweepProgress
 from experiments.sweep.run import SweepResult as SweepResult
 from experiments.sweep.run import recorded as recorded
-from experiments.sweep.run import run_cells as run_cells
 from experiments.sweep.run import run_sweep as run_sweep
 from experiments.sweep.store import CellResult as CellResult
 from experiments.sweep.store import ResultStore as ResultStore

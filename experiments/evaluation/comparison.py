@@ -267,7 +267,7 @@ def compare(
     _expect_makers(policies)
     rows = {}
     for name, make in policies.items():
-        told = None if on_decision is None else partial(_tell, on_decision, name)
+        told = None if on_decision is None else _telling(on_decision, name)
         run = oasis.simulate(instance, make(), on_decision=told)
         oasis.verify(instance, run)
         if on_run is not None:
@@ -293,8 +293,8 @@ def _expect_makers(policies: object) -> None:
             raise TypeError(f"{made} or lambda: FIFO(seed=1), got {describe(make)}")
 
 
-def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> None:
-    on_decision(name)
+def _telling(on_decision: Callable[[str], None], name: str) -> Callable[[oasis.Decision], None]:
+    return lambda _: on_decision(name)
 
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
@@ -320,7 +320,7 @@ def replay_each(
     keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; its figures by its name, as plain data."""
-    made = {name: _plain_policy(name, given) for name, given in policies.items()}
+    made = {name: entry_of(name, PLAIN).make(None, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
@@ -338,17 +338,8 @@ CHANGES = (
 
 
 def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
-    outcome = replay(workload, policy, on_settled=told)
-    found = replayed_figures(policy, outcome)
-    return found | measured(outcome, *CHANGES) if workload.document else found
-
-
-def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return entry_of(name, PLAIN).make(None, options)
-
-
-def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     """Figures of one replay as plain data; times are in seconds."""
+    outcome = replay(workload, policy, on_settled=told)
     seconds = outcome.policy_seconds + outcome.simulator_seconds
     return {
         **measured(outcome, "finished", "unfinished", "rejected"),
@@ -358,6 +349,7 @@ def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
         "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
         "parameters": parameters_of(policy),
         "report": report_of(policy),
+        **(measured(outcome, *CHANGES) if workload.document else {}),
     }
 
 

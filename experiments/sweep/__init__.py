@@ -12,7 +12,6 @@ from experiments.sweep.run import (
     SweepResult,
     UnwrittenSweepError,
     recorded,
-    run_cells,
     run_sweep,
 )
 from experiments.sweep.store import FAILED, CellResult, ResultStore, read_frame, repeatable
@@ -41,7 +40,6 @@ __all__ = [
     "read_frame",
     "recorded",
     "repeatable",
-    "run_cells",
     "run_sweep",
     "summarise",
     "sweep_config",

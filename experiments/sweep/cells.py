@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
@@ -175,26 +175,17 @@ class Cell:
     def make_case(self) -> Case:
         """Read or draw the instance."""
         instance = self.source.make(self.seed)
-        maker = PolicyMaker(self, instance)
+        maker = partial(self.make_policy, instance)
         return Case(instance, maker, self.seed, self.options, self.shared)
 
-
-@dataclass(frozen=True)
-class PolicyMaker:
-    """Makes fresh policies of a cell."""
-
-    cell: Cell
-    instance: Any = field(repr=False)
-
-    def __call__(self) -> Policy:
+    def make_policy(self, instance: Any = None) -> Policy:
         """Make a fresh policy with the options and the seed of the cell."""
-        name = self.cell.policy
-        if name is None:
-            raise InputError(f"task {self.cell.task.name}", "a shared cell has no policy")
+        if self.policy is None:
+            raise InputError(f"task {self.task.name}", "a shared cell has no policy")
         # The seed of the cell is the default: a seed among the options of the policy takes its
         # place.
-        seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
-        return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
+        seed = {SEED: self.seed} if SEED in entry_of(self.policy).options else {}
+        return make_policy(self.policy, instance, **seed | dict(self.policy_options))
 
 
 def expand(

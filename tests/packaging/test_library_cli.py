@@ -42,7 +42,11 @@ def test_an_instance_is_got_solved_and_checked(run: Oasis, tmp_path: Path) -> No
     assert code == 0
     assert "verified: the same" in out
     assert_refused(run("library", "check", best), str(best), "instance: missing")
-    assert_refused(run("library", "get", f"{NAME}0"), "close to it is")
+    assert_refused(
+        run("library", "get", f"{NAME}0"),
+        "expected an instance that 'oasis library list' names, got",
+        "did you mean",
+    )
     broken = json.loads(best.read_text())
     broken["schedules"][0]["workers"][0][2] += 1000
     best.write_text(json.dumps(broken))

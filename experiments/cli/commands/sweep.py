@@ -158,7 +158,7 @@ def command(
             return DONE
         try:
             with quiet(), sweep_progress(reached) as show, naming_flags(("scheduler",)):
-                result = sweep.run_cells(
+                result = sweep.run_sweep(
                     cells,
                     path,
                     executor=where,

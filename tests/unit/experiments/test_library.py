@@ -91,7 +91,7 @@ def test_names_and_families_are_found_by_patterns() -> None:
     assert {p.family for p in problems_like(["two weeks"])} == {"two weeks"}
     with pytest.raises(OasisError, match="no instance and no family is like 'nobody'"):
         problems_like(["nobody"])
-    with pytest.raises(OasisError, match=f"close to it is {NAME}"):
+    with pytest.raises(OasisError, match=f"did you mean '{NAME}'"):
         problem_named(NAME.replace("w7", "w6"))
 
 
