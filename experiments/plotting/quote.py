@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import SMALL, as_written, axes, fill, hatch, ink, legend_below
+from experiments.plotting.canvas import SMALL, as_written, axes, bar_style, legend_below
 from experiments.plotting.schedule import tasks_by_slot
 from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS, TaskGroup
@@ -27,16 +27,7 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
         counts = tasks_by_slot(group.placed(decision.schedule))
         slots = np.flatnonzero(counts)
         places = slots - 0.2 + 0.4 * k
-        ax.bar(
-            places,
-            counts[slots],
-            0.4,
-            label=group.tasks,
-            color=fill(k + 1),
-            hatch=hatch(k),
-            edgecolor=ink(),
-            linewidth=0.6,
-        )
+        ax.bar(places, counts[slots], 0.4, label=group.tasks, **bar_style(k, k + 1))
     ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -56,7 +47,7 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     factor = None if rejection is None else rejection.utility_factor
     values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
     for k, value in enumerate(values.values()):
-        ax.barh(k, value, 0.6, color=fill(k + 1), hatch=hatch(k), edgecolor=ink(), linewidth=0.6)
+        ax.barh(k, value, 0.6, **bar_style(k, k + 1))
         text = f" {value:.4g}" if k == 0 else f" more than {value:.4g}"
         ax.annotate(text, (value, k), va="center", fontsize=SMALL)
     if rejection is None:

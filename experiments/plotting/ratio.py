@@ -13,8 +13,7 @@ from experiments.plotting.canvas import (
     SMALL,
     as_written,
     axes,
-    fill,
-    hatch,
+    bar_style,
     ink,
     legend_below,
     paper,
@@ -152,13 +151,14 @@ def plot_differences(
     for place, (row, value) in enumerate(zip(shown, values, strict=True)):
         k = list(TAKEN).index(row.taken_by)
         label = TAKEN[row.taken_by].format(who=as_written(who))
-        _bar(ax, place, value, k, None if label in drawn else label)
+        ax.barh(place, value, 0.75, label=None if label in drawn else label, **bar_style(k))
         drawn.add(label)
     # One bar for all others, so that the bars still add up to the whole difference.
     if rest:
         values.append(math.fsum(difference(row) for row in rest))
         names.append(f"{len(rest):,} others")
-        _bar(ax, len(shown), values[-1], len(TAKEN), "all others together")
+        label, style = "all others together", bar_style(len(TAKEN))
+        ax.barh(len(shown), values[-1], 0.75, label=label, **style)
     for place, value in enumerate(values):
         ax.annotate(f" {value:+.4g} ", (max(value, 0.0), place), va="center", fontsize=SMALL)
     ax.axvline(0.0, color=ink(), linewidth=0.8)
@@ -172,16 +172,3 @@ def plot_differences(
         ax.text(0.5, 0.5, "none: every job earns the same", transform=ax.transAxes, ha="center")
     legend_below(ax, 2)
     return ax
-
-
-def _bar(ax: Axes, place: int, value: float, k: int, label: str | None) -> None:
-    ax.barh(
-        place,
-        value,
-        0.75,
-        color=fill(k),
-        hatch=hatch(k),
-        edgecolor=ink(),
-        linewidth=0.6,
-        label=label,
-    )
