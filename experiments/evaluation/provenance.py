@@ -54,47 +54,18 @@ def check_digest(instance: Instance, sha256: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Command and arguments from which a result of ``oasis run`` is reproduced.
-
-    Parameters
-    ----------
-    policy : str
-        Name of the policy.
-    parameters : mapping
-        All its options.
-    file : str or None
-        Name of the instance file, as it was given; None if there was none.
-    sha256 : str
-        Digest of the instance (`instance_digest`).
-    version : str
-        Version of the package that made the result.
-    files : list of mapping, or None
-        Files that the policy depends on, with digests; None if the result does not say.
-    """
+    """Command and arguments from which a result of ``oasis run`` is reproduced."""
 
     policy: str
     parameters: Mapping[str, Any]
     file: str | None
-    sha256: str
-    version: str
-    files: Sequence[Mapping[str, Any]] | None = None
+    sha256: str  # `instance_digest`
+    version: str  # of the package that made the result
+    files: Sequence[Mapping[str, Any]] | None = None  # that the policy depends on, if it says
 
     @classmethod
     def of(cls, document: Any) -> Recipe:
-        """Read the recipe that the JSON document of ``oasis run`` contains.
-
-        Raises
-        ------
-        OasisError
-            Naming the key that is missing or has the wrong type.
-
-        Examples
-        --------
-        >>> instance = {"file": "a.json", "sha256": "0123", "metadata": {}}
-        >>> result = {"policy": "fifo", "parameters": {"seed": 1}, "version": "1.0"}
-        >>> Recipe.of(result | {"instance": instance}).parameters
-        {'seed': 1}
-        """
+        """Read the recipe that the JSON document of ``oasis run`` contains."""
         reference = entry(document, "instance", mapping)
         with located_at("instance"):
             file = entry({"file": None} | dict(reference), "file", optional(text))
@@ -109,13 +80,7 @@ class Recipe:
         )
 
     def check(self, instance: Instance) -> None:
-        """Check that `instance` is the one that the result is of.
-
-        Raises
-        ------
-        OasisError
-            If it is another.
-        """
+        """Check that `instance` is the one that the result is of."""
         check_digest(instance, self.sha256)
 
     def check_files(self, found: Sequence[Mapping[str, Any]]) -> None:

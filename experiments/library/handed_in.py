@@ -21,27 +21,7 @@ from offline.result import OfflineResult
 
 @dataclass(frozen=True, slots=True)
 class HandedIn:
-    """A result that was verified on its instance.
-
-    Parameters
-    ----------
-    problem : Problem
-        The instance.
-    instance : Instance
-        The generated instance.
-    schedules : mapping of str to Schedule
-        By job id.
-    value : float
-        Their total utility, recomputed.
-    value_by : str
-        Who has found them.
-    known : LibraryEntry or None
-        Entry of the library.
-    bound : float or None
-        The bound that the result states; only a solver can verify it.
-    bound_by : str
-        Who has proved it.
-    """
+    """A result that was verified on its instance."""
 
     problem: Problem
     instance: Instance
@@ -49,7 +29,7 @@ class HandedIn:
     value: float
     value_by: str
     known: LibraryEntry | None
-    bound: float | None = None
+    bound: float | None = None  # as the result states it: only a solver can verify it
     bound_by: str = ""
 
     @property
@@ -76,24 +56,7 @@ class HandedIn:
 
 
 def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
-    """Verify a submitted result on its instance.
-
-    Parameters
-    ----------
-    library : Library
-        To compare it with.
-    data : plain data
-        The document of ``oasis run``, ``solve`` or ``ratio``, or ``{"schedules": [...]}``.
-    name : str, optional
-        Of the instance; left out, the one whose digest the document has.
-
-    Raises
-    ------
-    VerificationError
-        If a schedule breaks a constraint, or a figure is not what follows from the rest.
-    OasisError
-        If the document is malformed or of no instance of the library.
-    """
+    """Verify a submitted result on its instance."""
     problem = _problem_of(library, mapping(data), name)
     known = library.find(problem.name)
     instance = problem.instance() if known is None else library.instance(known)
