@@ -28,14 +28,7 @@ from experiments.evaluation.competitive_ratio import CompetitiveRatio as Competi
 from experiments.evaluation.competitive_ratio import competitive_ratio as competitive_ratio
 from experiments.evaluation.description import Description as Description
 from experiments.evaluation.description import describe_instance as describe_instance
-from experiments.evaluation.options import GenerateOptions as GenerateOptions
-from experiments.evaluation.options import Option as Option
-from experiments.evaluation.options import options_of as options_of
-from experiments.evaluation.policies import OasisOptions as OasisOptions
-from experiments.evaluation.policies import PolicyEntry as PolicyEntry
-from experiments.evaluation.policies import entry_of as entry_of
 from experiments.evaluation.policies import make_policy as make_policy
-from experiments.evaluation.provenance import Recipe as Recipe
 from experiments.evaluation.worst import Space as Space
 from experiments.evaluation.worst import WorstCase as WorstCase
 from experiments.evaluation.worst import worst_case as worst_case
@@ -48,11 +41,6 @@ from experiments.library.families import PROBLEMS as PROBLEMS
 from experiments.library.families import Problem as Problem
 from experiments.library.families import problem_named as problem_named
 from experiments.library.families import problems_like as problems_like
-from experiments.library.improve import Effort as Effort
-from experiments.library.improve import HandedIn as HandedIn
-from experiments.library.improve import Improvement as Improvement
-from experiments.library.improve import handed_in as handed_in
-from experiments.library.improve import improve as improve
 from experiments.library.store import Library as Library
 from experiments.library.store import LibraryEntry as LibraryEntry
 from experiments.plotting.comparison import plot_comparison as plot_comparison
@@ -70,8 +58,6 @@ from experiments.plotting.servers import plot_utilisation as plot_utilisation
 from experiments.plotting.utilities import plot_utilities as plot_utilities
 from experiments.sweep.cells import Cell as Cell
 from experiments.sweep.cells import expand as expand
-from experiments.sweep.config import InstanceGrid as InstanceGrid
-from experiments.sweep.config import PolicyGrid as PolicyGrid
 from experiments.sweep.config import SweepConfig as SweepConfig
 from experiments.sweep.config import read_config as read_config
 from experiments.sweep.config import sweep_config as sweep_config
@@ -79,11 +65,7 @@ from experiments.sweep.executors import Dask as Dask
 from experiments.sweep.executors import Local as Local
 from experiments.sweep.run import SweepProgress as SweepProgress
 from experiments.sweep.run import SweepResult as SweepResult
-from experiments.sweep.run import recorded as recorded
-from experiments.sweep.run import run_cells as run_cells
 from experiments.sweep.run import run_sweep as run_sweep
-from experiments.sweep.store import CellResult as CellResult
-from experiments.sweep.store import ResultStore as ResultStore
 from experiments.sweep.store import read_frame as read_frame
 from experiments.sweep.store import repeatable as repeatable
 from experiments.sweep.summary import summarise as summarise

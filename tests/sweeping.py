@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from time import sleep
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from threadpoolctl import threadpool_info
 
 from experiments.sweep import TASKS, Case, CellTask, Options, SweepConfig, sweep_config
@@ -26,12 +26,13 @@ def small(**changes: Any) -> SweepConfig:
     return sweep_config(SMALL | changes)
 
 
+@dataclass(frozen=True)
 class FateOptions(Options):
     """Where the task finds what it does; `doomed` seeds die or fail."""
 
-    folder: str
-    doomed: list[int] = Field([])
-    seconds: Annotated[float, Field(ge=0)] = 0.0
+    folder: str = ""
+    doomed: tuple[int, ...] = ()
+    seconds: float = 0.0
 
 
 def counted(case: Case) -> Figures:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import oasis
-from experiments.evaluation.intervals import interval_of, read_interval, scale_of
+from experiments.evaluation.intervals import COUNTS, interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
 from oasis.model.errors import InputError, InstanceError, describe
@@ -59,13 +59,6 @@ class Comparison(Summarised):
 
         Where it is not 0, completion times are those of the other jobs alone. Results of versions
         that did not count these jobs have it too.
-
-        Examples
-        --------
-        >>> from baselines import DRF, FIFO
-        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-        >>> compare(instance, {"fifo": FIFO, "drf": DRF}).unfinished
-        {'fifo': 3, 'drf': 3}
         """
         jobs = self.about.get("jobs", 0)
         return {
@@ -87,26 +80,7 @@ class Comparison(Summarised):
         return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
-        """Figures as a pandas DataFrame: one row per policy, one column per single number.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The column policy, and those figures that are single numbers.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            If pandas is not installed, naming the extra that brings it.
-
-        Examples
-        --------
-        >>> from baselines import DRF, FIFO
-        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-        >>> frame = compare(instance, {"fifo": FIFO, "drf": DRF}).to_frame()
-        >>> frame[["policy", "admitted"]].values.tolist()
-        [['fifo', 4.0], ['drf', 4.0]]
-        """
+        """Figures as a pandas DataFrame: one row per policy, one column per single number."""
         rows = [{"policy": name, **row} for name, row in self.policies.items()]
         first = next(iter(self.policies.values()), {})
         numbers = [name for name, value in first.items() if not isinstance(value, Mapping)]
@@ -119,21 +93,7 @@ class Comparison(Summarised):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
-        """Rebuild from `to_dict`, also after a trip through JSON.
-
-        Raises
-        ------
-        InstanceError
-            With the path of what is missing or wrong.
-
-        Examples
-        --------
-        >>> from baselines import FIFO
-        >>> instance = oasis.generate("testbed", jobs=4, seed=1)
-        >>> document = compare(instance, {"fifo": FIFO}).to_dict()
-        >>> Comparison.from_dict(document).to_dict() == document
-        True
-        """
+        """Rebuild from `to_dict`, also after a trip through JSON."""
         found = entry(data, "policies", object_of(_read_row))
         rows = {name: ReadRow(name, row) for name, row in found.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
@@ -307,7 +267,7 @@ def compare(
     _expect_makers(policies)
     rows = {}
     for name, make in policies.items():
-        told = None if on_decision is None else partial(_tell, on_decision, name)
+        told = None if on_decision is None else _telling(on_decision, name)
         run = oasis.simulate(instance, make(), on_decision=told)
         oasis.verify(instance, run)
         if on_run is not None:
@@ -333,8 +293,8 @@ def _expect_makers(policies: object) -> None:
             raise TypeError(f"{made} or lambda: FIFO(seed=1), got {describe(make)}")
 
 
-def _tell(on_decision: Callable[[str], None], name: str, _: oasis.Decision) -> None:
-    on_decision(name)
+def _telling(on_decision: Callable[[str], None], name: str) -> Callable[[oasis.Decision], None]:
+    return lambda _: on_decision(name)
 
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
@@ -360,7 +320,7 @@ def replay_each(
     keep_interrupted: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Run each policy on `workload`; its figures by its name, as plain data."""
-    made = {name: _plain_policy(name, given) for name, given in policies.items()}
+    made = {name: entry_of(name, PLAIN).make(None, given) for name, given in policies.items()}
     told = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
@@ -378,17 +338,8 @@ CHANGES = (
 
 
 def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
-    outcome = replay(workload, policy, on_settled=told)
-    found = replayed_figures(policy, outcome)
-    return found | measured(outcome, *CHANGES) if workload.document else found
-
-
-def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return entry_of(name, PLAIN).make(None, options)
-
-
-def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     """Figures of one replay as plain data; times are in seconds."""
+    outcome = replay(workload, policy, on_settled=told)
     seconds = outcome.policy_seconds + outcome.simulator_seconds
     return {
         **measured(outcome, "finished", "unfinished", "rejected"),
@@ -398,6 +349,7 @@ def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
         "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
         "parameters": parameters_of(policy),
         "report": report_of(policy),
+        **(measured(outcome, *CHANGES) if workload.document else {}),
     }
 
 
@@ -447,20 +399,23 @@ def compare_over_seeds(
         ]
         about = found[0].about
         each = [one.policies[name] for one in found]
-        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]))
+        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]), about)
 
     rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
     return Comparison("compare", rows, {**about, **missing})
 
 
-def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> dict[str, Any]:
+def _merged(
+    rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], about: Mapping[str, Any]
+) -> dict[str, Any]:
     kept = ("parameters", "report", "policy_options", "policy_files")
     means = {k: v if k in kept else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     found = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
         known = [float(value) for value in values if value is not None]
-        found[figure] = interval_of(known, scale_of(figure)).to_dict() | {"values": values}
+        most = about["jobs"] if figure in COUNTS else math.inf
+        found[figure] = interval_of(known, scale_of(figure), most).to_dict() | {"values": values}
     return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": found}}
 
 

@@ -203,34 +203,28 @@ OF_THE_RUN = (
 
 def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
     """The constants of the certificate by name; all None if the online run did not end."""
-    if certificate is None:
-        return dict.fromkeys(GUARANTEES)
-    bound = certificate.upper_bound
     if isinstance(certificate, WeakDuality):
-        known = {"corrected_bound": bound, "corrected_ratio_bound": certificate.ratio_bound}
+        known = {"corrected_bound": certificate.upper_bound}
+        known["corrected_ratio_bound"] = certificate.ratio_bound
         return dict.fromkeys(GUARANTEES) | known
-    values = (
-        certificate.alpha,
-        2 * certificate.alpha,
-        certificate.log_alpha_x,
-        certificate.payoff_gap,
-        certificate.initial_dual,
-        # JSON has no infinity.
-        bound if math.isfinite(bound) else None,
-        certificate.ratio_bound,
-    )
-    return dict(zip(GUARANTEES, values, strict=True))
+    return {
+        name: None if certificate is None else value(certificate)
+        for name, value in GUARANTEES.items()
+    }
 
 
-GUARANTEES = (
-    "alpha",
-    "bound_2alpha",
-    "log_alpha_x",
-    "payoff_gap",
-    "initial_dual",
-    "corrected_bound",
-    "corrected_ratio_bound",
-)
+GUARANTEES: Mapping[str, Callable[[Certificate], float | None]] = {
+    "alpha": lambda found: found.alpha,
+    "bound_2alpha": lambda found: 2 * found.alpha,
+    "log_alpha_x": lambda found: found.log_alpha_x,
+    "payoff_gap": lambda found: found.payoff_gap,
+    "initial_dual": lambda found: found.initial_dual,
+    # JSON has no infinity.
+    "corrected_bound": lambda found: (
+        found.upper_bound if math.isfinite(found.upper_bound) else None
+    ),
+    "corrected_ratio_bound": lambda found: found.ratio_bound,
+}
 
 
 __all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]

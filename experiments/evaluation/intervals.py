@@ -21,6 +21,7 @@ LIMITS = {
     "ratio": (1.0, math.inf),
 }  # scale -> the smallest and the largest value that there can be
 RATIOS = ("ratio", "ratio_lower", "ratio_upper")
+COUNTS = ("admitted", "rejected", "finished", "unfinished", "given_up_after_start")  # of jobs
 FRACTIONS = ("proven", "wasted_share", "gpu_utilisation")
 # By Student's t, for ratios from their logarithms; the same, cut off where no value can be; the
 # smallest and the largest value, where the first, of ratios, would span more than `WIDEST`; none.
@@ -63,8 +64,8 @@ def scale_of(figure: str) -> str:
     return "fraction" if figure in FRACTIONS else "amount"
 
 
-def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
-    """Mean of `values` with an interval that keeps to what can be."""
+def interval_of(values: Sequence[float], scale: str = "any", largest: float = math.inf) -> Interval:
+    """Mean of `values` with an interval that keeps to what can be; no value is above `largest`."""
     least, most = LIMITS[scale]
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
@@ -77,7 +78,7 @@ def interval_of(values: Sequence[float], scale: str = "any") -> Interval:
         if abs(value) > LARGEST:
             raise InputError("values", f"expected at most {LARGEST:g} in size", value)
     mean, half = mean_and_half_width(values)
-    return _cut(mean, mean - half, mean + half, len(values), (least, most))
+    return _cut(mean, mean - half, mean + half, len(values), (least, min(most, largest)))
 
 
 ROUNDING = 1e-5  # of a ratio whose two sides are equal but for what solvers round

@@ -37,19 +37,9 @@ def planning_policy(
             lookahead, _scaled(bounds, scale), keep_admitted=keep_admitted, end=end
         )
     whole = POLICIES[RECOURSE].resolve(options)
-    steering = RecourseParams(**{entry.name: whole[entry.name] for entry in fields(RecourseParams)})
-    return oasis.Recourse.rolling(
-        lookahead,
-        whole["commitment"],
-        params=steering,
-        seed=whole["seed"],
-        seconds=whole["seconds"],
-        admission=whole["admission"],
-        prices=whole["prices"],
-        samples=whole["samples"],
-        admission_floor=whole["admission_floor"],
-        keep_admitted=keep_admitted,
-    )
+    steering = {entry.name: whole.pop(entry.name) for entry in fields(RecourseParams)}
+    params = RecourseParams(**steering)
+    return oasis.Recourse.rolling(lookahead, params=params, keep_admitted=keep_admitted, **whole)
 
 
 def _scaled(

@@ -40,32 +40,27 @@ def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
     return f"no such option; {owner} has {has}{did_you_mean(name, names)}"
 
 
+def check_known(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse the first of `given` that is none of the `known` keys of a table."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            expected = f"unknown key {name!r}; expected one of {', '.join(names) or 'none'}"
+            raise InputError("", f"{expected}{did_you_mean(name, names)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its name, its type, its default and a sentence about it.
-
-    Parameters
-    ----------
-    name : str
-        Name in Python.
-    kind : type
-        Its annotation: bool, int, float, str, a `Literal` of texts or a tuple of numbers, each of
-        them also with None.
-    default : object
-        Its value unless another is given.
-    help : str
-        Effect in words, without a full stop.
-    denial : str
-        Flag of the command line that sets an option to False which otherwise is True, and what it
-        then does, in one text such as ``--raw-units: prices in raw units``.
-    choices : tuple of str
-        The texts that are known, where it is no `Literal` of them.
-    """
+    """One option: its name, its type, its default and a sentence about it."""
 
     name: str
+    # Its annotation: bool, int, float, str, a `Literal` of texts or a tuple of numbers, each of
+    # them also with None.
     kind: Any
     default: Any
-    help: str = ""
+    help: str = ""  # effect in words, without a full stop
+    # Flag of the command line that sets an option to False which otherwise is True, and what it
+    # then does, such as ``--raw-units: prices in raw units``.
     denial: str = ""
     choices: tuple[str, ...] = ()
 
@@ -75,21 +70,7 @@ class Option:
         return get_origin(without_none(self.kind)) is tuple
 
     def check(self, value: Any) -> Any:
-        """Return `value` as the option's type.
-
-        Raises
-        ------
-        ValueError
-            Saying what was expected; the message does not name the option.
-
-        Examples
-        --------
-        >>> Option("weights", tuple[float, ...], ()).check([1, 2.5])
-        (1.0, 2.5)
-        >>> Option("seed", int, 0).check(True)
-        Traceback (most recent call last):
-        oasis.model.errors.InputError: expected an integer, got True
-        """
+        """Return `value` as the option's type."""
         if value is None and _takes_none(self.kind):
             return None
         if is_not_finite(self.default) and value in (*NOT_FINITE, self.default):
@@ -101,16 +82,6 @@ class Option:
 
         Numbers of a row are separated by commas. ``none`` stands for None where the option has
         such a value.
-
-        Raises
-        ------
-        ValueError
-            Saying what was expected.
-
-        Examples
-        --------
-        >>> Option("weights", tuple[float, ...], ()).parse("1, 2.5")
-        (1.0, 2.5)
         """
         if text.lower() in ("none", "null") and _takes_none(self.kind):
             return None
@@ -134,19 +105,6 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
     Only those with a default and a type that text can express are options; without an annotation,
     the type is that of the default. What the metadata of a field do not say about it is taken from
     the section ``Parameters`` of the docstring.
-
-    Parameters
-    ----------
-    source : type or callable
-        Such as a policy of `baselines`.
-    without : tuple of str
-        Parameters to leave out.
-
-    Examples
-    --------
-    >>> from baselines import RRH
-    >>> [option.name for option in options_of(RRH).values()]
-    ['seed', 'threshold', 'discount', 'weight', 'placement']
     """
     sentences: dict[str, str] = {}
     for owner in reversed(inspect.getmro(source) if isinstance(source, type) else (source,)):
@@ -261,20 +219,7 @@ _FROM_PRESET = "[default: the preset's]"
 
 @dataclass(frozen=True, slots=True)
 class GenerateOptions:
-    """Arguments of a random instance; `oasis.generate` checks them.
-
-    Parameters
-    ----------
-    preset, jobs, worker_servers, ps_servers, horizon, seed, arrivals, counts, slot_seconds, \
-machines, priority, mix
-        As for `oasis.generate`.
-
-    Examples
-    --------
-    >>> drawn = GenerateOptions("testbed", jobs=3, seed=7).draw()
-    >>> drawn == oasis.generate("testbed", jobs=3, seed=7)
-    True
-    """
+    """Arguments of a random instance; `oasis.generate` checks them."""
 
     preset: str = described("calibrated", f"settings to draw from: {', '.join(PRESETS)}")
     jobs: int | None = described(None, f"number of jobs I. {_FROM_PRESET}")
@@ -299,12 +244,6 @@ machines, priority, mix
     )
 
     def draw(self) -> oasis.Instance:
-        """Draw the instance.
-
-        Raises
-        ------
-        ValueError
-            Naming the argument that is wrong.
-        """
+        """Draw the instance."""
         arguments: dict[str, Any] = asdict(self)
         return oasis.generate(**arguments)

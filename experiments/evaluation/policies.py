@@ -251,20 +251,7 @@ PRINTED_FLOOR = 0.0  # the paper has no utility floor
 
 @dataclass(frozen=True, slots=True)
 class OasisOptions:
-    """Options of OASiS on an instance from which its price bounds may be computed.
-
-    Parameters
-    ----------
-    scale, min_utility_fraction, granularity, normalize
-        As for `OASiS.from_instance`.
-    bounds : str, optional
-        File of learned prices (``oasis learn``) whose U and L take the place of the instance's.
-
-    Raises
-    ------
-    ValueError
-        Naming the option.
-    """
+    """Options of OASiS on an instance from which its price bounds may be computed."""
 
     scale: float = described(
         1.0, "multiply U/L, the range of prices, by this: wrong estimates (paper's Fig. 6)"
@@ -305,56 +292,20 @@ class OasisOptions:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
-    """A policy of the registry.
-
-    Parameters
-    ----------
-    name : str
-        Name for users.
-    options : mapping of str to Option
-        Options that can be set.
-    check : callable
-        Is called with all options as keyword arguments, and raises ValueError for wrong ones.
-    build : callable
-        Makes a fresh policy from an instance and all options.
-    summary : str
-        One sentence on what it does.
-    needs_instance : bool
-        Whether it must know the instance; the others also run on plain traces.
-    imported : type or None
-        The class, if it is not one of the toolkit's registry but somebody's own.
-    knows_forms : bool
-        Whether it chooses the form of a job that has several.
-    left_out : str
-        Why a replay runs it only where it is named; empty if it always does.
-    """
+    """A policy of the registry."""
 
     name: str
     options: Mapping[str, Option]
-    check: Callable[..., object]
-    build: Callable[..., Policy]
+    check: Callable[..., object]  # of all options; raises ValueError for wrong ones
+    build: Callable[..., Policy]  # from an instance and all options
     summary: str
-    needs_instance: bool = False
-    imported: type[Policy] | None = None
+    needs_instance: bool = False  # the others also run on plain traces
+    imported: type[Policy] | None = None  # somebody's own class
     knows_forms: bool = False
-    left_out: str = ""
+    left_out: str = ""  # why a replay runs it only where it is named; empty if it always does
 
     def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All options as plain data: those in `given`, and the defaults of the others.
-
-        Raises
-        ------
-        InputError
-            If an option does not exist or has a wrong value.
-
-        Examples
-        --------
-        >>> entry_of("fifo").resolve({"seed": 3})
-        {'seed': 3, 'line': 'strict', 'placement': None}
-        >>> entry_of("drf").resolve({"seed": 3})
-        Traceback (most recent call last):
-        oasis.model.errors.InputError: drf.seed: no such option; drf has by, placement
-        """
+        """All options as plain data: those in `given`, and the defaults of the others."""
         with located_at(self.name):
             return self.resolved(given)
 
@@ -365,47 +316,13 @@ class PolicyEntry:
     def make(
         self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
     ) -> Policy:
-        """Make a fresh policy.
-
-        Parameters
-        ----------
-        instance : Instance, optional
-            The problem; a policy that does not need it runs on anything.
-        given : mapping, optional
-            Options that differ from their defaults.
-
-        Raises
-        ------
-        InputError
-            If an option does not exist or has a wrong value.
-        """
+        """Make a fresh policy."""
         with located_at(self.name):
             values = self._values(given or {})
         return self.build(instance, **values)
 
     def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-        """The entries of a result from which its run can be reproduced.
-
-        Parameters
-        ----------
-        given : mapping
-            Options that differ from their defaults.
-        told : mapping
-            The policy's own `parameters`. For a class from outside the toolkit, all its options
-            are added, because its `parameters` may lack some or hold something else.
-
-        Returns
-        -------
-        dict
-            The ``parameters``. Of somebody's own class also ``policy_options``, the names of those
-            that are options. If the run depends on files beside the instance, ``policy_files``: the
-            code of somebody's own class, and what options name, with digests (`files`).
-
-        Examples
-        --------
-        >>> entry_of("fifo").recorded({"seed": 3}, {"seed": 3, "line": "strict"})
-        {'parameters': {'seed': 3, 'line': 'strict'}}
-        """
+        """The entries of a result from which its run can be reproduced."""
         options = self.resolve(given)
         # a policy that an interruption came before has said nothing
         found: dict[str, Any] = {"parameters": dict(told) or options}
@@ -415,13 +332,7 @@ class PolicyEntry:
         return found | ({"policy_files": files} if files else {})
 
     def files(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Files that a run depends on: the code of a user's class, and files that options name.
-
-        Returns
-        -------
-        list of dict
-            ``of``, a module or an option; ``file``; and the ``sha256`` of its bytes.
-        """
+        """Files that a run depends on: the code of a user's class, and files that options name."""
         found: list[dict[str, Any]] = [] if self.imported is None else [*code_files(self.imported)]
         for name, value in self.resolve(given).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file
@@ -516,26 +427,7 @@ RIVALS = (OASIS, RECOURSE, *OF_INSTANCES)
 
 
 def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
-    """Entry of a policy.
-
-    Parameters
-    ----------
-    name : str
-        Its name, in upper or lower case; the name of an entry point of the group ``oasis.policies``
-        of an installed package; or ``module:Name`` or ``file.py:Name`` for any other class.
-    among : iterable of str
-        Names that are allowed here, beside those of other modules.
-
-    Raises
-    ------
-    ValueError
-        If it is none of them; the message suggests what may be meant.
-
-    Examples
-    --------
-    >>> list(entry_of("RRH").options)
-    ['seed', 'threshold', 'discount', 'weight', 'placement']
-    """
+    """Entry of a policy by its name, or of a class by ``module:Name`` or ``file.py:Name``."""
     if name.endswith(".py"):
         raise InputError("", f"expected FILE.py:CLASS, such as {name}:MyPolicy", name)
     chosen = name if is_import_name(name) else choice(name, (*among, *INSTALLED))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oasis.model.errors import InputError, OasisError, describe, nested
+from oasis.model.document import entry, list_of, mapping, optional, text
+from oasis.model.errors import InputError, OasisError, describe, located_at
 from oasis.model.file_kinds import STANDARD_INPUT, read_content
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
@@ -53,86 +54,38 @@ def check_digest(instance: Instance, sha256: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Command and arguments from which a result of ``oasis run`` is reproduced.
-
-    Parameters
-    ----------
-    policy : str
-        Name of the policy.
-    parameters : mapping
-        All its options.
-    file : str or None
-        Name of the instance file, as it was given; None if there was none.
-    sha256 : str
-        Digest of the instance (`instance_digest`).
-    version : str
-        Version of the package that made the result.
-    files : list of mapping, or None
-        Files that the policy depends on, with digests; None if the result does not say.
-    """
+    """Command and arguments from which a result of ``oasis run`` is reproduced."""
 
     policy: str
     parameters: Mapping[str, Any]
     file: str | None
-    sha256: str
-    version: str
-    files: Sequence[Mapping[str, Any]] | None = None
+    sha256: str  # `instance_digest`
+    version: str  # of the package that made the result
+    files: Sequence[Mapping[str, Any]] | None = None  # that the policy depends on, if it says
 
     @classmethod
     def of(cls, document: Any) -> Recipe:
-        """Read the recipe that the JSON document of ``oasis run`` contains.
-
-        Raises
-        ------
-        OasisError
-            Naming the key that is missing or has the wrong type.
-
-        Examples
-        --------
-        >>> instance = {"file": "a.json", "sha256": "0123", "metadata": {}}
-        >>> result = {"policy": "fifo", "parameters": {"seed": 1}, "version": "1.0"}
-        >>> Recipe.of(result | {"instance": instance}).parameters
-        {'seed': 1}
-        """
-        instance = _entry(document, "instance", dict, "an object")
-        file = instance.get("file")
-        if file is not None and not isinstance(file, str):
-            raise InputError("instance.file", "expected text or null", file)
+        """Read the recipe that the JSON document of ``oasis run`` contains."""
+        reference = entry(document, "instance", mapping)
+        with located_at("instance"):
+            file = entry({"file": None} | dict(reference), "file", optional(text))
+            sha256 = entry(reference, "sha256", text)
         return cls(
-            _entry(document, "policy", str, "text"),
-            _entry(document, "parameters", dict, "an object"),
+            entry(document, "policy", text),
+            entry(document, "parameters", mapping),
             file,
-            _entry(instance, "sha256", str, "text", "instance"),
-            _entry(document, "version", str, "text"),
-            _entry(document, "policy_files", list, "a list")
-            if "policy_files" in document
-            else None,
+            sha256,
+            entry(document, "version", text),
+            entry({"policy_files": None} | document, "policy_files", optional(list_of(mapping))),
         )
 
     def check(self, instance: Instance) -> None:
-        """Check that `instance` is the one that the result is of.
-
-        Raises
-        ------
-        OasisError
-            If it is another.
-        """
+        """Check that `instance` is the one that the result is of."""
         check_digest(instance, self.sha256)
 
     def check_files(self, found: Sequence[Mapping[str, Any]]) -> None:
-        """Check that the policy's code, and the files that its options name, are as they were.
-
-        Parameters
-        ----------
-        found : sequence of mapping
-            The files as they are now.
-
-        Raises
-        ------
-        OasisError
-            Naming the file that is another.
-        """
-        before = {str(one.get("of")): one for one in self.files or () if isinstance(one, dict)}
+        """Check that the policy's code, and the files that its options name, are as they were."""
+        before = {str(one.get("of")): one for one in self.files or ()}
         now = {str(one["of"]): one for one in found}
         for name in [*before, *(name for name in now if name not in before)]:
             was, is_now = before.get(name), now.get(name)
@@ -189,12 +142,3 @@ def _differences(was: Any, is_now: Any, path: str) -> Iterator[tuple[str, Any, A
 
 def _brief(value: Any) -> str:
     return "missing" if value is MISSING else describe(value)
-
-
-def _entry(document: Any, key: str, kind: type, wanted: str, prefix: str = "") -> Any:
-    if not isinstance(document, dict) or key not in document:
-        missing = "missing; expected the JSON document of oasis run"
-        raise InputError(nested(prefix, key), missing)
-    if not isinstance(document[key], kind):
-        raise InputError(nested(prefix, key), f"expected {wanted}", document[key])
-    return document[key]

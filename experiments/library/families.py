@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.utility import Deadline, Piecewise, Sigmoid, Utility
@@ -15,14 +15,6 @@ from oasis.workloads import generate
 from oasis.workloads.presets import MIX
 
 MIXED = "mixed"
-
-
-@dataclass(frozen=True, slots=True)
-class UtilityFamily:
-    """A kind of utilities."""
-
-    mix: tuple[float, float, float]
-    change: Callable[[Sigmoid], Utility]
 
 
 def _same(utility: Sigmoid) -> Utility:
@@ -39,17 +31,18 @@ def _linear(utility: Sigmoid) -> Utility:
     return Piecewise(delays=(0.0, 2 * utility.target), values=(utility.priority, 0.0))
 
 
-UTILITIES: Mapping[str, UtilityFamily] = {
-    MIXED: UtilityFamily(MIX, _same),
-    "critical": UtilityFamily((0.0, 0.0, 1.0), _same),
-    "deadline": UtilityFamily(MIX, _deadline),
-    "linear": UtilityFamily(MIX, _linear),
+# kind of utilities -> the generator's mix, and what becomes of its sigmoids
+UTILITIES: Mapping[str, tuple[tuple[float, float, float], Callable[[Sigmoid], Utility]]] = {
+    MIXED: (MIX, _same),
+    "critical": ((0.0, 0.0, 1.0), _same),
+    "deadline": (MIX, _deadline),
+    "linear": (MIX, _linear),
 }
 
 
 def with_utilities(instance: Instance, kind: str) -> Instance:
     """Return the instance with utilities of this kind; nothing else changes."""
-    change = UTILITIES[kind].change
+    _, change = UTILITIES[kind]
     jobs = []
     for job in instance.jobs:
         assert isinstance(job.utility, Sigmoid)
@@ -106,7 +99,7 @@ class Problem:
             ps_servers=self.ps_servers,
             horizon=self.horizon,
             seed=self.seed,
-            mix=UTILITIES[self.utilities].mix,
+            mix=UTILITIES[self.utilities][0],
         )
         return with_utilities(instance, self.utilities)
 
@@ -128,7 +121,6 @@ class Family:
                 yield Problem(self.name, self.preset, *self.sizes, utilities, seed)
 
 
-SEE = "see 'oasis library list'"
 OTHERS = ("critical", "deadline", "linear")
 
 FAMILIES = (
@@ -175,10 +167,7 @@ def problem_named(name: str) -> Problem:
     >>> problem_named("calibrated-t20-w10-p10-j20-deadline-s1").utilities
     'deadline'
     """
-    if name not in PROBLEMS:
-        close = ", ".join(_similar(name)) or SEE
-        raise InputError("", f"no instance is called {name!r}; {close}")
-    return PROBLEMS[name]
+    return PROBLEMS[choice(name, PROBLEMS, expected="an instance that 'oasis library list' names")]
 
 
 def problems_like(patterns: Iterable[str]) -> list[Problem]:
@@ -203,7 +192,9 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
     given = tuple(patterns)
     for pattern in given:
         if not any(_is_like(problem, pattern) for problem in PROBLEMS.values()):
-            raise InputError("", f"no instance and no family is like {pattern!r}; {SEE}")
+            raise InputError(
+                "", f"no instance and no family is like {pattern!r}; see 'oasis library list'"
+            )
     return [
         problem
         for problem in PROBLEMS.values()
@@ -213,7 +204,3 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
 
 def _is_like(problem: Problem, pattern: str) -> bool:
     return any(fnmatchcase(text, pattern) for text in (problem.name, problem.family))
-
-
-def _similar(name: str) -> Iterable[str]:
-    return (f"close to it is {found}" for found in get_close_matches(name, PROBLEMS, 1))

@@ -8,7 +8,6 @@ import io
 import json
 import lzma
 import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import date
@@ -51,35 +50,6 @@ def unpacked(content: bytes) -> dict[str, Schedule]:
 def digest(content: bytes) -> str:
     """The first 16 digits of the SHA-256 of some bytes."""
     return hashlib.sha256(content).hexdigest()[:SHOWN]
-
-
-class PassJournal:
-    """A file with the settings of a pass, and one line per finished instance."""
-
-    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        self._path = path
-        header = json.dumps(settings)
-        lines = []
-        if path.exists():
-            # a line without an end was cut off when the process was killed
-            lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        self.done: set[str] = set()
-        if lines[:1] == [header]:
-            self.done = set(lines[1:])
-        # Written anew, so that a line that was cut off does not stay in the middle.
-        write_text(path, "".join(f"{line}\n" for line in (header, *sorted(self.done))))
-
-    def add(self, name: str) -> None:
-        """Record that an instance is done."""
-        with naming(self._path), open(self._path, "a", encoding="utf-8") as stream:
-            stream.write(f"{name}\n")
-            stream.flush()
-            # A solve may take minutes: it is not done twice because of a power cut.
-            os.fsync(stream.fileno())
-
-    def close(self) -> None:
-        """Remove the file: the pass is complete, the next one starts at the first instance."""
-        self._path.unlink()
 
 
 DIGITS = 9  # after the point, of values and bounds
@@ -151,15 +121,7 @@ class LibraryEntry:
 
     @classmethod
     def from_row(cls, row: Mapping[str, str]) -> Self:
-        """Read a row.
-
-        Raises
-        ------
-        OasisError
-            If a column is missing or is no number, or the row is not what its check sum is of.
-        VerificationError
-            If its bound lies below its value, or it claims a proof that it does not have.
-        """
+        """Read a row."""
         where = row.get("name") or "a row without a name"
         if set(row) != set(COLUMNS) or None in row.values():
             raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
@@ -361,17 +323,6 @@ class Library:
         if former is not None and former.schedules != record.schedules:
             # The former file goes last, when no row names it any more.
             self._file(former).unlink(missing_ok=True)
-
-    def tidy(self) -> list[str]:
-        """Remove files of schedules that no row names: a process that was killed may leave some."""
-        named = {self._file(record) for record in self.records().values()}
-        stray = [path for path in self._files() if path not in named]
-        for path in stray:
-            path.unlink()
-        return [path.name for path in stray]
-
-    def _files(self) -> list[Path]:
-        return sorted((self.directory / "schedules").glob("*.xz"))
 
     def _file(self, record: LibraryEntry) -> Path:
         return self.directory / "schedules" / f"{record.name}.{record.schedules}.xz"

@@ -171,6 +171,12 @@ def hatch(k: int) -> str:
     return HATCHES[_turned(k, len(HATCHES))]
 
 
+def bar_style(k: int, fill_of: int | None = None) -> dict[str, Any]:
+    """How the k-th kind of bars looks, if need be with the colour of another kind."""
+    colour_of = k if fill_of is None else fill_of
+    return {"color": fill(colour_of), "hatch": hatch(k), "edgecolor": ink(), "linewidth": 0.6}
+
+
 def line(k: int) -> Any:
     """The k-th dashing of lines, as matplotlib takes it."""
     return LINES[_turned(k, len(LINES))]

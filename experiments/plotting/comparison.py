@@ -18,8 +18,7 @@ from experiments.plotting.canvas import (
     SMALL,
     as_written,
     axes,
-    fill,
-    hatch,
+    bar_style,
     ink,
     legend_below,
     new_figure,
@@ -196,13 +195,10 @@ def _draw_bars(
         [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
         known,
         height,
-        color=fill(k),
-        hatch=hatch(k),
-        edgecolor=ink(),
-        linewidth=0.6,
         label=name,
         xerr=[below, above] if is_uncertain else None,
         error_kw={"ecolor": ink(), "capsize": 2.5, "linewidth": 1.2},
+        **bar_style(k),
     )
     texts = [
         "none" if value is None else f"{brief(number)}{mark}"

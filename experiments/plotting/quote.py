@@ -6,11 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import SMALL, as_written, axes, fill, hatch, ink, legend_below
+from experiments.plotting.canvas import SMALL, as_written, axes, bar_style, legend_below
+from experiments.plotting.schedule import tasks_by_slot
 from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.model.rounding import IntArray
-from oasis.model.schedule import COUNT, SLOT
 
 
 def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
@@ -25,18 +24,10 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
     assert decision.schedule is not None  # by the caller
     placed = [group for group in GROUPS if len(group.placed(decision.schedule))]
     for k, group in enumerate(placed):
-        slots, counts = _per_slot(group.placed(decision.schedule))
+        counts = tasks_by_slot(group.placed(decision.schedule))
+        slots = np.flatnonzero(counts)
         places = slots - 0.2 + 0.4 * k
-        ax.bar(
-            places,
-            counts,
-            0.4,
-            label=group.tasks,
-            color=fill(k + 1),
-            hatch=hatch(k),
-            edgecolor=ink(),
-            linewidth=0.6,
-        )
+        ax.bar(places, counts[slots], 0.4, label=group.tasks, **bar_style(k, k + 1))
     ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
@@ -56,7 +47,7 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     factor = None if rejection is None else rejection.utility_factor
     values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
     for k, value in enumerate(values.values()):
-        ax.barh(k, value, 0.6, color=fill(k + 1), hatch=hatch(k), edgecolor=ink(), linewidth=0.6)
+        ax.barh(k, value, 0.6, **bar_style(k, k + 1))
         text = f" {value:.4g}" if k == 0 else f" more than {value:.4g}"
         ax.annotate(text, (value, k), va="center", fontsize=SMALL)
     if rejection is None:
@@ -74,11 +65,3 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     ax.set_xlabel("multiple of its own utility")
     ax.set_title(title)
     return ax
-
-
-def _per_slot(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Slots in which there are some, and how many."""
-    slots, inverse = np.unique(rows[:, SLOT], return_inverse=True)
-    counts = np.zeros(len(slots), dtype=np.int64)
-    np.add.at(counts, inverse, rows[:, COUNT])
-    return slots, counts

@@ -15,8 +15,7 @@ from experiments.plotting.canvas import (
     SMALL,
     as_written,
     axes,
-    fill,
-    hatch,
+    bar_style,
     heat_map,
     ink,
     legend_below,
@@ -158,13 +157,14 @@ def plot_differences(
     for place, (row, value) in enumerate(zip(shown, values, strict=True)):
         k = list(TAKEN).index(row.taken_by)
         label = TAKEN[row.taken_by].format(who=as_written(who))
-        _bar(ax, place, value, k, None if label in drawn else label)
+        ax.barh(place, value, 0.75, label=None if label in drawn else label, **bar_style(k))
         drawn.add(label)
     # One bar for all others, so that the bars still add up to the whole difference.
     if rest:
         values.append(math.fsum(difference(row) for row in rest))
         names.append(f"{len(rest):,} others")
-        _bar(ax, len(shown), values[-1], len(TAKEN), "all others together")
+        label, style = "all others together", bar_style(len(TAKEN))
+        ax.barh(len(shown), values[-1], 0.75, label=label, **style)
     for place, value in enumerate(values):
         ax.annotate(f" {value:+.4g} ", (max(value, 0.0), place), va="center", fontsize=SMALL)
     ax.axvline(0.0, color=ink(), linewidth=0.8)
@@ -178,19 +178,6 @@ def plot_differences(
         ax.text(0.5, 0.5, "none: every job earns the same", transform=ax.transAxes, ha="center")
     legend_below(ax, 2)
     return ax
-
-
-def _bar(ax: Axes, place: int, value: float, k: int, label: str | None) -> None:
-    ax.barh(
-        place,
-        value,
-        0.75,
-        color=fill(k),
-        hatch=hatch(k),
-        edgecolor=ink(),
-        linewidth=0.6,
-        label=label,
-    )
 
 
 def plot_rents(
@@ -229,12 +216,12 @@ def plot_rents(
     cluster = instance.cluster
     prices = zip(GROUPS, (bound.worker_prices, bound.ps_prices), strict=True)
     rents = {each: (price * each.capacity(cluster)).sum(axis=1) for each, price in prices}
-    found = TaskGroup(group)
+    shown_group = TaskGroup(group)
     highest = max(float(values.max()) for values in rents.values())
-    shown = np.where(found.capacity(cluster).any(axis=0), rents[found], np.nan)
+    shown = np.where(shown_group.capacity(cluster).any(axis=0), rents[shown_group], np.nan)
     ax = axes(ax)
     norm = Normalize(0.0, highest if highest > 0 else 1.0)
     heat_map(ax, shown, cluster.resources, norm, "utility per slot")
     ax.set_ylabel("resource")
-    ax.set_title(f"Rents of {found.hosts}")
+    ax.set_title(f"Rents of {shown_group.hosts}")
     return ax

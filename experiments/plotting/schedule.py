@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from experiments.plotting.canvas import (
 )
 from oasis.model.instance import Instance
 from oasis.model.job import Job
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.model.utility import Sigmoid
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-ClassOf = Callable[[Job], str]
 CRITICAL = 4.0  # gamma2 per slot from which section V of the paper calls a job time-critical
 NAMES = ("time-critical", "time-sensitive", "time-insensitive")
 
@@ -56,11 +55,11 @@ def urgency(job: Job) -> str:
     return NAMES[0] if utility.decay >= CRITICAL else NAMES[1]
 
 
-def by_class(jobs: Sequence[Job], class_of: ClassOf = urgency) -> dict[str, list[Job]]:
+def by_class(jobs: Sequence[Job]) -> dict[str, list[Job]]:
     """Jobs of each class in the order given; the most urgent class first, others by name."""
     found: dict[str, list[Job]] = {}
     for job in jobs:
-        found.setdefault(class_of(job), []).append(job)
+        found.setdefault(urgency(job), []).append(job)
     # The paper's classes have an order of urgency; others have only their names.
     known = [name for name in NAMES if name in found]
     return {name: found[name] for name in [*known, *sorted(found.keys() - set(NAMES))]}
@@ -81,14 +80,12 @@ class Band:
     arrivals: FloatArray  # (N,), mean slots of the jobs of each row
 
 
-def bands_of(
-    instance: Instance, schedules: Mapping[str, Schedule], class_of: ClassOf
-) -> tuple[int, list[Band]]:
+def bands_of(instance: Instance, schedules: Mapping[str, Schedule]) -> tuple[int, list[Band]]:
     """Bands of all jobs, and how many jobs a row stands for."""
     jobs = instance.jobs_by_arrival()
     each = step_of(len(jobs), MOST_ROWS)
     found = []
-    for name, members in by_class(jobs, class_of).items():
+    for name, members in by_class(jobs).items():
         rows = [members[k : k + each] for k in range(0, len(members), each)]
         found.append(
             Band(
@@ -102,12 +99,17 @@ def bands_of(
     return each, found
 
 
+def tasks_by_slot(rows: IntArray, slots: int = 0) -> IntArray:
+    """Tasks in each slot, shape (T,): up to the last one that has any, or at least `slots`."""
+    found: IntArray = np.bincount(rows[:, SLOT], rows[:, COUNT], slots).astype(np.int64)
+    return found
+
+
 def _workers(jobs: Sequence[Job], schedules: Mapping[str, Schedule], horizon: int) -> FloatArray:
     total = np.zeros(horizon)
     for job in jobs:
         if job.id in schedules:
-            rows = schedules[job.id].workers
-            np.add.at(total, rows[:, SLOT], rows[:, COUNT])
+            total += tasks_by_slot(schedules[job.id].workers, horizon)
     return total / len(jobs)
 
 
@@ -155,15 +157,15 @@ def plot_schedule(
     instance: Instance,
     schedules: Mapping[str, Schedule],
     *,
-    class_of: ClassOf = urgency,
     ax: Axes | None = None,
 ) -> Axes:
     """Gantt chart: one row per job in order of arrival, darker where it has more workers.
 
     A job of several forms has the name of the one that runs beside it.
 
-    More than 150 jobs are drawn as bands by class instead, in which a row stands for several jobs
-    that arrive one after the other; the label of the axis says how many.
+    More than 150 jobs are drawn as bands instead, in which a row stands for several jobs that
+    arrive one after the other; the label of the axis says how many. A band is a class: how much
+    its jobs suffer from waiting, as in the paper's section V, or the kind of their utility.
 
     Parameters
     ----------
@@ -171,9 +173,6 @@ def plot_schedule(
         The problem.
     schedules : mapping of str to Schedule
         By job id; jobs without one are marked at their arrival.
-    class_of : callable, optional
-        Class of a job by name, for bands; default how much it suffers from waiting, as in the
-        paper's section V, or the kind of its utility.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -194,7 +193,7 @@ def plot_schedule(
     ax = axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))
     ax.set_title(f"Schedule: {len(schedules):,} of {len(jobs):,} jobs run to their end")
     if len(jobs) > TOO_MANY:
-        draw_bands(ax, instance.horizon, *bands_of(instance, schedules, class_of))
+        draw_bands(ax, instance.horizon, *bands_of(instance, schedules))
         return ax
     bars = [
         (row, bar)
@@ -239,18 +238,9 @@ def _name_forms(ax: Axes, instance: Instance, schedules: Mapping[str, Schedule])
 
 def bars_of(schedule: Schedule) -> list[Bar]:
     """Longest stretches of slots with one number of workers: (first slot, end, workers)."""
-    slots, inverse = np.unique(schedule.workers[:, SLOT], return_inverse=True)
-    counts = np.zeros(len(slots), dtype=np.int64)
-    np.add.at(counts, inverse, schedule.workers[:, COUNT])
-    bars = []
-    pairs = list(zip(slots.tolist(), counts.tolist(), strict=True))
-    # Along a stretch without a gap, a slot less its place in the list stays the same.
-    for (_, count), part in groupby(
-        enumerate(pairs), key=lambda entry: (entry[1][0] - entry[0], entry[1][1])
-    ):
-        stretch = [slot for _, (slot, _) in part]
-        bars.append((stretch[0], stretch[-1] + 1, count))
-    return bars
+    counts = tasks_by_slot(schedule.workers)
+    edges = [0, *(np.flatnonzero(np.diff(counts)) + 1).tolist(), len(counts)]
+    return [(first, end, int(counts[first])) for first, end in pairwise(edges) if counts[first]]
 
 
 def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:

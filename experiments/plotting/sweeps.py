@@ -35,7 +35,7 @@ def is_table(path: str | os.PathLike[str]) -> bool:
 
 def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
     """Read the table that a sweep has written."""
-    require("reports of sweeps", "pandas", "pyarrow", "pydantic")
+    require("reports of sweeps", "pandas", "pyarrow")
     import pyarrow as pa  # noqa: PLC0415 (needs an extra)
     from pyarrow import parquet  # noqa: PLC0415
 

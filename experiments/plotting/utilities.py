@@ -20,7 +20,7 @@ from experiments.plotting.canvas import (
     shorten,
     step_of,
 )
-from experiments.plotting.schedule import ClassOf, by_class, urgency
+from experiments.plotting.schedule import by_class
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
@@ -38,7 +38,6 @@ def plot_utilities(
     instance: Instance,
     schedules: Mapping[str, Schedule] | None = None,
     *,
-    class_of: ClassOf = urgency,
     ax: Axes | None = None,
 ) -> Axes:
     """Utility f_i over the delay of each job, with a dot where the job completed.
@@ -49,8 +48,6 @@ def plot_utilities(
         The problem; curves are drawn at whole delays, up to the horizon.
     schedules : mapping of str to Schedule, optional
         Schedules by job id.
-    class_of : callable, optional
-        Class of a job by name, for more than 40 jobs; default as in `plot_schedule`.
     ax : Axes, optional
         Where to draw; left out, on a new figure, ``ax.figure``.
 
@@ -58,8 +55,9 @@ def plot_utilities(
     -------
     Axes
         With the picture. A few jobs have a line style and a name each, many are thin lines. Of more
-        than 40, each class has the median of its curves and a band with the middle half of them;
-        of more than 200 that completed, only every n-th has a dot, and the legend says how many.
+        than 40, each class, as in `plot_schedule`, has the median of its curves and a band with the
+        middle half of them; of more than 200 that completed, only every n-th has a dot, and the
+        legend says how many.
 
     Examples
     --------
@@ -74,7 +72,7 @@ def plot_utilities(
     ended = {job.id: schedules[job.id].completion - job.arrival for job in done if schedules}
     best = max([float(job.utility(0)) for job in instance.jobs], default=0.0)
     if len(instance.jobs) > TOO_MANY:
-        reach = _draw_classes(ax, instance, class_of)
+        reach = _draw_classes(ax, instance)
     else:
         reach = _draw_curves(ax, instance)
     if done:
@@ -115,13 +113,13 @@ def _draw_curves(ax: Axes, instance: Instance) -> float:
     return _interesting(curves)
 
 
-def _draw_classes(ax: Axes, instance: Instance, class_of: ClassOf) -> float:
+def _draw_classes(ax: Axes, instance: Instance) -> float:
     """Draw median and middle half of each class; return the delay up to which they matter."""
     dense = min(instance.horizon, MOST_COLUMNS)  # each slot where curves fall, fewer later on
     later = np.geomspace(dense, instance.horizon, MOST_COLUMNS).astype(np.int64)
     delays = np.unique(np.append(np.arange(dense), np.minimum(later, instance.horizon - 1)))
     medians = []
-    for k, (name, jobs) in enumerate(by_class(instance.jobs, class_of).items()):
+    for k, (name, jobs) in enumerate(by_class(instance.jobs).items()):
         values = np.array([job.utility(delays) for job in jobs])
         low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
         label = f"{name}, {len(jobs):,} jobs"

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from experiments.evaluation import tables
-from experiments.evaluation import tables as facts
-from experiments.evaluation import tables as texts
 from experiments.evaluation.checking import SCHEDULES, check_document, digest_of, named_file
 from experiments.evaluation.comparison import OVER_SEEDS, Comparison
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
@@ -304,18 +302,18 @@ def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:
         title += f", {run.admitted_unfinished} of them did not finish"
     rows = [tables.decision_row(decision) for decision in run.decisions]
     made = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
-    return title, facts.run_facts(run, data.get("utilisation", {})), made
+    return title, tables.run_facts(run, data.get("utilisation", {})), made
 
 
 def _solve(_: Mapping[str, Any], result: Any, __: Instance | None) -> Said:
-    title = f"Offline optimum: {texts.number(result.objective)}, {result.status}"
-    return title, facts.solve_facts(result), []
+    title = f"Offline optimum: {number(result.objective)}, {result.status}"
+    return title, tables.solve_facts(result), []
 
 
 def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said:
     who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
     jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
-    came_out = facts.ratio_facts(who, result, jobs)
+    came_out = tables.ratio_facts(who, result, jobs)
     ratio = dict(came_out)["competitive ratio"]
     made = []
     if instance is not None:
@@ -328,7 +326,7 @@ def _compare(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
     columns, rows = tables.comparison_table(found)
     if data.get("format") == FORMAT:
         title = f"{len(found.policies)} policies on {data.get('jobs')} elastic jobs"
-        bound = [("utility at most", texts.number(data.get("bound")))]
+        bound = [("utility at most", number(data.get("bound")))]
         return title, bound, [table("Policies; times in seconds", columns, rows)]
     title = f"{len(found.policies)} policies on {data.get('jobs')} jobs"
     return title, tables.optimum_facts(found), [table("Policies", columns, rows)]
@@ -363,7 +361,7 @@ _SAYING_BY_KIND: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None]
 def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
     cells: list[str] = []
     for side in (row.online, row.offline):
-        cells += ["-", "-"] if side is None else [str(side.completion), texts.number(side.utility)]
+        cells += ["-", "-"] if side is None else [str(side.completion), number(side.utility)]
     return (row.job_id, row.taken_by, str(row.arrival), *cells)
 
 
@@ -397,7 +395,7 @@ def _text(value: Any) -> str:
         return f"{_count(value)} settings, which the result has"
     if isinstance(value, list):
         return f"[{', '.join(map(_text, value))}]"
-    return texts.number(value) if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else str(value)
 
 
 def _count(value: Any) -> int:

@@ -2,23 +2,16 @@
 
 from oasis.model.extras import require
 
-require("sweeping", "pydantic", "pandas", "pyarrow", "joblib", "threadpoolctl")
+require("sweeping", "pandas", "pyarrow", "joblib", "threadpoolctl")
 
 from experiments.sweep.cells import Cell, expand
-from experiments.sweep.config import (
-    InstanceGrid,
-    PolicyGrid,
-    SweepConfig,
-    read_config,
-    sweep_config,
-)
+from experiments.sweep.config import SweepConfig, read_config, sweep_config
 from experiments.sweep.executors import Dask, Executor, Local
 from experiments.sweep.run import (
     SweepProgress,
     SweepResult,
     UnwrittenSweepError,
     recorded,
-    run_cells,
     run_sweep,
 )
 from experiments.sweep.store import FAILED, CellResult, ResultStore, read_frame, repeatable
@@ -35,10 +28,8 @@ __all__ = [
     "CellTask",
     "Dask",
     "Executor",
-    "InstanceGrid",
     "Local",
     "Options",
-    "PolicyGrid",
     "ResultStore",
     "SweepConfig",
     "SweepProgress",
@@ -49,7 +40,6 @@ __all__ = [
     "read_frame",
     "recorded",
     "repeatable",
-    "run_cells",
     "run_sweep",
     "summarise",
     "sweep_config",

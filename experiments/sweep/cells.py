@@ -6,18 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
-
-from pydantic import ValidationError
+from typing import Any, Protocol
 
 import oasis
 from experiments.evaluation.options import GenerateOptions
 from experiments.evaluation.policies import SEED, entry_of, make_policy
 from experiments.evaluation.provenance import instance_digest
-from experiments.sweep.config import SweepConfig, explained
+from experiments.sweep.config import SweepConfig
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.task import Case, CellTask, Options
 from experiments.sweep.tasks import TASKS
@@ -47,34 +45,30 @@ class InstanceSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Instances of `oasis.generate` with these arguments, hourly counts included."""
+class Source:
+    """Instances of `oasis.generate`, hourly counts included, or the one of a file.
+
+    Both travel with the cell to any worker.
+    """
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
-    arguments: Mapping[str, Any] = field(repr=False)
-    draws: ClassVar[bool] = True
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    instance: Instance | None = field(default=None, repr=False)
+
+    @property
+    def draws(self) -> bool:
+        """Whether each seed has an instance of its own; that of a file is the same for all."""
+        return self.instance is None
 
     def make(self, seed: int) -> Instance:
-        """Draw the instance of this seed."""
+        """The instance of this seed."""
+        if self.instance is not None:
+            return self.instance
         return oasis.generate(**self.arguments, seed=seed)
 
 
-@dataclass(frozen=True)
-class Read:
-    """The instance of a file, the same for every seed; travels with the cell to any worker."""
-
-    labels: Mapping[str, Any]
-    identity: Mapping[str, Any]
-    instance: Instance = field(repr=False)
-    draws: ClassVar[bool] = False
-
-    def make(self, seed: int) -> Instance:
-        """Return the instance of the file, whatever the seed, which is for the policy."""
-        return self.instance
-
-
-def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
+def drawn(point: Mapping[str, Any], base: Path, path: str) -> Source:
     """Check arguments of `oasis.generate`; `path` is the table they are from."""
     given = dict(point)
     with located_at(path):
@@ -85,15 +79,15 @@ def drawn(point: Mapping[str, Any], base: Path, path: str) -> Drawn:
     del settings["seed"]
     labels = {"preset": settings["preset"], **settings["parameters"]}
     labels["counts"] = point.get("counts")
-    return Drawn(labels, {"kind": "drawn", **settings}, given)
+    return Source(labels, {"kind": "drawn", **settings}, given)
 
 
-def read(name: str, base: Path, path: str) -> Read:
+def read(name: str, base: Path, path: str) -> Source:
     """Read an instance file; `path` is the key it is from."""
     with readable(path), located_at(path), located_at(source=name):
         instance = oasis.read(base / name)
     identity = {"kind": "read", "sha256": instance_digest(instance)}
-    return Read({"file": name}, identity, instance)
+    return Source({"file": name}, identity, instance=instance)
 
 
 @dataclass(frozen=True)
@@ -151,7 +145,7 @@ class Cell:
             "instance": dict(self.source.identity),
             "policy": policy,
             "seed": self.seed,
-            "task": {"name": self.task.name, **self.options.model_dump()},
+            "task": {"name": self.task.name, **self.options.to_dict()},
             "version": __version__,
             "code": self.code,
             **(
@@ -175,32 +169,23 @@ class Cell:
         columns |= {"policy.name": self.policy}
         columns |= {f"policy.{name}": value for name, value in self.policy_options.items()}
         columns |= {"seed": self.seed, "task.name": self.task.name}
-        columns |= {f"task.{name}": value for name, value in self.options.model_dump().items()}
+        columns |= {f"task.{name}": value for name, value in self.options.to_dict().items()}
         return columns
 
     def make_case(self) -> Case:
         """Read or draw the instance."""
         instance = self.source.make(self.seed)
-        maker = PolicyMaker(self, instance)
+        maker = partial(self.make_policy, instance)
         return Case(instance, maker, self.seed, self.options, self.shared)
 
-
-@dataclass(frozen=True)
-class PolicyMaker:
-    """Makes fresh policies of a cell."""
-
-    cell: Cell
-    instance: Any = field(repr=False)
-
-    def __call__(self) -> Policy:
+    def make_policy(self, instance: Any = None) -> Policy:
         """Make a fresh policy with the options and the seed of the cell."""
-        name = self.cell.policy
-        if name is None:
-            raise InputError(f"task {self.cell.task.name}", "a shared cell has no policy")
+        if self.policy is None:
+            raise InputError(f"task {self.task.name}", "a shared cell has no policy")
         # The seed of the cell is the default: a seed among the options of the policy takes its
         # place.
-        seed = {SEED: self.cell.seed} if SEED in entry_of(name).options else {}
-        return make_policy(name, self.instance, **seed | dict(self.cell.policy_options))
+        seed = {SEED: self.seed} if SEED in entry_of(self.policy).options else {}
+        return make_policy(self.policy, instance, **seed | dict(self.policy_options))
 
 
 def expand(
@@ -241,14 +226,13 @@ def expand(
     sources = list(_sources(config.instances, base or Path()))
     # Equal points would share a record and still count as several seeds in the means.
     _check_distinct("instances", [source.labels for source in sources])
-    policies = [point for grid in config.policies for point in grid.points()]
-    files = [tuple(entry_of(name).files(given)) for name, given in policies]
-    _check_distinct("policies", [{"name": name, **given} for name, given in policies])
+    files = [tuple(entry_of(name).files(given)) for name, given in config.policies]
+    _check_distinct("policies", [{"name": name, **given} for name, given in config.policies])
     _check_distinct("seeds", [{"seed": seed} for seed in config.seeds])
     return [
         Cell(source, name, given, seed, task, options, code, needed)
         for source in sources
-        for (name, given), needed in zip(policies, files, strict=True)
+        for (name, given), needed in zip(config.policies, files, strict=True)
         for seed in config.seeds
     ]
 
@@ -257,26 +241,19 @@ def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask,
     given = dict(config.task)
     name = given.pop("name", "run")
     task = tasks[choice(name, tasks, "task.name")]
-    try:
-        return task, task.options.model_validate(given)
-    except ValidationError as error:
-        raise explained(error, given, "task") from None
+    with located_at("task"):
+        return task, task.options.read(given)
 
 
-def _sources(grids: Iterable[Any], base: Path) -> Iterator[InstanceSource]:
-    for k, grid in enumerate(grids):
+def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterator[InstanceSource]:
+    for k, axes in enumerate(grids):
         path = f"instances[{k}]"
-        if grid.file is not None:
-            yield from (read(name, base, f"{path}.file") for name in grid.file)
-        else:
-            yield from (drawn(point, base, path) for point in _points(grid.model_dump()))
-
-
-def _points(axes: Mapping[str, Sequence[Any] | None]) -> Iterator[dict[str, Any]]:
-    """Every choice of one value an axis; the last axis varies fastest."""
-    given = {name: values for name, values in axes.items() if values is not None}
-    for point in product(*given.values()):
-        yield dict(zip(given, point, strict=True))
+        for values in product(*axes.values()):  # the last axis varies fastest
+            point = dict(zip(axes, values, strict=True))
+            if "file" in point:
+                yield read(point["file"], base, f"{path}.file")
+            else:
+                yield drawn(point, base, path)
 
 
 def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:

@@ -1,227 +1,135 @@
-"""The configuration of a sweep (docs/sweeps): TOML in, a validated model out."""
+"""The configuration of a sweep (docs/sweeps): TOML in, checked points of a grid out."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    create_model,
-    model_validator,
-)
-
-from experiments.evaluation.options import (
-    GenerateOptions,
-    Option,
-    options_of,
-    without_none,
-)
+from experiments.evaluation.options import GenerateOptions, Option, check_known, options_of
 from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_of
 from oasis.model.choices import did_you_mean
-from oasis.model.errors import InputError
+from oasis.model.document import entry, list_of
+from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import SWEEP, kind_of, read_content, refuse_other
-from oasis.model.validation import LARGEST_COUNT
-
-
-class ConfigTable(BaseModel):
-    """A table of a configuration: no unknown keys, no conversions, no infinities."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        for name in data if isinstance(data, dict) else ():
-            if name not in cls.model_fields and cls.model_config["extra"] == "forbid":
-                known = ", ".join(cls.model_fields) or "none"
-                suggested = did_you_mean(name, cls.model_fields)
-                raise InputError("", f"unknown key {name!r}; expected one of {known}{suggested}")
-        return data
-
-
-def explained(error: ValidationError, data: Any, prefix: str = "") -> InputError:
-    """The first error of several as one of the toolkit's."""
-    first = error.errors(include_url=False)[0]
-    path = _path(first["loc"], data, prefix)
-    found = first.get("ctx", {}).get("error")
-    wrong = found if isinstance(found, InputError) else _reworded(first)
-    return wrong.within(path) if path else wrong
-
-
-def _path(places: tuple[int | str, ...], data: Any, prefix: str) -> str:
-    """``instances[0].jobs[1]``; a value that stands for a list of one has no index."""
-    path, here = prefix, data
-    for place in places:
-        if isinstance(place, int):
-            if isinstance(here, list) and place < len(here):
-                path, here = f"{path}[{place}]", here[place]
-        else:
-            path = f"{path}.{place}" if path else place
-            here = here.get(place) if isinstance(here, dict) else None
-    return path
-
-
-WORDS = {
-    "bool_type": "boolean",
-    "dict_type": "dictionary",
-    "finite_number": "a finite number",
-    "float_type": "number",
-    "greater_than": "greater than {gt}",
-    "greater_than_equal": "greater than or equal to {ge}",
-    "int_type": "integer",
-    "less_than_equal": "less than or equal to {le}",
-    "list_type": "list",
-    "literal_error": "{expected}",
-    "model_type": "a table",
-    "string_type": "string",
-}  # type of an error of pydantic -> what is expected
-
-
-def _reworded(error: Any) -> InputError:
-    match error["type"]:
-        case "missing":
-            return InputError("", "missing; this key is required")
-        case "too_short":
-            return InputError("", "expected at least one value, got none")
-    wanted = WORDS[error["type"]].format(**error.get("ctx", {}))
-    return InputError("", f"expected {wanted}", error["input"])
-
+from oasis.model.validation import LARGEST_COUNT, integer
 
 Item = TypeVar("Item")
 # Seeds are written out as a list: a typo must not fill the memory.
 MOST_SEEDS = 1_000_000
+FILE = Option("file", str, "")
+DRAWN = options_of(GenerateOptions, without=(SEED,))
 
 
-def _values(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
+@dataclass(frozen=True, slots=True)
+class SweepConfig:
+    """A grid of instances, policies and seeds, and what to do with each cell.
+
+    Parameters
+    ----------
+    instances : list of dict
+        The values of each axis by its key; the product of the axes are the instances. The key is
+        ``file`` alone, or each is a field of `GenerateOptions` but for the seed, which is the
+        cell's.
+    policies : list of tuple
+        Name and all options of each policy, as plain data. Only a seed that is not given is left
+        out: it is that of the cell.
+    seeds : list of int
+        Draw the instances, and the fixed counts of policies that have them.
+    task : mapping
+        ``name`` of a task, and its options.
+    """
+
+    instances: list[dict[str, list[Any]]]
+    policies: list[tuple[str, dict[str, Any]]]
+    seeds: list[int]
+    task: Mapping[str, Any] = field(default_factory=lambda: {"name": "run"})
 
 
-def _rows(value: Any) -> Any:
-    """Wrap a single row of numbers in a list: the axis is a list of rows."""
-    if isinstance(value, list) and not any(isinstance(entry, list) for entry in value):
-        return [value]
+def sweep_config(data: Mapping[str, Any]) -> SweepConfig:
+    """Check plain data, as the TOML of docs/sweeps has it.
+
+    A list of values is an axis of a grid. Errors name the key and what was expected there.
+
+    Raises
+    ------
+    OasisError
+        With one line.
+
+    Examples
+    --------
+    >>> config = sweep_config({
+    ...     "instances": [{"preset": "testbed", "jobs": [6, 12]}],
+    ...     "policies": [{"name": "las", "line": ["strict", "fit"]}],
+    ... })
+    >>> [point["line"] for _, point in config.policies]
+    ['strict', 'fit']
+    """
+    check_known(data, ("instances", "policies", "seeds", "task"))
+    instances = entry(data, "instances", _tables(_axes))
+    policies = entry(data, "policies", _tables(_policies))
+    return SweepConfig(
+        instances,
+        [point for points in policies for point in points],
+        entry({"seeds": [0]} | dict(data), "seeds", _seeds),
+        entry({"task": {"name": "run"}} | dict(data), "task", _table),
+    )
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError("", "expected a table", value)
     return value
 
 
-def _seeds(value: Any) -> Any:
-    """Write out a number of seeds, or ``{first = 0, count = 5}``: both are the seeds 0 to 4."""
-    if isinstance(value, list):
-        return value
-    given = value if isinstance(value, dict) else {"count": value}
-    first, count = given.get("first", 0), given.get("count")
-    known = not set(given) - {"first", "count"}
-    if not (known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
-        expected = (
-            f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
-            "the seeds themselves, such as [0, 7]"
-        )
-        raise InputError("", expected, value)
-    return list(range(first, first + count))
+def _tables(read: Callable[[Mapping[str, Any]], Item]) -> Callable[[Any], list[Item]]:
+    """A reader of a list of tables, at least one."""
+    return lambda value: list(list_of(lambda row: read(_table(row)))(_not_empty(value)))
 
 
-def _whole(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+def _not_empty(values: Sequence[Item]) -> Sequence[Item]:
+    if isinstance(values, list | tuple) and not values:
+        raise InputError("", "expected at least one value, got none")
+    return values
 
 
-Axis = Annotated[list[Item], BeforeValidator(_values), Field(min_length=1)]
-RowAxis = Annotated[list[list[float]], BeforeValidator(_rows), Field(min_length=1)]
+def _axis(option: Option, value: Any) -> list[Any]:
+    """The values of an axis: those of a list, or one alone; a row of numbers is one value."""
+    parts = value if isinstance(value, list) else ()
+    is_list = isinstance(value, list) and not (
+        option.is_row and not any(isinstance(part, list) for part in parts)
+    )
+    if not is_list:
+        return [option.check(value)]
+    return list(list_of(option.check)(_not_empty(value)))
 
 
-class _Instances(ConfigTable):
-    """Base of `InstanceGrid`, to which the options of `oasis.generate` are added."""
-
-    file: Axis[str] | None = None
-
-    @model_validator(mode="after")
-    def _one_kind(self) -> Self:
-        others = sorted(self.model_fields_set - {"file"})
-        if self.file is not None and others:
-            raise InputError("", f"expected file alone, got {others[0]} beside it")
-        return self
-
-
-def _axis(option: Option) -> Any:
-    kind = without_none(option.kind)
-    return (RowAxis if option.is_row else Axis[kind]) | None  # type: ignore[valid-type]
+def _axes(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The axes of an entry of ``instances``, in the order of the options."""
+    known = {"file": FILE} | DRAWN
+    check_known(given, known)
+    others = sorted(set(given) - {"file"})
+    if "file" in given and others:
+        raise InputError("", f"expected file alone, got {others[0]} beside it")
+    axes = {}
+    for name, option in known.items():
+        if given.get(name) is not None:
+            with located_at(name):
+                values = _axis(option, given[name])
+                axes[name] = [list(v) if isinstance(v, tuple) else v for v in values]
+    return axes
 
 
-_GENERATE: Any = {
-    name: (_axis(option), None)
-    for name, option in options_of(GenerateOptions, without=(SEED,)).items()
-}
-InstanceGrid = create_model(
-    "InstanceGrid",
-    __base__=_Instances,
-    __module__=__name__,
-    __doc__="""One entry of ``instances``: files, or settings to draw from; a list is an axis.
-
-    Parameters
-    ----------
-    file : str or list of str
-        Instance files, relative to the configuration; excludes everything else.
-    **options
-        The fields of `GenerateOptions` but for the seed, which is the cell's; the value of
-        ``priority`` and ``mix`` is a list of numbers, so their axis is a list of lists.
-    """,
-    **_GENERATE,
-)
-
-
-class PolicyGrid(ConfigTable):
-    """One entry of ``policies``; a list of values is an axis.
-
-    Every option of the policy (`experiments.evaluation.policies`) can stand beside the name. With
-    several names, an option must be one of each of them.
-
-    Parameters
-    ----------
-    name : str or list of str
-        Names of `experiments.evaluation.policies.POLICIES`.
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    name: Axis[Annotated[str, AfterValidator(lambda name: entry_of(name).name)]]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _current_names(cls, data: Any) -> Any:
-        """Read the older key ``raw_units`` as the opposite of ``normalize``."""
-        if not isinstance(data, dict) or "raw_units" not in data:
-            return data
-        kept = {name: value for name, value in data.items() if name != "raw_units"}
-        denied = [not v if isinstance(v, bool) else v for v in _values(data["raw_units"])]
-        return {"normalize": denied, **kept}
-
-    @model_validator(mode="after")
-    def _options_exist_and_are_right(self) -> Self:
-        self.points()
-        return self
-
-    def points(self) -> list[tuple[str, dict[str, Any]]]:
-        """Name and all options of each policy in the entry; the last axis varies fastest.
-
-        Only a seed that is not given is left out: it is that of the cell.
-
-        Raises
-        ------
-        InputError
-            If an option does not exist or has a wrong value.
-        """
-        return [
-            (name, point)
-            for name in self.name
-            for point in _policy_points(entry_of(name), self.model_extra or {})
-        ]
+def _policies(given: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Name and options of each policy of an entry; the last axis varies fastest."""
+    names = entry(given, "name", lambda value: _axis(Option("name", str, ""), value))
+    with located_at("name"):
+        entries = [entry_of(name) for name in names]
+    axes = {name: value for name, value in given.items() if name != "name"}
+    return [(one.name, point) for one in entries for point in _policy_points(one, axes)]
 
 
 def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -236,12 +144,14 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
                 else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
                 f"{did_you_mean(option, entry.options)}",
             )
-    choices = {option: _choices(entry, option, value) for option, value in axes.items()}
+    choices = {}
     # In the order of the policy's options, so that the order of keys in a file changes no row.
-    ordered = [option for option in entry.options if option in choices]
+    for name in (name for name in entry.options if name in axes):
+        with located_at(name):
+            choices[name] = _axis(entry.options[name], axes[name])
     points = []
-    for choice in product(*(choices[option] for option in ordered)):
-        given = dict(zip(ordered, choice, strict=True))
+    for choice in product(*choices.values()):
+        given = dict(zip(choices, choice, strict=True))
         point = entry.resolved(given)
         if SEED not in given:
             point.pop(SEED, None)
@@ -249,61 +159,24 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
     return points
 
 
-def _choices(entry: PolicyEntry, option: str, value: Any) -> list[Any]:
-    is_row = entry.options[option].is_row and isinstance(value, list)
-    values: list[Any] = _rows(value) if is_row else _values(value)
-    if not values:
-        raise InputError(option, "expected at least one value, got none")
-    return values
+def _seeds(value: Any) -> list[int]:
+    """The seeds of a list, or so many: ``5`` and ``{first = 0, count = 5}`` are 0 to 4."""
+    if isinstance(value, list):
+        return list(list_of(lambda seed: integer(seed, ""))(_not_empty(value)))
+    given = value if isinstance(value, Mapping) else {"count": value}
+    first, count = given.get("first", 0), given.get("count")
+    known = not set(given) - {"first", "count"}
+    if not (known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
+        expected = (
+            f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
+            "the seeds themselves, such as [0, 7]"
+        )
+        raise InputError("", expected, value)
+    return list(range(first, first + count))
 
 
-class SweepConfig(ConfigTable):
-    """A grid of instances, policies and seeds, and what to do with each cell.
-
-    Parameters
-    ----------
-    instances : list of InstanceGrid
-        Each entry is the product of its axes.
-    policies : list of PolicyGrid
-        Entries of ``policies``.
-    seeds : list of int
-        Draw the instances, and the fixed counts of policies that have them. A file may give how
-        many there are, from 0 on, as the ``--seeds`` of the command line does.
-    task : dict
-        ``name`` of a task, and its options.
-    """
-
-    instances: Annotated[list[InstanceGrid], Field(min_length=1)]  # type: ignore[valid-type]
-    policies: Annotated[list[PolicyGrid], Field(min_length=1)]
-    seeds: Annotated[
-        list[Annotated[int, Field(ge=0, le=LARGEST_COUNT)]],
-        BeforeValidator(_seeds),
-        Field(min_length=1),
-    ] = Field([0])
-    task: dict[str, Any] = Field({"name": "run"})
-
-
-def sweep_config(data: dict[str, Any]) -> SweepConfig:
-    """Check plain data; errors name the key and what was expected there.
-
-    Raises
-    ------
-    OasisError
-        With one line.
-
-    Examples
-    --------
-    >>> config = sweep_config({
-    ...     "instances": [{"preset": "testbed", "jobs": [6, 12]}],
-    ...     "policies": [{"name": "las", "line": ["strict", "fit"]}],
-    ... })
-    >>> [point["line"] for _, point in config.policies[0].points()]
-    ['strict', 'fit']
-    """
-    try:
-        return SweepConfig.model_validate(data)
-    except ValidationError as error:
-        raise explained(error, data) from None
+def _whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def read_config(path: Path) -> SweepConfig:

@@ -280,13 +280,7 @@ class Dask:
     connect_seconds: float = 10.0
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`; Dask gives a cell up when it has killed several workers.
-
-        Raises
-        ------
-        OasisError
-            If the scheduler cannot be reached or has no workers, or goes away.
-        """
+        """Run `cells`; Dask gives a cell up when it has killed several workers."""
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
 
         check_cluster(self.scheduler, self.connect_seconds)

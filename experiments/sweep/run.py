@@ -91,7 +91,7 @@ class UnwrittenSweepError(OSError):
 
 
 def run_sweep(
-    config: SweepConfig,
+    config: SweepConfig | Sequence[Cell],
     output: str | os.PathLike[str],
     *,
     base: Path | None = None,
@@ -105,8 +105,8 @@ def run_sweep(
 
     Parameters
     ----------
-    config : SweepConfig
-        The grid.
+    config : SweepConfig or sequence of Cell
+        The grid, or the cells that `expand` has made of it.
     output : path
         Parquet file to write; the records of the cells are kept in ``output.cells`` beside it.
     base : Path, optional
@@ -147,29 +147,9 @@ def run_sweep(
     >>> result.frame[["policy.name", "admitted"]].values.tolist()
     [['fifo', 3], ['drf', 3]]
     """
-    _check_output(Path(output))
-    return run_cells(
-        expand(config, base=base, tasks=tasks),
-        output,
-        executor=executor,
-        retry_failed=retry_failed,
-        on_progress=on_progress,
-        on_note=on_note,
-    )
-
-
-def run_cells(
-    cells: Sequence[Cell],
-    output: str | os.PathLike[str],
-    *,
-    executor: Executor | None = None,
-    retry_failed: bool = False,
-    on_progress: Callable[[SweepProgress], None] | None = None,
-    on_note: Callable[[str], None] | None = None,
-) -> SweepResult:
-    """Do the same as `run_sweep` with the cells that `expand` has made of a grid."""
     path = Path(output)
     _check_output(path)
+    cells = expand(config, base=base, tasks=tasks) if isinstance(config, SweepConfig) else config
     work = _Work(ResultStore.beside(path), executor or Local(), retry_failed, on_progress, on_note)
     try:
         records = work.records_of(cells)

@@ -34,19 +34,7 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """The figures of a cell that was run, or the error that ended it.
-
-    Parameters
-    ----------
-    status : {"done", "failed"}
-        Whether there are figures.
-    figures : mapping
-        Flat plain data; measured times start with ``measured.``.
-    error : str or None
-        Why it failed, in one line.
-    traceback : str or None
-        Traceback of the error.
-    """
+    """The figures of a cell that was run, or the error that ended it."""
 
     status: str
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -62,13 +50,7 @@ class DamagedRecordError(OasisError):
 
 
 class ResultStore:
-    """A directory of records.
-
-    Parameters
-    ----------
-    directory : path
-        Made by `prepare`.
-    """
+    """A directory of records."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)
@@ -96,13 +78,7 @@ class ResultStore:
         write_text(self.path(key), json.dumps(document, indent=1) + "\n")
 
     def load(self, key: str, identity: Mapping[str, Any]) -> CellResult | None:
-        """Return the record of a cell, None if there is none.
-
-        Raises
-        ------
-        DamagedRecordError
-            If there is one that cannot be trusted.
-        """
+        """Return the record of a cell, None if there is none."""
         path = self.path(key)
         try:
             document = json.loads(path.read_text(encoding="utf-8"))

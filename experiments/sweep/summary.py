@@ -11,6 +11,7 @@ import pandas as pd
 from experiments.evaluation import tables as texts
 from experiments.evaluation.comparison import OF_FINISHED
 from experiments.evaluation.intervals import (
+    COUNTS,
     CUT,
     NONE,
     RANGE,
@@ -66,7 +67,9 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         for name in wanted:
             values = [float(value) for value in group[name].dropna()]
             # A figure of somebody's own task may be below 0, whatever its name suggests.
-            found = interval_of(values, scale_of(name) if min(values, default=0.0) >= 0 else "any")
+            scale = scale_of(name) if min(values, default=0.0) >= 0 else "any"
+            is_count = name in COUNTS and "jobs" in group
+            found = interval_of(values, scale, group["jobs"].max() if is_count else math.inf)
             has_half = scale_of(name) != "ratio" and found.kind != NONE
             half = mean_and_half_width(values)[1] if has_half else math.nan
             row |= {name: found.mean, f"{name}.ci95": half, f"{name}.n": found.n}
@@ -114,6 +117,9 @@ NOTES = {
     CUT: "*: the interval is cut off where no value can be, so it is not symmetrical",
     RANGE: "**: smallest and largest; these seeds are too few for an interval",
 }
+UNDEFINED = (
+    "(of n): of the n seeds on which it is defined; no ratio is where a policy earned nothing"
+)
 LEFT_MARK = "†"
 MOST_NAMED = 6  # points of the grid in a note
 _ENDS = ("low", "high")
@@ -165,6 +171,8 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     """Explanations of the marks and ratios in the table."""
     kinds = {kind for name in figures if name != PROVEN for kind in table[f"{name}.interval"]}
     notes = [note for kind, note in NOTES.items() if kind in kinds]
+    if any((table[f"{name}.n"] < table["seeds"]).any() for name in figures if name != PROVEN):
+        notes.append(UNDEFINED)
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
         notes.append(f"proof: {texts.CHECKED}")

@@ -7,12 +7,13 @@ data; figures that are measured times start with ``measured.``, because they do 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self, TypeAlias
 
 import oasis
 from experiments.evaluation.comparison import figures
-from experiments.sweep.config import ConfigTable
+from experiments.evaluation.options import check_known, options_of
+from oasis.model.errors import located_at
 from oasis.simulator import Policy
 from oasis.simulator.result import Run
 
@@ -21,8 +22,28 @@ Scalar: TypeAlias = bool | int | float | str | None
 Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
 
 
-class Options(ConfigTable):
-    """Base of the options of a task; by itself, that of a task without options."""
+@dataclass(frozen=True)
+class Options:
+    """Base of the options of a task, frozen dataclasses; by itself, that of one without options.
+
+    Each field has a default, and a type that text can express (`experiments.evaluation.options`).
+    """
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        """Check the options that a configuration sets; errors name the option."""
+        known = options_of(cls)
+        check_known(given, known)
+        values = {}
+        for name, value in given.items():
+            with located_at(name):
+                values[name] = known[name].check(value)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        plain = asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
 
 
 @dataclass(frozen=True, slots=True)

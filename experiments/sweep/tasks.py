@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import oasis
 from experiments.evaluation.limits import read_seconds, read_share
+from experiments.evaluation.options import check_known
 from experiments.sweep.task import (
     MEASURED,
     Case,
@@ -28,9 +21,10 @@ from experiments.sweep.task import (
     simulated,
 )
 from oasis.model.choices import choice
+from oasis.model.document import Reader, entry, mapping, optional
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Sigmoid
-from oasis.model.validation import LARGEST_SEED
+from oasis.model.validation import LARGEST_SEED, integer, number
 from oasis.online.prices import PriceBounds
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
@@ -62,70 +56,74 @@ def lateness(case: Case) -> Figures:
     return run_figures(done) | {"lateness": late, "decay": decay}
 
 
-def _method(name: str) -> str:
+def _method(name: Any) -> str:
     from offline.solve import METHODS  # noqa: PLC0415 (needs an extra)
 
     return choice(name, METHODS)
 
 
-def _limit(value: Any) -> Any:
-    """Seconds, also of a text such as ``"5m"``; TOML has no null: no limit is infinite there."""
-    return _unlimited(float(read_seconds(value)) if isinstance(value, str) else value)
+def _units(value: Any) -> float | None:
+    """A limit; TOML has no null: none is infinite there."""
+    return None if value in (None, math.inf) else number(value, "")
 
 
-def _unlimited(value: Any) -> Any:
-    """None in place of infinity."""
-    return None if value == math.inf else value
+def _limit(value: Any) -> float | None:
+    """Seconds, also of a text such as ``"5m"``."""
+    return _units(float(read_seconds(value)) if isinstance(value, str) else value)
 
 
-def _share(value: Any) -> Any:
-    return read_share(value) if isinstance(value, str) else value
+def _gap(value: Any) -> float | None:
+    share = read_share(value) if isinstance(value, str) else value
+    return share if share in (None, math.inf) else number(share, "")
 
 
-Limit = Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_limit)]
-Units = Annotated[Annotated[float, Field(ge=0)] | None, BeforeValidator(_unlimited)]
-Gap = Annotated[  # NaN is not >= 0
-    Annotated[float, Field(ge=0, allow_inf_nan=True)], BeforeValidator(_share)
-]
+READERS: Mapping[str, Reader[Any]] = {
+    "time_limit": _limit,
+    "work_limit": _units,
+    "gap": _gap,
+    "no_improvement": _limit,
+    "seed": lambda value: integer(value, "", maximum=LARGEST_SEED),
+    "method": _method,
+    "params": optional(mapping),
+}
 
 
+@dataclass(frozen=True)
 class RatioOptions(Options):
     """Options of the task ``ratio``."""
 
-    time_limit: Limit = 60.0
-    work_limit: Units = None
-    gap: Gap | None = None
-    no_improvement: Limit = None
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 0
-    method: Annotated[str, AfterValidator(_method)] = "auto"
-    params: dict[str, Any] | None = None
+    time_limit: float | None = 60.0
+    work_limit: float | None = None
+    gap: float | None = None
+    no_improvement: float | None = None
+    seed: int = 0
+    method: str = "auto"
+    params: Mapping[str, Any] | None = None
 
-    @model_validator(mode="before")
     @classmethod
-    def _one_limit(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "work_limit" not in data:
-            return data
-        if "time_limit" in data:
-            raise InputError("", "expected time_limit or work_limit, got both")
-        if isinstance(data.get("no_improvement"), str):
-            expected = "expected units of work with work_limit, got a time"
-            raise InputError("no_improvement", expected)
-        return {**data, "time_limit": None}
-
-    @model_validator(mode="after")
-    def _params_of_method(self) -> RatioOptions:
-        if self.params is not None:
+    def read(cls, given: Mapping[str, Any]) -> RatioOptions:
+        """Check the options; limits may be texts, and one of them replaces that of time."""
+        check_known(given, READERS)
+        found = {name: entry(given, name, read) for name, read in READERS.items() if name in given}
+        if "work_limit" in given:
+            if "time_limit" in given:
+                raise InputError("", "expected time_limit or work_limit, got both")
+            if isinstance(given.get("no_improvement"), str):
+                expected = "expected units of work with work_limit, got a time"
+                raise InputError("no_improvement", expected)
+            found["time_limit"] = None
+        made = cls(**found)
+        if made.params is not None:
             from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
             with located_at("params"):
-                params_of(self.method).from_dict(self.params)
-        return self
+                params_of(made.method).from_dict(made.params)
+        return made
 
-    @model_serializer(mode="wrap")
-    def _as_json_has_it(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        given: dict[str, Any] = dump(self)
-        told = {k: v for k, v in given.items() if k not in GIVEN_ONLY or v is not None}
-        return told | {"gap": None} if told.get("gap") == math.inf else told
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that JSON has; what was not given and has no default is left out."""
+        told = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
+        return told | {"gap": None} if self.gap == math.inf else told
 
 
 def optimum(case: Case) -> Figures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.evaluation import whatif as frames
@@ -12,7 +12,7 @@ from experiments.evaluation.policies import entry_of
 from experiments.evaluation.whatif import Scenario
 from experiments.evaluation.whatif_result import RECORDED, Goal, Setting, WhatIf, next_count
 from experiments.evaluation.whatif_tables import setting_text
-from experiments.sweep.cells import Cell, PolicyMaker
+from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import FAILED, CellResult
 from experiments.sweep.task import MEASURED, Case, CellTask, Figures, Options
@@ -22,6 +22,7 @@ Chosen = Mapping[str, Mapping[str, Any]]
 Run = Callable[[Sequence[Cell]], Mapping[str, CellResult]]  # those that are done, by their keys
 
 
+@dataclass(frozen=True)
 class WhatIfOptions(Options):
     """Options of the task: whether to find bounds, or to keep the times of each job."""
 
@@ -62,7 +63,7 @@ def expected_seconds(cells: Sequence[Cell]) -> float:
         scenario: Any = cell.source
         if cell.policy is not None:
             if cell.policy not in paces:
-                paces[cell.policy] = frames.seconds_a_job(scenario, PolicyMaker(cell, None))
+                paces[cell.policy] = frames.seconds_a_job(scenario, cell.make_policy)
             alone, beside = paces[cell.policy]
             expected += alone * len(scenario.trace) + (
                 beside and beside * frames.queue_ahead(scenario)

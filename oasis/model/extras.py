@@ -14,7 +14,7 @@ EXTRAS = {
     "highspy": "solve",
     "matplotlib": "plot",
     "jinja2": "report",
-    **dict.fromkeys(("pydantic", "pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
+    **dict.fromkeys(("pandas", "pyarrow", "joblib", "scipy", "threadpoolctl"), "sweep"),
     "distributed": "dask",
     **dict.fromkeys(("kubernetes", "prometheus_client", "yaml", "urllib3"), "kubernetes"),
 }  # package -> the extra that brings it

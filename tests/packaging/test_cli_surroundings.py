@@ -32,7 +32,6 @@ sys.meta_path.insert(0, Absent())
         ("matplotlib", "plot", ("run", EXAMPLE, "--plot", "run.png")),
         ("highspy", "solve", ("run", EXAMPLE, "--policy", "dorm")),
         ("pulp", "solve", ("compare", EXAMPLE)),
-        ("pydantic", "sweep", ("sweep", SWEEP)),
         ("pandas", "sweep", ("sweep", SWEEP)),
         ("pyarrow", "sweep", ("sweep", SWEEP)),
         ("joblib", "sweep", ("sweep", SWEEP)),

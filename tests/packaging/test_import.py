@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HEAVY = (
     *("scipy", "pulp", "highspy", "networkx", "pandas", "matplotlib"),
-    *("typer", "click", "rich", "pydantic", "offline", "baselines", "experiments"),
+    *("typer", "click", "rich", "offline", "baselines", "experiments"),
 )
 
 PROBE = """

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from experiments.sweep import Dask, expand, run_cells
+from experiments.sweep import Dask, expand, run_sweep
 from experiments.sweep.store import MEASURED
 from oasis.model.errors import OasisError
 from tests.sweeping import FATES, small
@@ -235,8 +235,8 @@ def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
     policies = [{"name": "drf"}]
     grid = small(task=options, policies=policies, instances=[{"preset": "testbed", "jobs": 3}])
     cells = expand(grid, tasks=FATES)
-    here = run_cells(cells, tmp_path / "here.parquet")
-    there = run_cells(cells, tmp_path / "there.parquet", executor=Dask(cluster))
+    here = run_sweep(cells, tmp_path / "here.parquet")
+    there = run_sweep(cells, tmp_path / "there.parquet", executor=Dask(cluster))
     assert content(there.output).equals(content(here.output))
     assert there.frame["status"].tolist() == ["done", "failed"]
 
@@ -245,7 +245,7 @@ def refused(address: str, tmp_path: Path) -> str:
     """What a sweep says of a scheduler with two seconds to answer, within a few more."""
     begin = monotonic()
     with pytest.raises(OasisError) as caught:
-        run_cells(expand(small()), tmp_path / "o.parquet", executor=Dask(address, 2.0))
+        run_sweep(small(), tmp_path / "o.parquet", executor=Dask(address, 2.0))
     assert monotonic() - begin < 8.0
     assert "\n" not in str(caught.value)
     return str(caught.value).removeprefix(f"scheduler: expected a Dask scheduler at {address}")

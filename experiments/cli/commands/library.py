@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,26 +10,16 @@ import typer
 from experiments.cli import console
 from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
-from experiments.cli.exit_codes import DONE
-from experiments.cli.files import DIRECTORY, READ, written
-from experiments.cli.options import (
-    AsJson,
-    Method,
-    Output,
-    SolverSeed,
-    TimeLimit,
-    WorkLimit,
-    limits_of,
-)
+from experiments.cli.files import READ
+from experiments.cli.options import AsJson, Output
 from experiments.cli.results import read_document, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
-from experiments.library.store import TABLE
 from oasis.model.errors import InputError, located_at
 from oasis.version import __version__
 
 if TYPE_CHECKING:
-    from experiments.library.improve import HandedIn, Improvement
+    from experiments.library.handed_in import HandedIn
 
 app = CommandGroup(
     no_args_is_help=True,
@@ -38,16 +27,13 @@ app = CommandGroup(
 )
 
 
-def _files(directory: Path | None, _: Mapping[str, Any]) -> list[Path]:
-    """Files of a library that an improvement replaces."""
-    return [] if directory is None else [directory / TABLE, *(directory / "schedules").glob("*.xz")]
-
-
-_OPTION = typer.Option(
-    "--library", help="Directory of another table and its schedules. [default: the shipped one]"
-)
-Directory = Annotated[Path | None, _OPTION, READ]
-Improved = Annotated[Path | None, _OPTION, written(DIRECTORY, _files)]
+Directory = Annotated[
+    Path | None,
+    typer.Option(
+        "--library", help="Directory of another table and its schedules. [default: the shipped one]"
+    ),
+    READ,
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.")]
 Patterns = Annotated[
     list[str] | None,
@@ -130,38 +116,11 @@ def check(
 
     Example: oasis library check mine.json --name testbed-t10-w7-p2-j12-mixed-s4
     """
-    from experiments.library.improve import handed_in  # noqa: PLC0415 (needs an extra)
+    from experiments.library.handed_in import handed_in  # noqa: PLC0415 (needs an extra)
 
     data = read_document(file)
     with located_at(source=file):
         found = handed_in(_library(directory), data, name)
-    _show(found, as_json)
-
-
-@app.command("add")
-def add(
-    file: Result, name: Instance = None, directory: Improved = None, as_json: AsJson = False
-) -> None:
-    """Check your own schedules, and keep what is better: their value, and a bound of `solve`.
-
-    A value or bound that is not better changes nothing. Schedules are verified; a bound is taken
-    as the file states it, unless it is below verified schedules. Without --library, what is better
-    goes into the table of the installed package.
-
-    Example: oasis library add mine.json --library experiments/library/data
-    """
-    from experiments.library.improve import (  # noqa: PLC0415
-        handed_in,
-        keep,
-        sole_writer,
-    )
-
-    library, data = _library(directory), read_document(file)
-    with located_at(source=file):
-        found = handed_in(library, data, name)
-    # The lock is taken after the verification, which may take long; what is better is found inside.
-    with sole_writer(library), located_at(source=file):
-        keep(library, found.problem, found.instance, found.result)
     _show(found, as_json)
 
 
@@ -182,35 +141,6 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
         console.print_json({"verified": len(records), "version": __version__})
         return
     console.print_text(f"{len(records)} instances: every schedule is worth what the table says")
-
-
-@app.command("improve")
-def improve(
-    patterns: Patterns = None,
-    time_limit: TimeLimit = None,
-    work_limit: WorkLimit = None,
-    method: Method = "auto",
-    seed: SolverSeed = 0,
-    directory: Improved = None,
-) -> int:
-    """Solve the instances whose optimum is not proven again, and keep improvements.
-
-    Each improvement is written at once, and never replaces a value by a worse one or a bound by a
-    looser one. The same command goes on where an interrupted or killed one stopped. Without
-    --library, it improves the table of the installed package.
-
-    Example: oasis library improve --time-limit 60 --library mine
-    """
-    from experiments.library.improve import (  # noqa: PLC0415 (needs an extra)
-        Effort,
-        improve,
-    )
-
-    limits = limits_of(time_limit, work_limit)
-    effort = Effort(**limits, method=method, seed=seed, patterns=tuple(patterns or ()))
-    for change in improve(_library(directory), effort):
-        console.note(_line(change))
-    return DONE
 
 
 def _known(library: Library, name: str) -> LibraryEntry:
@@ -257,13 +187,3 @@ def _show(found: HandedIn, as_json: bool) -> None:
         verdict = "tighter" if found.is_tighter else "not tighter"
         facts.append(("your bound", f"{console.number(found.bound)}: {verdict}"))
     console.print_facts(found.problem.name, facts)
-
-
-def _line(change: Improvement) -> str:
-    before, after = change.before, change.after
-    now = f"{after.name}: {console.number(after.value)}, gap {console.percent(after.gap)}"
-    if change.status is None:
-        return f"{now}, proven before"
-    former = "" if before is None else f" (was {console.number(before.value)}, gap "
-    former += "" if before is None else f"{console.percent(before.gap)})"
-    return f"{now}{former}, {change.status}"

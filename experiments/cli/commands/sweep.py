@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -146,7 +146,7 @@ def command(
             return DONE
         try:
             with quiet(), sweep_progress(reached) as show, naming_flags(("scheduler",)):
-                result = sweep.run_cells(
+                result = sweep.run_sweep(
                     cells,
                     path,
                     executor=where,
@@ -168,8 +168,7 @@ def _cells(config: Path, output: Path | None) -> Sequence[Cell]:
         raise InputError("-o", "expected a name for the table, CONFIG is standard input")
     with located_at(source=config):
         grid = sweep.read_config(config)
-        instances: Sequence[Any] = grid.instances
-        for name in (name for each in instances for name in each.file or ()):
+        for name in (name for axes in grid.instances for name in axes.get("file", ())):
             reading(config.parent / name)
         return sweep.expand(grid, base=config.parent)
 

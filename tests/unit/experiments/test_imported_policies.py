@@ -18,7 +18,7 @@ from experiments.evaluation.policies import (
     is_import_name,
     make_policy,
 )
-from experiments.sweep.config import PolicyGrid
+from experiments.sweep.config import sweep_config
 
 ROOT = Path(__file__).parents[3]
 SOURCE = '''
@@ -71,8 +71,8 @@ def test_it_has_an_entry_like_those_of_the_registry(module: str) -> None:
 
 
 def test_sweeps_know_it(module: str) -> None:
-    points = PolicyGrid(name=f"{module}:Mine", seed=[1, 2]).points()
-    assert points == [
+    policies = [{"name": f"{module}:Mine", "seed": [1, 2]}]
+    assert sweep_config({"instances": [{"preset": "testbed"}], "policies": policies}).policies == [
         (f"{module}:Mine", {"seed": 1, "line": "strict", "placement": None}),
         (f"{module}:Mine", {"seed": 2, "line": "strict", "placement": None}),
     ]

@@ -6,6 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from experiments.evaluation.intervals import (
 from experiments.evaluation.tables import interval as as_text
 from experiments.evaluation.tables import number, percent, seconds
 from experiments.figures import figure as rows
+from experiments.sweep.summary import notes_of, rows_of, summarise
 
 VALUES = {
     "any": st.integers(-(10**9), 10**9).map(lambda k: k / 1000),
@@ -75,6 +77,28 @@ def test_uncut_it_is_that_of_student(values: list[float]) -> None:
             pytest.approx(low, rel=1e-6, abs=1e-6),
             pytest.approx(high, rel=1e-6, abs=1e-6),
         )
+
+
+def test_no_interval_of_a_count_of_jobs_ends_beyond_their_number() -> None:
+    instance = oasis.generate("testbed", jobs=3, seed=2, horizon=14)
+    found = compare_over_seeds(instance, {"rrh": baselines.RRH}, {"rrh": [0, 1, 2]})
+    admitted = found.policies["rrh"]["over_seeds"]["figures"]["admitted"]
+    assert (admitted["values"], admitted["high"], admitted["interval"]) == ([3, 2, 3], 3.0, "cut")
+    cells = {"seed": [0, 1, 2], "status": "done", "jobs": 3, "admitted": [3, 2, 3]}
+    (row,) = summarise(pd.DataFrame({"policy.name": "rrh", **cells}), ["admitted"]).to_dict(
+        "records"
+    )
+    assert (row["admitted.high"], row["admitted.interval"]) == (3.0, "cut")
+
+
+def test_a_sweep_says_that_a_mean_is_of_fewer_seeds() -> None:
+    cells = {"seed": [0, 1], "status": "done", "ratio_lower": [1.5, None], "total_utility": 0.0}
+    means = summarise(pd.DataFrame({"policy.name": "drf", **cells}), ["ratio_lower"])
+    assert rows_of(means, ["ratio_lower"])[0][-1] == "1.5 (of 1)"
+    note = (
+        "(of n): of the n seeds on which it is defined; no ratio is where a policy earned nothing"
+    )
+    assert note in notes_of(means, ["ratio_lower"])
 
 
 def test_interval_of_ratios_ends_at_one_where_no_ratio_is_less():

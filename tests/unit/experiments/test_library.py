@@ -10,19 +10,11 @@ import pytest
 
 import oasis
 from experiments.library import FAMILIES, PROBLEMS, Library, LibraryEntry
+from experiments.library.curate import improve, keep, main
 from experiments.library.families import UTILITIES, problem_named, problems_like, with_utilities
-from experiments.library.improve import (
-    JOURNAL,
-    RECOURSE,
-    Effort,
-    Improvement,
-    handed_in,
-    improve,
-    keep,
-)
+from experiments.library.handed_in import handed_in, of_solve
 from experiments.library.store import (
     COLUMNS,
-    PassJournal,
     digest,
     fingerprint,
     packed,
@@ -36,13 +28,16 @@ from offline import Phase, solve
 
 NAME = "testbed-t10-w7-p2-j6-mixed-s0"
 OTHER = "testbed-t10-w7-p2-j6-mixed-s1"
-QUICK = Effort(work_limit=0.3, patterns=(NAME, OTHER))
+
+
+def quick(directory: Path) -> list[LibraryEntry]:
+    return list(improve(Library(directory), (NAME, OTHER), work_limit=0.3))
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("library")
-    assert len(list(improve(Library(directory), QUICK))) == 2
+    assert len(quick(directory)) == 2
     return directory
 
 
@@ -96,7 +91,7 @@ def test_names_and_families_are_found_by_patterns() -> None:
     assert {p.family for p in problems_like(["two weeks"])} == {"two weeks"}
     with pytest.raises(OasisError, match="no instance and no family is like 'nobody'"):
         problems_like(["nobody"])
-    with pytest.raises(OasisError, match=f"close to it is {NAME}"):
+    with pytest.raises(OasisError, match=f"did you mean '{NAME}'"):
         problem_named(NAME.replace("w7", "w6"))
 
 
@@ -235,43 +230,7 @@ def test_rows_out_of_place_are_refused(library: Library) -> None:
         library.records()
 
 
-def test_what_a_killed_process_left_is_removed(library: Library) -> None:
-    stray = library.directory / "schedules" / f"{NAME}.0123.xz"
-    stray.write_bytes(b"")
-    assert library.tidy() == [stray.name]
-    assert len(list(library.directory.glob("schedules/*"))) == 2
-
-
 # -- improving -------------------------------------------------------------------------------------
-
-
-def test_a_pass_goes_on_where_it_was_ended(library: Library) -> None:
-    effort = replace(QUICK, work_limit=0.4)
-    library.table.unlink()
-    first = next(steps := improve(library, effort))
-    assert isinstance(first, Improvement)
-    assert (first.before, first.after.name) == (None, NAME)
-    journal = library.directory / JOURNAL
-    next(steps)  # the first is done once the second begins
-    steps.close()  # as if the process had been killed here
-    assert PassJournal(journal, json_settings(effort)).done == {NAME}
-    assert [change.after.name for change in improve(library, effort)] == [OTHER]
-    assert not journal.exists()
-    assert len(list(improve(library, effort))) == 2
-
-
-def json_settings(effort: Effort) -> dict[str, object]:
-    from dataclasses import asdict
-
-    return {**asdict(effort), "patterns": [*effort.patterns]}
-
-
-def test_another_effort_begins_a_pass_anew(tmp_path: Path) -> None:
-    path = tmp_path / JOURNAL
-    PassJournal(path, {"seed": 1}).add("a")
-    path.write_text(path.read_text() + "b")  # cut off in the middle of a name
-    assert PassJournal(path, {"seed": 1}).done == {"a"}
-    assert PassJournal(path, {"seed": 2}).done == set()
 
 
 def test_what_is_proven_is_not_solved_again(
@@ -279,8 +238,8 @@ def test_what_is_proven_is_not_solved_again(
 ) -> None:
     for known in library.records().values():
         library.put(replace(known, bound=known.value))
-    monkeypatch.setattr("experiments.library.improve.solve", None)
-    assert [change.status for change in improve(library, QUICK)] == [None, None]
+    monkeypatch.setattr("experiments.library.curate.solve", None)
+    assert quick(library.directory) == []
 
 
 def test_ctrl_c_keeps_what_is_known_and_ends_the_pass(
@@ -290,10 +249,10 @@ def test_ctrl_c_keeps_what_is_known_and_ends_the_pass(
         result = solve(instance, work_limit=0.1, warm_start=options["warm_start"])  # type: ignore[arg-type]
         return replace(result, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr("experiments.library.improve.solve", ended)
+    monkeypatch.setattr("experiments.library.curate.solve", ended)
     library.table.unlink()
     with pytest.raises(KeyboardInterrupt):
-        list(improve(library, QUICK))
+        quick(library.directory)
     assert list(library.records()) == [NAME]
 
 
@@ -302,10 +261,10 @@ def test_better_schedules_replace_the_file_and_worse_ones_do_not(library: Librar
     instance = problem.instance()
     nothing = solve(instance, work_limit=0.0, warm_start={})
     before = sorted(library.directory.glob("schedules/*"))
-    assert keep(library, problem, instance, nothing) == known
+    assert keep(library, of_solve(problem, instance, nothing, known)) == known
     assert sorted(library.directory.glob("schedules/*")) == before
     library.put(replace(known, value=0.0, schedules=digest(packed({}))), {})
-    again = keep(library, problem, instance, solve(instance, work_limit=0.3))
+    again = keep(library, of_solve(problem, instance, solve(instance, work_limit=0.3), known))
     assert again.value > 0
     assert library.verify(again) == again.value
     assert len(list(library.directory.glob("schedules/*"))) == 2
@@ -318,8 +277,8 @@ def test_who_has_found_the_first_schedules_is_told(library: Library) -> None:
     result = solve(instance, work_limit=0.0, warm_start=run.schedules)
     assert result.objective_by == Phase.WARM_START
     library.table.unlink()
-    found = keep(library, problem, instance, result)
-    assert (found.value_by, found.fingerprint) == (RECOURSE, fingerprint(instance))
+    found = keep(library, of_solve(problem, instance, result, None))
+    assert (found.value_by, found.fingerprint) == ("recourse", fingerprint(instance))
     assert found.bound_by.endswith(Phase.TRIVIAL)
 
 
@@ -350,7 +309,7 @@ def test_a_document_of_a_solve_names_its_instance_and_hands_in_its_bound(library
     found = handed_in(library, json.loads(json.dumps(data)))
     assert found.problem.name == NAME
     assert found.is_tighter
-    assert keep(library, found.problem, instance, found.result).proof == "optimal"
+    assert keep(library, found).proof == "optimal"
     run = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).to_dict()
     assert handed_in(library, run, NAME).bound is None
     with pytest.raises(OasisError, match="of no instance of the library"):
@@ -369,7 +328,31 @@ def test_what_is_worth_more_than_the_bound_is_kept_and_the_bound_goes(
     library.put(replace(known, value=0.0, bound=wrong, schedules=digest(packed({}))), {})
     found = handed_in(library, {"schedules": best}, NAME)
     assert found.refutes
-    kept = keep(library, found.problem, found.instance, found.result)
+    kept = keep(library, found)
     assert (kept.value, kept.schedules) == (known.value, known.schedules)
     assert kept.bound_by.endswith(Phase.TRIVIAL)
     assert not handed_in(library, {"schedules": best}, NAME).refutes
+
+
+def test_the_script_improves_a_library_of_ones_own_and_adds_to_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--library", str(tmp_path / "mine")]
+    main([*words, "improve", NAME, "--work-limit", "0.1"])
+    mine = Library(tmp_path / "mine")
+    (known,) = mine.records().values()
+    file = tmp_path / "best.json"
+    file.write_text(
+        json.dumps({"schedules": [s.to_dict() for s in mine.schedules(known).values()]})
+    )
+    main([*words, "add", str(file), "--name", NAME])
+    improved, added = capsys.readouterr().out.splitlines()
+    assert improved.startswith(f"{NAME}: {known.value:.6g}, gap ")
+    assert added == f"{NAME}: {known.value:.6g}, the same"
+    with pytest.raises(SystemExit):
+        main([*words, "add", str(file)])
+    assert (
+        capsys.readouterr()
+        .err.splitlines()[-1]
+        .endswith("instance: missing; expected it, or the name of an instance")
+    )

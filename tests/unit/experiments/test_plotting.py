@@ -29,11 +29,10 @@ from experiments.plotting.canvas import new_figure
 from experiments.plotting.comparison import plot_comparison
 from experiments.plotting.files import FORMATS, save, svg_text
 from experiments.plotting.pages import comparison_page, ratio_page, run_page
-from experiments.plotting.ratio import plot_ratio, plot_rents
+from experiments.plotting.ratio import plot_ratio
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.servers import group_of, plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
-from offline import configuration_bound
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
@@ -105,23 +104,6 @@ def test_prices_are_those_of_the_ledger(instance, run, scheduler, group):
             expected = np.where(capacity > 0, prices[:, :, r], np.nan)
             shown = cells(plot_prices(instance, run, group=group, resource=resource))
             np.testing.assert_allclose(shown, expected, rtol=1e-9)
-
-
-def test_rents_and_payoffs_add_up_to_the_bound_on_one_scale(instance):
-    bound = configuration_bound(instance)
-    pictures = [plot_rents(instance, bound, group=group) for group in ("worker", "ps")]
-    worker, ps = (cells(ax) for ax in pictures)
-    assert np.isnan(ps[:, 0]).all()  # hosts of parameter servers without GPUs
-    payoffs = sum(
-        oasis.dual_bound(replace(instance, jobs=(job,)), bound.worker_prices, bound.ps_prices)
-        - np.nansum(worker)
-        - np.nansum(ps)
-        for job in instance.jobs
-    )
-    assert 0 < np.nansum(worker) < np.nansum(ps)
-    assert np.nansum(worker) + np.nansum(ps) + payoffs == pytest.approx(bound.bound)
-    (left,), (right,) = (ax.images for ax in pictures)
-    assert left.get_clim() == right.get_clim() == (0.0, np.nanmax(ps))
 
 
 def test_a_server_without_the_resource_is_hatched_not_idle(instance, run):
@@ -231,7 +213,6 @@ def test_axes_that_are_given_are_drawn_on_and_returned(instance, run, comparison
         partial(plot_utilities, instance, run.schedules),
         partial(plot_comparison, comparison),
         partial(plot_ratio, {"a": ratio}),
-        partial(plot_rents, instance, configuration_bound(instance)),
     ]
     for draw in draws:
         ax = new_figure(6, 4).add_subplot()
@@ -358,8 +339,6 @@ def test_unknown_names_are_refused_with_what_there_is(instance, run, comparison)
         plot_utilisation(instance, run.schedules, group="ps", resource="gpu")
     with pytest.raises(ValueError, match="measure: expected one of utility, jobs, completion"):
         plot_comparison(comparison, measure="joy")
-    with pytest.raises(ValueError, match="group: expected one of worker, ps, got 'gpu'"):
-        plot_rents(instance, configuration_bound(instance), group="gpu")
     with pytest.raises(ValueError, match=r"a.gif: expected a picture ending in .png, .svg, .pdf"):
         save(plot_utilities(instance).figure, "a.gif")
 

@@ -44,9 +44,7 @@ from experiments.plotting.schedule import (
     TOO_MANY,
     bands_of,
     by_class,
-    draw_bands,
     plot_schedule,
-    urgency,
 )
 from experiments.plotting.servers import plot_load, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
@@ -69,7 +67,7 @@ def cells(ax: Axes) -> Any:
 
 def test_bands_hold_all_worker_slots_of_all_jobs(many: Made) -> None:
     instance, run = many
-    each, bands = bands_of(instance, run.schedules, urgency)
+    each, bands = bands_of(instance, run.schedules)
     assert each == 10
     assert sum(band.jobs for band in bands) == len(instance.jobs)
     assert sum(band.ran for band in bands) == len(run.schedules)
@@ -94,15 +92,6 @@ def test_a_schedule_of_many_jobs_is_one_image_a_class_that_says_what_a_row_is(ma
     assert sum(int(name.splitlines()[1].split()[0].replace(",", "")) for name in names) == 600
     few = replace(instance, jobs=instance.jobs[:TOO_MANY])
     assert list(plot_schedule(few, {}).images) == []
-
-
-def test_classes_can_be_ones_own(many: Made) -> None:
-    instance, run = many
-    ax = plot_schedule(instance, run.schedules, class_of=lambda job: f"{job.worker['gpu']:g} GPUs")
-    assert all("GPUs" in label.get_text() for label in ax.get_yticklabels())
-    figure = new_figure(6.0, 4.0)
-    draw_bands(figure.add_subplot(), instance.horizon, *bands_of(instance, {}, lambda _: "all"))
-    assert len(figure.axes) == 2  # with the scale of the colours
 
 
 def test_heat_maps_show_means_of_neighbours_and_say_of_how_many(many: Made) -> None:

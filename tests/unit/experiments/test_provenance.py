@@ -44,10 +44,10 @@ def test_recipe_is_read_back_and_knows_its_instance() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], "instance: missing; expected the JSON document of oasis run"),
-        ({}, "instance: missing; expected the JSON document of oasis run"),
-        (RESULT | {"instance": {"file": None}}, "instance.sha256: missing; expected the JSON"),
-        (RESULT | {"instance": {"file": 1, "sha256": ""}}, "instance.file: expected text or null"),
+        ([], "expected an object, got []"),
+        ({}, "instance: missing; this key is required"),
+        (RESULT | {"instance": {"file": None}}, "instance.sha256: missing; this key is required"),
+        (RESULT | {"instance": {"file": 1, "sha256": ""}}, "instance.file: expected text, got 1"),
         (RESULT | {"policy": 3}, "policy: expected text, got 3"),
         (RESULT | {"parameters": []}, r"parameters: expected an object, got []"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from tests.sweeping import small
 RATIO = {"name": "ratio", "work_limit": 5, "seed": 2, "method": "milp"}
 
 
+@dataclass(frozen=True)
 class FolderOptions(Options):
     """Where the shared task counts its calls, and whether it fails."""
 
-    folder: str
+    folder: str = ""
     fails: bool = False
 
 
@@ -95,9 +97,8 @@ def test_only_drawn_instances_depend_on_the_seed(tmp_path: Path) -> None:
 def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     oasis.write(oasis.generate("testbed", jobs=2, seed=1), path)
-    grid = config(tmp_path).model_copy(
-        update={"instances": small(instances=[{"file": str(path)}]).instances}
-    )
+    one_file = small(instances=[{"file": str(path)}]).instances
+    grid = replace(config(tmp_path), instances=one_file)
     run_sweep(grid, tmp_path / "o.parquet", tasks=COUNTING)
     assert solves(tmp_path) == ["2 0"]
 

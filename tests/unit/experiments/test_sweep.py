@@ -10,13 +10,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from pydantic import ValidationError
 from scipy import stats
 
 import oasis
 from baselines import FIFO
 from experiments.sweep.cells import expand
-from experiments.sweep.config import SweepConfig, explained, read_config, sweep_config
+from experiments.sweep.config import read_config, sweep_config
 from experiments.sweep.executors import Local, execute
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
@@ -81,14 +80,6 @@ def test_options_of_every_policy_are_axes() -> None:
         assert parameters == {"seed": seed, **options}, name
 
 
-def test_raw_units_still_stands_for_no_normalisation() -> None:
-    old, new = (
-        [cell.key for cell in expand(_one(policies=[{"name": "oasis", **option}]))]
-        for option in ({"raw_units": [True, False]}, {"normalize": [False, True]})
-    )
-    assert old == new
-
-
 def test_counted_seeds_are_consecutive() -> None:
     assert small(seeds={"count": 3}).seeds == [0, 1, 2]
     assert small(seeds=3).seeds == [0, 1, 2]  # as --seeds 3 on the command line
@@ -103,7 +94,7 @@ def test_key_depends_on_everything_that_the_result_follows_from() -> None:
         _one(instances=[{"preset": "testbed", "jobs": 4}]),
         _one(instances=[{"preset": "testbed", "jobs": 3, "mix": [1, 0, 0]}]),
         _one(policies=[{"name": "oasis", "scale": 2.0}]),
-        _one(policies=[{"name": "oasis", "raw_units": True}]),
+        _one(policies=[{"name": "oasis", "normalize": False}]),
         _one(policies=[{"name": "drf"}]),
         _one(task={"name": "ratio"}),
         _one(task={"name": "ratio", "time_limit": 1}),
@@ -391,8 +382,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"policies": [1]}, "policies[0]: expected a table, got 1"),
     ({"instances": []}, "instances: expected at least one value, got none"),
     ({"instances": [{"jbos": 3}]}, "instances[0]: unknown key 'jbos'; expected one of file, "),
-    ({"instances": [{"jobs": "ten"}]}, "instances[0].jobs: expected integer, got 'ten'"),
-    ({"instances": [{"jobs": [3, True]}]}, "instances[0].jobs[1]: expected integer, got True"),
+    ({"instances": [{"jobs": "ten"}]}, "instances[0].jobs: expected an integer, got 'ten'"),
+    ({"instances": [{"jobs": [3, True]}]}, "instances[0].jobs[1]: expected an integer, got True"),
     ({"instances": [{"jobs": [3, 0]}]}, "instances[0].jobs: expected an integer >= 1, got 0"),
     ({"instances": [{"jobs": []}]}, "instances[0].jobs: expected at least one value, got none"),
     ({"instances": [{"preset": "lab"}]}, "instances[0].preset: expected one of paper, "),
@@ -421,20 +412,26 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         ({"seeds": wrong}, "seeds: expected how many seeds, 1..1000000, {first = 0, count = 5}, or")
         for wrong in (-1, 0, 2**53 + 1, 2.5, True, "5", {"first": 1}, {"count": 3, "last": 4})
     ),
-    ({"seeds": [-1]}, "seeds[0]: expected greater than or equal to 0, got -1"),
-    ({"seeds": [2**53 + 1]}, "seeds[0]: expected less than or equal to 9007199254740992, got "),
-    ({"seeds": [0.5]}, "seeds[0]: expected integer, got 0.5"),
+    ({"seeds": [-1]}, "seeds[0]: expected an integer >= 0, got -1"),
+    ({"seeds": [2**53 + 1]}, "seeds[0]: expected an integer <= 9007199254740992, got "),
+    ({"seeds": [0.5]}, "seeds[0]: expected an integer >= 0, got 0.5"),
     ({"task": {"name": "rato"}}, "task.name: expected one of run, lateness, ratio, got 'rato'"),
     ({"task": {"time_limit": 3}}, "task: unknown key 'time_limit'; expected one of none"),
-    ({"task": {"name": "ratio", "time_limit": -1}}, "task.time_limit: expected greater than or "),
-    ({"task": {"name": "ratio", "gap": -1}}, "task.gap: expected greater than or "),
-    ({"task": {"name": "ratio", "gap": math.nan}}, "task.gap: expected greater than or "),
-    ({"task": {"name": "ratio", "gap": -math.inf}}, "task.gap: expected greater than or "),
+    (
+        {"task": {"name": "ratio", "time_limit": -1}},
+        "task.time_limit: expected a finite number",
+    ),
+    ({"task": {"name": "ratio", "gap": -1}}, "task.gap: expected a finite number >= 0"),
+    ({"task": {"name": "ratio", "gap": math.nan}}, "task.gap: expected a finite number >= 0"),
+    ({"task": {"name": "ratio", "gap": -math.inf}}, "task.gap: expected a finite number >= 0"),
     ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
     ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
-    ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected greater than or equal to 0"),
-    ({"task": {"name": "ratio", "seed": 2**31}}, "task.seed: expected less than or equal to 2147"),
-    ({"task": {"name": "ratio", "work_limit": -1}}, "task.work_limit: expected greater than or "),
+    ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected an integer >= 0"),
+    ({"task": {"name": "ratio", "seed": 2**31}}, "task.seed: expected an integer <= 2147"),
+    (
+        {"task": {"name": "ratio", "work_limit": -1}},
+        "task.work_limit: expected a finite number",
+    ),
     (
         {"task": {"name": "ratio", "work_limit": 1, "time_limit": 1}},
         "task: expected time_limit or work_limit, got both",
@@ -453,18 +450,6 @@ def test_wrong_configuration_is_refused_by_key(change: dict[str, Any], message: 
         expand(sweep_config(SMALL | change))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
-
-
-def test_a_wrong_table_is_explained_in_one_line_with_its_place() -> None:
-    with pytest.raises(ValidationError) as caught:
-        SweepConfig.model_validate(SMALL | {"seeds": ["one"]})
-    error = explained(caught.value, {"seeds": ["one"]}, "grid")
-    assert str(error) == "grid.seeds[0]: expected integer, got 'one'"
-    assert (error.field, error.expected, error.got) == (
-        "grid.seeds[0]",
-        "expected integer",
-        "'one'",
-    )
 
 
 def test_one_worker_gives_the_rows_of_many(swept: SweepResult, tmp_path: Path) -> None:

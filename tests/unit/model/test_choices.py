@@ -75,7 +75,7 @@ def test_python_reads_and_suggests_the_same_names() -> None:
 
 def test_a_sweep_suggests_keys_tasks_policies_and_options() -> None:
     grid = {"instances": [{"preset": "testbed"}], "policies": [{"name": "FIFO"}]}
-    assert sweep_config(grid).policies[0].name == ["fifo"]
+    assert sweep_config(grid).policies[0][0] == "fifo"
     for change, message in (
         ({"policy": []}, "'policies'"),
         ({"policies": [{"name": "fifoo"}]}, "'fifo'"),

@@ -56,7 +56,7 @@ def test_every_extra_exists_and_brings_its_package() -> None:
         ("highspy", "import offline", "solve"),
         ("pulp", "import offline", "solve"),
         ("matplotlib", "import experiments.plotting", "plot"),
-        ("pydantic", "import experiments.sweep", "sweep"),
+        ("joblib", "import experiments.sweep", "sweep"),
         (
             "highspy",
             "import oasis, baselines; i = oasis.generate('testbed', jobs=2, seed=1); "

@@ -1,0 +1,120 @@
+"""Curation of the library: solve its instances again, or add what others have found."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from experiments.evaluation.limits import read_seconds
+from experiments.library.families import problems_like
+from experiments.library.handed_in import HandedIn, handed_in, of_solve
+from experiments.library.store import (
+    OPTIMAL,
+    SHIPPED,
+    Library,
+    LibraryEntry,
+    digest,
+    fingerprint,
+    packed,
+    rounded,
+    rounded_up,
+)
+from oasis.model.errors import OasisError
+from oasis.online.recourse.policy import Recourse
+from oasis.simulator import simulate
+from oasis.solvers import Status
+from offline.solve import METHODS, solve
+from offline.state import Phase, trivial_bound
+
+
+def improve(
+    library: Library, patterns: Sequence[str] = (), method: str = "auto", **limits: Any
+) -> Iterator[LibraryEntry]:
+    """Solve every instance that is not proven optimal, from the best schedules known."""
+    for problem in problems_like(patterns):
+        before = library.find(problem.name)
+        if before is not None and before.proof == OPTIMAL:
+            continue
+        # Where nothing is known, the run of recourse is a start that the solve need not find.
+        if before is None:
+            instance = problem.instance()
+            start = simulate(instance, Recourse(commitment="none", seed=0)).schedules
+        else:
+            instance = library.instance(before)
+            library.verify(before, instance)
+            start = library.schedules(before)
+        result = solve(instance, method, warm_start=start, **limits)
+        yield keep(library, of_solve(problem, instance, result, before))
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+
+
+def keep(library: Library, found: HandedIn) -> LibraryEntry:
+    """Write what is better in a verified result; return the record with it."""
+    today, schedules = date.today().isoformat(), found.schedules
+    bound, bound_by = found.bound, found.bound_by
+    if bound is None:
+        bound, bound_by = trivial_bound(found.instance), f"{found.value_by}: {Phase.TRIVIAL}"
+    new = LibraryEntry(
+        name=found.problem.name,
+        family=found.problem.family,
+        fingerprint=fingerprint(found.instance),
+        value=rounded(found.value),
+        bound=rounded_up(bound),
+        # what a solve only started from is somebody else's
+        value_by="recourse" if found.value_by.endswith(Phase.WARM_START) else found.value_by,
+        value_date=today,
+        bound_by=bound_by,
+        bound_date=today,
+        schedules=digest(packed(schedules)),
+    )
+    before = library.find(new.name)
+    after = new if before is None else before.improved(new)
+    if after != before:
+        is_new = before is None or after.schedules != before.schedules
+        library.put(after, schedules if is_new else None)
+    return after
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Read the command, and say what is known of each instance afterwards."""
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.library.curate", description=__doc__
+    )
+    parser.add_argument("--library", type=Path, default=SHIPPED, help="directory of the table")
+    commands = parser.add_subparsers(dest="command", required=True)
+    again = commands.add_parser("improve", help="solve what is not proven, and keep what is better")
+    again.add_argument("patterns", nargs="*", metavar="NAME", help="instances or families")
+    again.add_argument("--method", default="auto", choices=METHODS)
+    again.add_argument("--time-limit", type=read_seconds, help="for each instance")
+    again.add_argument("--work-limit", type=float)
+    again.add_argument("--seed", type=int, default=0)
+    one = commands.add_parser("add", help="verify a result, and keep what is better")
+    one.add_argument("file", type=Path, help="document of run, solve or ratio, or schedules")
+    one.add_argument("--name", help="instance, where the document does not say")
+    given = vars(parser.parse_args(words))
+    library, command = Library(given.pop("library")), given.pop("command")
+    if given.get("time_limit") is None:
+        given.pop("time_limit", None)
+    try:
+        library.directory.mkdir(parents=True, exist_ok=True)
+        if command == "improve":
+            for record in improve(library, **given):
+                print(f"{record.name}: {record.value:.6g}, gap {100 * record.gap:.3g}%", flush=True)
+        else:
+            data = json.loads(given["file"].read_text(encoding="utf-8"))
+            found = handed_in(library, data, given["name"])
+            keep(library, found)
+            print(f"{found.problem.name}: {found.value:.6g}, {found.verdict}")
+    except (OasisError, OSError, json.JSONDecodeError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:  # what is known by then has been kept
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()
