@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.evaluation.elastic_comparison import elastic_policy, utility_of
+from experiments.evaluation.elastic_jobs import elastic_policy, utility_of
 from experiments.evaluation.policies import POLICIES
 from oasis.driver import loop
 from oasis.model.groups import GROUPS

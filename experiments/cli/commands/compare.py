@@ -65,7 +65,7 @@ def compare_on_elastic(
     slot_seconds: float | None,
 ) -> Comparison:
     """Run the requested policies on the jobs of `made`, with a progress bar."""
-    from experiments.evaluation.elastic_comparison import (  # noqa: PLC0415 (needs an extra)
+    from experiments.evaluation.elastic_jobs import (  # noqa: PLC0415 (needs an extra)
         compare_elastic,
     )
 

@@ -17,7 +17,7 @@ from experiments.evaluation.comparison import (
     with_best_known,
     with_optimum,
 )
-from experiments.evaluation.elastic_comparison import compare_elastic
+from experiments.evaluation.elastic_jobs import compare_elastic
 from experiments.evaluation.tables import comparison_table, optimum_facts
 from experiments.plotting import comparison_page
 from experiments.report.sections import commands_of

@@ -15,7 +15,7 @@ from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.evaluation import tables
 from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
-from experiments.evaluation.elastic_comparison import compare_elastic
+from experiments.evaluation.elastic_jobs import compare_elastic
 from experiments.plotting import plot_comparison, run_page
 from experiments.plotting.comparison import plot_means
 from experiments.report.sections import section_of
