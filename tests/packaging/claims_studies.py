@@ -27,7 +27,6 @@ from experiments.figures.dragon.table1 import ASKED, BY_MODEL, table1
 from experiments.figures.figure import Row
 from experiments.figures.studies import FLOORS
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
-from oasis.simulator import elastic_from_dict
 from tests.packaging.figure_rows import (
     COMMAND,
     PERCENT,
@@ -299,9 +298,7 @@ def factors() -> list[float]:
 @cache
 def split(batch: int, exposed: float) -> Row:
     """Shares of the elapsed time, and use, with other values of what is calibrated."""
-    plain = table1(batch=batch, rigid=True).document
-    machine = plain["machines"][0] | {"link_gbps": dragon.LINK_GBPS / exposed}
-    found, _ = measure(elastic_from_dict({**plain, "machines": [machine]}), DEFAULT)
+    found, _ = measure(table1(batch=batch, rigid=True, exposed=exposed), DEFAULT)
     shares = {name: found[name] / found["elapsed"] for name in ("running", "waiting")}
     return {**shares, "use": found["use"]}
 

@@ -166,7 +166,7 @@ def test_no_policy_breaks_the_books_of_forms_nor_earns_more_than_the_bound(name,
         held.clear()
         outages = [] if outage is None else [Outage(*outage)]
         is_known = name in POLICIES
-        policy = elastic_policy(name, {}, made, SLOT) if is_known else Wandering(len(made.document))
+        policy = elastic_policy(name, {}, made, SLOT) if is_known else Wandering(len(made.jobs))
         outcome = replay(made, policy, outages=outages)
         audit(made, held, {job.job_id: job for job in outcome.jobs})
         if is_known and not getattr(policy, "may_deadlock", False):
