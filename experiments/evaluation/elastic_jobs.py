@@ -20,13 +20,11 @@ from experiments.evaluation.comparison import (
 )
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
-from oasis.model import rounding
 from oasis.model.errors import InputError, InstanceError
 from oasis.model.forms import ANY_MACHINE, Form
 from oasis.model.groups import TaskGroup
 from oasis.model.job import Job
-from oasis.model.resources import as_array
-from oasis.model.rounding import FloatArray
+from oasis.model.rounding import FloatArray, ceil_number
 from oasis.model.utility import Utility
 from oasis.online.prices import PriceBounds
 from oasis.online.rolling import source_of
@@ -34,7 +32,6 @@ from oasis.scheduling.book import NEVER_FITS, EmptyCluster
 from oasis.scheduling.job import (
     NOTHING,
     Allocation,
-    Demand,
     LimitedDemand,
     PolicyJob,
     Tasks,
@@ -42,7 +39,7 @@ from oasis.scheduling.job import (
 )
 from oasis.scheduling.placement import BestFit, Room, fill
 from oasis.scheduling.policy import Plan, Policy, View
-from oasis.scheduling.site import Site, cluster_of, policy_job
+from oasis.scheduling.site import FINE, Site, cluster_of, policy_job
 from oasis.simulator import Outcome, Workload
 from oasis.simulator.elastic import FORMAT
 from oasis.simulator.state import JobProgress, State
@@ -136,11 +133,17 @@ class Slotted:
         # On the real machines: the model splits parameter servers, which machines cannot.
         self._empty = EmptyCluster(made.site, BestFit)
         workers = frozenset({TaskGroup.WORKER})
-        machines = tuple(replace(machine, hosts=workers) for machine in made.site.machines)
+        # On a fine grid: a worker reserves a part of a parameter server.
+        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in made.site.machines)
         self.site = Site(made.site.resources, machines, self.length, slotted=True)
         jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in made.jobs]
         # Enough for all the work, and for each job alone, which would else be never planned.
-        self.lookahead = max(slots_needed(made, self.length), *map(self._slots_alone, jobs))
+        self.lookahead = slots_needed(made, self.length)
+        empty = EmptyCluster(self.site)
+        for known in (known for known in jobs if known.ways):
+            forms = known.seen.in_forms
+            alone = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
+            self.lookahead = max(self.lookahead, min(alone))
         bounds = None
         if name == OASIS:
             whole = POLICIES[OASIS].resolve(options)
@@ -191,10 +194,14 @@ class Slotted:
         servers = max(job.ps_needed(workers) / workers for workers in counts)
         alone, both = np.zeros((2, len(self.site.resources)))
         for resource, amount in job.worker:
-            alone[resource] = both[resource] = amount / self.site.grid
+            alone[resource] = both[resource] = amount / self.made.site.grid
         for resource, amount in job.ps:
-            both[resource] += servers * amount / self.site.grid
-        amounts = both if self._held(both, 1, job.worker, job.ps) else alone
+            both[resource] += servers * amount / self.made.site.grid
+        beside = any(
+            admits(job.worker, k) and admits(job.ps, k) and (both * FINE <= one.capacity).all()
+            for k, one in enumerate(self.site.machines)
+        )
+        amounts = both if beside else alone
         asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
@@ -202,25 +209,6 @@ class Slotted:
             "worker": {n: float(a) for n, a in zip(self.site.resources, amounts, strict=True) if a},
             "requires": asked,
         }
-
-    def _slots_alone(self, job: Translated) -> int:
-        """Slots for the work of a job on all machines, in its best form; 0 if it never fits."""
-        found = []
-        for form, way in zip(source_of(job.seen, self.name).in_forms, job.ways, strict=False):
-            amounts = as_array(form.worker, self.site.resources)
-            held = self._held(amounts, form.chunks, job.real.in_form(way).worker)
-            found.append(-(-form.work(self.length) // held))
-        return min(found, default=0)
-
-    def _held(self, amounts: FloatArray, most: int, *demands: Demand) -> int:
-        """Units of `amounts`, at most `most`, that the machines hold which admit all `demands`."""
-        there = [
-            machine.amounts
-            for k, machine in enumerate(self.site.machines)
-            if all(admits(demand, k) for demand in demands)
-        ]
-        rows = np.array(there).reshape(len(there), len(amounts))
-        return min(most, int(rounding.units(rows, amounts, most).sum()))
 
     # -- its slots in real time --------------------------------------------------------------------
 
@@ -310,7 +298,7 @@ class Slotted:
 def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     # A smaller gang now is better than the planned one in a later slot.
-    for count in dict.fromkeys((max(workers, job.min_workers), job.min_workers)):
+    for count in (max(workers, job.min_workers), job.min_workers):
         found = BestFit().place(room, job, count, job.ps_needed(count))
         if found is not None:
             return found
