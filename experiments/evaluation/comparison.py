@@ -366,13 +366,15 @@ CHANGES = (
 def replay_each(
     workload: Workload,
     policies: Mapping[str, Mapping[str, Any]],
+    about: Mapping[str, Any] | None = None,
     *,
+    kind: str = "replay",
     make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
     more: Callable[[Outcome], Mapping[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
-) -> dict[str, dict[str, Any]]:
-    """Run each policy on `workload`; its figures by its name, as plain data.
+) -> Comparison:
+    """Run each policy on `workload`, with the options given by its name.
 
     `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
     """
@@ -385,7 +387,8 @@ def replay_each(
         row |= {} if workload.recorded else measured(outcome, *CHANGES)
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
-    return until_interrupted(made, run, keep=keep_interrupted)[0]
+    rows, missing = until_interrupted(made, run, keep=keep_interrupted)
+    return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
 
 
 def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:

@@ -11,13 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import oasis
-from experiments.evaluation.comparison import (
-    MISSING,
-    SLOT_SECONDS,
-    Comparison,
-    measured,
-    replay_each,
-)
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, measured, replay_each
 from experiments.evaluation.live import planning_policy
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
 from oasis.model.errors import InputError, InstanceError
@@ -374,22 +368,20 @@ def compare_elastic(
     makers = {name: elastic_policy(name, o, made, slot_seconds) for name, o in policies.items()}
     valued = all(job.has_utility for job in made.jobs)
     bound = elastic_bound(made, slot_seconds) if valued else None
-    rows = replay_each(
-        made,
-        policies,
-        make=lambda name, _: makers[name],
-        more=lambda outcome: elastic_figures(made, outcome, bound),
-        on_settled=on_settled,
-        keep_interrupted=keep_interrupted,
-    )
-    missing = [name for name in policies if name not in rows]
     about = {
-        "jobs": len(made.jobs),
         "format": FORMAT,
         "machines": len(made.site.machines),
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,
-        **({MISSING: missing} if missing else {}),
     }
-    return Comparison("compare", rows, about)
+    return replay_each(
+        made,
+        policies,
+        about,
+        kind="compare",
+        make=lambda name, _: makers[name],
+        more=lambda outcome: elastic_figures(made, outcome, bound),
+        on_settled=on_settled,
+        keep_interrupted=keep_interrupted,
+    )

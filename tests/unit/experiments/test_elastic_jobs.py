@@ -227,7 +227,7 @@ def test_utilities_stand_beside_the_bound():
 
 def test_without_utilities_there_is_no_bound_but_all_that_a_replay_says():
     found = compare_elastic(elastic(3), {"dragon": {}})
-    replayed = replay_each(elastic(3), {"dragon": {}})["dragon"]
+    replayed = replay_each(elastic(3), {"dragon": {}}).policies["dragon"]
     assert replayed.keys() <= found.policies["dragon"].keys()
     assert replayed["mean_completion"] == found.policies["dragon"]["mean_completion"]
     assert found.about["bound"] is None
