@@ -150,7 +150,6 @@ from oasis.simulator.costs import ChangeCosts as ChangeCosts
 from oasis.simulator.elastic import elastic_from_dict as elastic_from_dict
 from oasis.simulator.elastic import elastic_schema as elastic_schema
 from oasis.simulator.elastic import read_elastic as read_elastic
-from oasis.simulator.elastic import write_elastic as write_elastic
 from oasis.simulator.engine import Engine as Engine
 from oasis.simulator.engine import Outage as Outage
 from oasis.simulator.observation import Observation as Observation

@@ -99,10 +99,15 @@ def elastic_file(jobs: Iterable[Any], *machines: dict[str, Any], **more: Any) ->
     return {**top, "machines": list(machines), "jobs": list(jobs), **more}
 
 
+def elastic_data(jobs: int = 12) -> dict[str, Any]:
+    """Plain data of the first `jobs` of the elastic jobs that are shipped."""
+    data: dict[str, Any] = json.loads(example_text("elastic"))
+    return data | {"jobs": data["jobs"][:jobs]}
+
+
 def elastic(jobs: int = 12, **changes: Any) -> Workload:
-    """The first `jobs` of the elastic jobs that are shipped; `changes` are fields of the file."""
-    data = json.loads(example_text("elastic"))
-    return elastic_from_dict(data | {"jobs": data["jobs"][:jobs]} | changes)
+    """The workload of `elastic_data`; `changes` are fields of the file."""
+    return elastic_from_dict(elastic_data(jobs) | changes)
 
 
 def exit_code(*words: object) -> int:

@@ -312,22 +312,8 @@ def left_out_note(policies: Sequence[str]) -> str:
     return f"not run unless --policies names them: {'; '.join(parts)}"
 
 
-def replay_each(
-    workload: Workload,
-    policies: Mapping[str, Mapping[str, Any]],
-    *,
-    on_settled: Callable[[], None] | None = None,
-    keep_interrupted: bool = False,
-) -> dict[str, dict[str, Any]]:
-    """Run each policy on `workload`; its figures by its name, as plain data."""
-    made = {name: entry_of(name, PLAIN).make(None, given) for name, given in policies.items()}
-    told = None if on_settled is None else lambda _: on_settled()
-
-    def run(name: str) -> dict[str, Any]:
-        row = _run(workload, made[name], told)
-        return row | entry_of(name).recorded(policies[name], row["parameters"])
-
-    return until_interrupted(made, run, keep=keep_interrupted)[0]
+def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
+    return entry_of(name, PLAIN).make(None, options)
 
 
 # How often jobs were changed, and what that cost them.
@@ -337,9 +323,36 @@ CHANGES = (
 )
 
 
-def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
+def replay_each(
+    workload: Workload,
+    policies: Mapping[str, Mapping[str, Any]],
+    about: Mapping[str, Any] | None = None,
+    *,
+    kind: str = "replay",
+    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
+    more: Callable[[Outcome], Mapping[str, Any]] = lambda _: {},
+    on_settled: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
+) -> Comparison:
+    """Run each policy on `workload`, with the options given by its name.
+
+    `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
+    """
+    made = {name: make(name, given) for name, given in policies.items()}
+    told = None if on_settled is None else lambda _: on_settled()
+
+    def run(name: str) -> dict[str, Any]:
+        outcome = replay(workload, made[name], on_settled=told)
+        row = replayed_figures(made[name], outcome)
+        row |= {} if workload.recorded else measured(outcome, *CHANGES)
+        return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
+
+    rows, missing = until_interrupted(made, run, keep=keep_interrupted)
+    return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
+
+
+def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
     """Figures of one replay as plain data; times are in seconds."""
-    outcome = replay(workload, policy, on_settled=told)
     seconds = outcome.policy_seconds + outcome.simulator_seconds
     return {
         **measured(outcome, "finished", "unfinished", "rejected"),
@@ -349,7 +362,6 @@ def _run(workload: Workload, policy: Policy, told: Any) -> dict[str, Any]:
         "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
         "parameters": parameters_of(policy),
         "report": report_of(policy),
-        **(measured(outcome, *CHANGES) if workload.document else {}),
     }
 
 

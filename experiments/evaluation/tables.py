@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.evaluation.comparison import OF_FINISHED, OVER_SEEDS, SHARES, Comparison
+from experiments.evaluation.comparison import OVER_SEEDS, SHARES, Comparison
 from oasis.certify.certificate import Certificate, WeakDuality
 from oasis.model.decision import Decision
 from oasis.model.groups import TaskGroup
@@ -291,37 +291,6 @@ DECISIONS: Columns = (
     ("cost", True),
     ("", False),
 )
-COMPARED: Columns = (
-    ("policy", False),
-    ("utility", True),
-    ("admitted", True),
-    ("done", True),
-    ("waste", True),
-    ("mean", True),
-    ("p95", True),
-    ("busiest", False),
-    ("decision", True),
-)
-ELASTIC: Columns = (
-    ("policy", False),
-    ("utility", True),
-    ("of bound", True),
-    ("done", True),
-    ("mean", True),
-    ("p95", True),
-    ("waiting", True),
-    ("restarts", True),
-    ("use", True),
-)
-REPLAYED: Columns = (
-    ("policy", False),
-    ("finished", True),
-    ("mean", True),
-    ("median", True),
-    ("p95", True),
-    ("waiting", True),
-    ("GPU use", True),
-)
 
 
 def decision_row(decision: Decision) -> tuple[str, ...]:
@@ -347,19 +316,15 @@ def comparison_table(found: Comparison) -> tuple[Columns, list[tuple[str, ...]]]
 
     The shares of an optimum, where the comparison has them, stand behind the utility.
     """
-    columns: Columns
-    row_of: Callable[[str, Mapping[str, Any], str], tuple[str, ...]]
-    if found.kind == "replay":
-        columns, row_of = REPLAYED, _replayed
-    elif "format" in found.about:
-        columns, row_of = ELASTIC, _elastic
-    else:
-        columns, row_of = COMPARED, _compared
-    rows = [row_of(name, row, _mark(found, name)) for name, row in found.policies.items()]
+    on_jobs = ELASTIC if "format" in found.about else COMPARED
+    shown, left = REPLAYED if found.kind == "replay" else on_jobs, found.unfinished
     if any(SHARES[0] in row for row in found.policies.values()):
-        columns = *columns[:2], ("of optimum", True), *columns[2:]
-        shares = [_certified(row) for row in found.policies.values()]
-        rows = [(*row[:2], share, *row[2:]) for row, share in zip(rows, shares, strict=True)]
+        shown = *shown[:1], TableColumn("of optimum", _certified), *shown[1:]
+    columns = ("policy", False), *((column.heading, column.is_number) for column in shown)
+    rows = [
+        (name, *(column.text(row, bool(left[name])) for column in shown))
+        for name, row in found.policies.items()
+    ]
     return columns, rows
 
 
@@ -406,34 +371,26 @@ def comparison_notes(found: Comparison) -> list[str]:
     return [*optimum, *unfinished_notes(found), *easy]
 
 
-def _mark(found: Comparison, name: str) -> str:
-    return MARK if found.unfinished[name] else ""
+class TableColumn(NamedTuple):
+    """A column of a table of policies: its heading, and what a policy has there."""
+
+    heading: str
+    cell: Callable[[Mapping[str, Any]], str]
+    is_marked: bool = False  # where jobs did not finish: it may look good because of that
+    is_number: bool = True
+
+    def text(self, row: Mapping[str, Any], left_jobs: bool) -> str:
+        said = self.cell(row)
+        return said + MARK if self.is_marked and left_jobs and said != "-" else said
 
 
-def _marked(text: str, mark: str) -> str:
-    return text if text == "-" else text + mark
+def _figure(name: str, said: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: said(row[name])
 
 
-def _compared(name: str, figures: Mapping[str, Any], mark: str) -> tuple[str, ...]:
-    shares = [
-        (share, f"{group} {resource}")
-        for group, resources in figures["utilisation"].items()
-        for resource, share in resources.items()
-        if share is not None
-    ]
-    share, busiest = max(shares, default=(None, ""))
-    return (
-        name,
-        _utility(figures),
-        brief(figures["admitted"]),
-        brief(figures["finished"]),
-        _whole(figures["wasted_share"]),
-        _marked(_short(figures["mean_completion"]), mark),
-        _marked(_short(figures["p95_completion"]), mark),
-        f"{_whole(share)} {busiest}".rstrip(),
-        # What really happened on a cluster has none.
-        seconds(taken["median"]) if (taken := figures.get("decision_seconds")) else "-",
-    )
+def _times(said: Callable[[Any], str], **figures: str) -> tuple[TableColumn, ...]:
+    """Columns of times by heading."""
+    return tuple(TableColumn(name, _figure(figure, said), True) for name, figure in figures.items())
 
 
 def _utility(figures: Mapping[str, Any]) -> str:
@@ -442,39 +399,66 @@ def _utility(figures: Mapping[str, Any]) -> str:
     return number(figures["total_utility"]) if found is None else interval(found)
 
 
+def _busiest(figures: Mapping[str, Any]) -> str:
+    shares = [
+        (share, f"{group} {resource}")
+        for group, resources in figures["utilisation"].items()
+        for resource, share in resources.items()
+        if share is not None
+    ]
+    share, busiest = max(shares, default=(None, ""))
+    return f"{_whole(share)} {busiest}".rstrip()
+
+
+def _most_used(figures: Mapping[str, Any]) -> str:
+    shares = [share for share in figures["use"].values() if share is not None]
+    return percent(max(shares, default=None))
+
+
+def _decision_time(figures: Mapping[str, Any]) -> str:
+    taken = figures.get("decision_seconds")  # what really happened on a cluster has none
+    return seconds(taken["median"]) if taken else "-"
+
+
 def _whole(share: float | None) -> str:
     """A share in whole percent: the table must fit 80 columns."""
     return "-" if share is None else f"{100 * share:.0f}%"
 
 
-def _short(value: float | None) -> str:
-    return "-" if value is None else brief(value, 3)
-
-
-def _elastic(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
-    shares = [share for share in found["use"].values() if share is not None]
-    return (
-        name,
-        number(found["total_utility"]),
-        percent(found["of_bound"]),
-        str(found["finished"]),
-        _marked(_fixed(found["mean_completion"], 0), mark),
-        _marked(_fixed(found["p95_completion"], 0), mark),
-        _marked(_fixed(found["mean_waiting"], 0), mark),
-        str(found["restarts"]),
-        _marked(percent(max(shares, default=None)), mark),
-    )
-
-
-def _replayed(name: str, found: Mapping[str, Any], mark: str) -> tuple[str, ...]:
-    times = (*OF_FINISHED, "mean_waiting")
-    return (
-        name,
-        str(found["finished"]),
-        *(_marked(duration_text(found[figure]), mark) for figure in times),
-        _marked(percent(found["gpu_utilisation"]), mark),
-    )
-
-
-def _fixed(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+COMPARED = (
+    TableColumn("utility", _utility),
+    TableColumn("admitted", _figure("admitted", brief)),
+    TableColumn("done", _figure("finished", brief)),
+    TableColumn("waste", _figure("wasted_share", _whole)),
+    *_times(
+        lambda value: "-" if value is None else brief(value, 3),
+        mean="mean_completion",
+        p95="p95_completion",
+    ),
+    TableColumn("busiest", _busiest, is_number=False),
+    TableColumn("decision", _decision_time),
+)
+ELASTIC = (
+    TableColumn("utility", _utility),
+    TableColumn("of bound", _figure("of_bound", percent)),
+    TableColumn("done", _figure("finished", str)),
+    *_times(
+        lambda value: "-" if value is None else f"{value:.0f}",
+        mean="mean_completion",
+        p95="p95_completion",
+        waiting="mean_waiting",
+    ),
+    TableColumn("restarts", _figure("restarts", str)),
+    TableColumn("use", _most_used, is_marked=True),
+)
+REPLAYED = (
+    TableColumn("finished", _figure("finished", str)),
+    *_times(
+        duration_text,
+        mean="mean_completion",
+        median="median_completion",
+        p95="p95_completion",
+        waiting="mean_waiting",
+    ),
+    TableColumn("GPU use", _figure("gpu_utilisation", percent), is_marked=True),
+)

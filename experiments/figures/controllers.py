@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from baselines.registry import CONTROLLERS
-from experiments.evaluation.comparison import SLOT_SECONDS
-from experiments.evaluation.elastic_comparison import elastic_figures, elastic_policy
+from experiments.evaluation.comparison import SLOT_SECONDS, measured
+from experiments.evaluation.elastic_jobs import elastic_figures, elastic_policy
 from experiments.evaluation.policies import RIVALS
 from experiments.figures.dragon import BATCH, EXPOSED, MODELS, RESTART, speedup
 from experiments.figures.figure import (
@@ -172,7 +172,8 @@ def run(case: Case) -> Row:
     made, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
     policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
     outcome = replay(made, policy)
-    found = elastic_figures(made, outcome, bound)
+    found = measured(outcome, "finished", "mean_waiting", "use")
+    found |= elastic_figures(made, outcome, bound)
     jobs = len(made.jobs)
     met = {"met": deadlines_met(made, outcome)} if case["worth"] == DEADLINE else {}
     return {
@@ -182,10 +183,10 @@ def run(case: Case) -> Row:
         "of_bound": found["of_bound"],
         "utility": found["total_utility"],
         "finished": found["finished"],
-        "unfinished": found["unfinished"],
-        "mean": found["mean_completion"],
+        "unfinished": outcome.unfinished,
+        "mean": outcome.mean_completion,
         "mean_bound": least,
-        "p95": found["p95_completion"],
+        "p95": outcome.completion_quantile(0.95),
         "waiting": round(found["mean_waiting"], 6),  # what is left of rounding is nothing
         "restarts": found["restarts"] / jobs,
         "use": found["use"]["gpu"],

@@ -87,7 +87,7 @@ def plot_comparison(
     ----------
     comparison : Comparison
         Of `experiments.evaluation.comparison.compare`, of
-        `experiments.evaluation.elastic_comparison.compare_elastic`, or of ``oasis replay``.
+        `experiments.evaluation.elastic_jobs.compare_elastic`, or of ``oasis replay``.
         Where it is over several seeds, bars are means and have their 95 % intervals.
     measure : str, optional
         On an instance ``utility`` (total), ``jobs`` (admitted and finished) or ``completion``

@@ -354,11 +354,11 @@ class MostIdle:
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         before = room.free.copy()
         # Parameter servers first: workers beside them send nothing over the network.
-        servers = _fill(room, room.most_idle(room.site.machines_for("ps")), job.ps, ps)
+        servers = fill(room, room.most_idle(room.site.machines_for("ps")), job.ps, ps)
         hosts = room.site.machines_for("worker")
         used = [machine for machine, _ in servers or () if machine in set(hosts)]
         order = [*used, *(m for m in room.most_idle(hosts) if m not in set(used))]
-        placed = _fill(room, order, job.worker, workers) if servers is not None else None
+        placed = fill(room, order, job.worker, workers) if servers is not None else None
         if servers is None or placed is None:
             room.free = before
             return None
@@ -391,7 +391,7 @@ class MinimumOnOneNode:
         home = [machine for machine, _ in core.workers]
         hosts = room.site.machines_for("worker")
         order = [*home, *(m for m in room.most_idle(hosts) if m not in home)]
-        more = _fill(room, order, job.worker, workers - core.worker_count)
+        more = fill(room, order, job.worker, workers - core.worker_count)
         if more is None:
             room.free = before
             return None
@@ -414,7 +414,7 @@ def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) ->
     return min(fitting, key=lambda machine: (room.idle_share(machine), machine), default=None)
 
 
-def _fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:
+def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tasks | None:
     """Put `count` tasks on `machines` in their order; None if they do not fit there."""
     tasks = []
     for machine in machines:

@@ -5,7 +5,7 @@ from oasis.scheduling.placement import BestFit, Placement, Room, RoundRobin
 from oasis.scheduling.policy import Plan, Policy, View
 from oasis.scheduling.site import Machine, Site
 from oasis.simulator.costs import ChangeCosts
-from oasis.simulator.elastic import elastic_from_dict, read_elastic, write_elastic
+from oasis.simulator.elastic import elastic_from_dict, read_elastic
 from oasis.simulator.engine import Engine, Outage
 from oasis.simulator.observation import Observation
 from oasis.simulator.outcome import JobTimes, Outcome
@@ -56,5 +56,4 @@ __all__ = [
     "replay",
     "rigid_workload",
     "simulate",
-    "write_elastic",
 ]

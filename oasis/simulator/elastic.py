@@ -1,8 +1,7 @@
-"""Workloads of elastic jobs: reading, writing, the schema, and from traces (docs/simulator)."""
+"""Files of elastic jobs: the reader, and the schema (docs/simulator)."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -10,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from oasis.model.cluster import Server
-from oasis.model.errors import InputError, InstanceError, describe, located_at
+from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.file_kinds import ELASTIC
-from oasis.model.files import write_text
 from oasis.model.forms import (
     ANY_MACHINE,
     REQUIREMENT,
@@ -381,25 +379,6 @@ def read_elastic(path: str | os.PathLike[str]) -> Workload:
     return elastic_from_dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
 
 
-def write_elastic(made: Workload, path: str | os.PathLike[str]) -> None:
-    """Write `made` so that `read_elastic` gives the same; the file appears whole or not at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from oasis.model.examples import example_text
-    >>> made = elastic_from_dict(json.loads(example_text("elastic")))
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     write_elastic(made, f"{directory}/jobs.json")
-    ...     print(read_elastic(f"{directory}/jobs.json").document == made.document)
-    True
-    """
-    if not (isinstance(made, Workload) and made.document):
-        hint = "; the workload comes first" if isinstance(path, Workload) else ""
-        raise TypeError(f"made: expected a workload of elastic jobs, got {describe(made)}{hint}")
-    write_text(path, json.dumps(made.document, indent=1, allow_nan=False) + "\n")
-
-
 def elastic_from_dict(data: Any) -> Workload:
     """Build a workload from the plain data of a file of elastic jobs.
 
@@ -410,6 +389,7 @@ def elastic_from_dict(data: Any) -> Workload:
 
     Examples
     --------
+    >>> import json
     >>> from oasis.model.examples import example_text
     >>> data = json.loads(example_text("elastic"))
     >>> len(elastic_from_dict(data).jobs)
@@ -452,5 +432,4 @@ def elastic_from_dict(data: Any) -> Workload:
         ),
         costs=found.costs or ChangeCosts(),
         observation=found.observation,
-        document=data,
     )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from oasis.model.errors import InputError, InstanceError, describe
 from oasis.model.groups import GROUPS
@@ -39,8 +38,6 @@ class Workload(Summarised):
         Costs of changes of allocations, likewise; none.
     observation : Observation or None
         Sampling of the training curves, likewise.
-    document : mapping
-        Plain data of the file of elastic jobs that all this was read from; empty if it was not.
 
     Examples
     --------
@@ -56,7 +53,6 @@ class Workload(Summarised):
     speed: Speed = field(default_factory=Linear)
     costs: ChangeCosts = field(default_factory=ChangeCosts)
     observation: Observation | None = None
-    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def summary(self) -> tuple[str, Facts]:
         """Jobs, machines and resources, and a model of speed that is not linear."""

@@ -15,7 +15,6 @@ from experiments.figures.dragon import FIG7 as DRAGON7
 from experiments.figures.dragon import FIG8 as DRAGON8
 from experiments.figures.figure import Row
 from experiments.figures.studies import FLOORS
-from oasis.simulator import elastic_from_dict
 from tests.packaging.figure_rows import data, near, row, rows
 
 MINUTES = "printed, minutes"
@@ -83,9 +82,7 @@ def factors() -> list[float]:
 @cache
 def split(batch: int, exposed: float) -> Row:
     """Shares of the elapsed time, and use, with other values of what is calibrated."""
-    plain = table1(batch=batch, rigid=True).document
-    machine = plain["machines"][0] | {"link_gbps": dragon.LINK_GBPS / exposed}
-    found, _ = measure(elastic_from_dict({**plain, "machines": [machine]}), DEFAULT)
+    found, _ = measure(table1(batch=batch, rigid=True, exposed=exposed), DEFAULT)
     shares = {name: found[name] / found["elapsed"] for name in ("running", "waiting")}
     return {**shares, "use": found["use"]}
 

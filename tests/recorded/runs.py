@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import oasis
-from experiments.evaluation.elastic_comparison import elastic_policy
+from experiments.evaluation.elastic_jobs import elastic_policy
 from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.driver.driver import Driver

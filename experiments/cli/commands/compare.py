@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,52 +55,14 @@ SOLVING = tuple(field.name for field in fields(Solving))
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
-def compare_on_elastic(
-    made: Workload,
-    file: Path,
-    policies: str | None,
-    policy_seed: int | None,
-    assignments: list[str] | None,
-    slot_seconds: float | None,
-) -> Comparison:
-    """Run the requested policies on the jobs of `made`, with a progress bar."""
-    from experiments.evaluation.elastic_comparison import (  # noqa: PLC0415 (needs an extra)
-        compare_elastic,
-    )
-
-    names = _names(made, policies)
-    chosen = choose_options(names, assignments, shared={SEED: policy_seed})
-    with (
-        console.counter("comparing", len(names) * len(made.jobs)) as advance,
-        located_at(source=file),
-    ):
-        return compare_elastic(
-            made,
-            chosen,
-            slot_seconds=SLOT_SECONDS if slot_seconds is None else slot_seconds,
-            on_settled=advance,
-            keep_interrupted=True,
-        )
-
-
-def _names(made: Workload, policies: str | None) -> list[str]:
-    """Requested policies; by default all, without those that need utilities if a job has none."""
-    if policies is not None:
-        return known_policies(policies, "--policies")
-    if all(job.has_utility for job in made.jobs):
+def _names(on: oasis.Instance | Workload) -> list[str]:
+    """The policies that run where none is named: those that can, controllers on elastic jobs."""
+    if not isinstance(on, Workload):
+        return list(RIVALS)
+    if all(job.has_utility for job in on.jobs):
         return [*RIVALS, *CONTROLLERS]
     console.note(f"left out: {' and '.join(WORTH)}, which need a utility for each job")
     return [name for name in (*RIVALS, *CONTROLLERS) if name not in WORTH]
-
-
-def deliver_elastic(comparison: Comparison, file: Path, delivery: Delivery) -> int:
-    """Print the table or the document, and write the requested files."""
-    about = comparison.about
-    bound = "" if about["bound"] is None else f"; utility at most {about['bound']:.6g}"
-    title = f"{about['jobs']} elastic jobs on {about['machines']} machines; seconds{bound}"
-
-    document = comparison.to_dict() | {"trace": file_reference(file)}
-    return deliver_comparison(comparison, document, title, delivery)
 
 
 def command(
@@ -171,42 +132,56 @@ def command(
     Example: oasis compare instance.json --policies oasis,fifo,drf --ratio
     """
     limits = how.given()
-    instance = read_workload(file)
-    if isinstance(instance, Workload):
+    on = read_workload(file)
+    if isinstance(on, Workload):
         refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
         if seeds > 1:
             raise oasis.InputError(
                 "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
             )
         # Before the policies run, not after.
-        if ratio and not all(job.has_utility for job in instance.jobs):
+        if ratio and not all(job.has_utility for job in on.jobs):
             raise InputError("--ratio", f"expected a utility for each job of {file}")
-        comparison = compare_on_elastic(
-            instance, file, policies, policy_seed, assignments, slot_seconds
-        )
-        comparison = with_best_known(comparison) if ratio else comparison
-        return deliver_elastic(comparison, file, delivery)
-    if slot_seconds is not None:
+    elif slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
-    if not ratio:
+    elif not ratio:
         refuse_given(context, SOLVING, "expected --ratio beside it")
-    method = known_method(how.method) if ratio else ""
-    names = list(RIVALS) if policies is None else known_policies(policies, "--policies")
+    names = _names(on) if policies is None else known_policies(policies, "--policies")
     chosen = choose_options(names, assignments, shared={SEED: policy_seed})
+    if isinstance(on, Workload):
+        with located_at(source=file):
+            comparison = compare_on_elastic(on, chosen, slot_seconds or SLOT_SECONDS)
+        comparison = with_best_known(comparison) if ratio else comparison
+        document = comparison.to_dict() | {"trace": file_reference(file)}
+        machines, most = (comparison.about[name] for name in ("machines", "bound"))
+        bound = "" if most is None else f"; utility at most {most:.6g}"
+        title = f"{len(on.jobs)} elastic jobs on {machines} machines; seconds{bound}"
+        return deliver_comparison(comparison, document, title, delivery)
+    method = known_method(how.method) if ratio else ""
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
         known = ", ".join(having(SEED))
         raise oasis.InputError("--seeds", f"expected one of {known} among the policies")
     best = BestRun()
-    comparison = run_policies(instance, chosen, drawn, best)
+    comparison = run_policies(on, chosen, drawn, best)
     if ratio and not comparison.missing:
-        comparison = with_optimum(
-            comparison, solve_from(instance, best.run, method, how.solver_seed, limits)
-        )
-    document = comparison.to_dict() | {"instance": instance_reference(instance, str(file))}
+        offline = solve_from(on, best.run, method, how.solver_seed, limits)
+        comparison = with_optimum(comparison, offline)
+    document = comparison.to_dict() | {"instance": instance_reference(on, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
-    title = f"{len(instance.jobs)} jobs{over}"
-    return deliver_comparison(comparison, document, title, delivery)
+    return deliver_comparison(comparison, document, f"{len(on.jobs)} jobs{over}", delivery)
+
+
+def compare_on_elastic(
+    made: Workload, chosen: Mapping[str, Mapping[str, Any]], slot_seconds: float
+) -> Comparison:
+    """Run policies with the options chosen on elastic jobs, with a bar."""
+    from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
+
+    with console.counter("comparing", len(chosen) * len(made.jobs)) as advance:
+        return compare_elastic(
+            made, chosen, slot_seconds=slot_seconds, on_settled=advance, keep_interrupted=True
+        )
 
 
 class BestRun:

@@ -17,8 +17,10 @@ from experiments.cli.files import READ
 from experiments.cli.options import ResultFile
 from experiments.cli.results import deliver
 from oasis.model.errors import InputError
+from oasis.model.file_kinds import ELASTIC
+from oasis.model.instance_file import read_json
 from oasis.scheduling.job import TrainingCurve
-from oasis.simulator.elastic import elastic_from_dict, read_elastic
+from oasis.simulator.elastic import elastic_from_dict
 
 POINTS = 64  # of a curve: more than the intervals in which anybody looks at a training
 
@@ -89,7 +91,8 @@ def _with_curve(
     path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
 ) -> dict[str, Any]:
     """Plain data of a workload with curves added to some jobs."""
-    document = dict(read_elastic(path).document)
+    document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
+    elastic_from_dict(document)
     there = [job["id"] for job in document["jobs"]]
     chosen = there if ids is None else [name.strip() for name in ids.split(",")]
     unknown = next((name for name in chosen if name not in there), None)

@@ -18,7 +18,7 @@ from experiments.cli.options import Flags, Output, flag, naming_flags, trace_pan
 from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
-from oasis.simulator import Workload, elastic_from_dict
+from oasis.simulator import elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 from oasis.traces import OpenbOptions, malformed_lines, read_openb
 from oasis.traces.job_table import kept_line, loosened
@@ -145,17 +145,18 @@ def _import(
     with located_at(source=file), naming_flags(options_of(trace.options)):
         instance, jobs, options = trace.imported(file, options, fixed)
         made = elastic_from_window(jobs.frame, options) if workload else None
+        if made is not None:
+            elastic_from_dict(made)  # what cannot be read again is not written
     if made is None:
         _write(instance, output, fixed)
         return
-    write_document(dict(made.document), output)
+    write_document(made, output)
     _say_what_is_left_out(instance, fixed)
-    machines = len(made.site.machines)
     where = "standard output" if is_stdout(output) else output
-    note(f"wrote {where}: {len(made.jobs)} elastic jobs on {machines} machines")
+    note(f"wrote {where}: {len(made['jobs'])} elastic jobs on {options.worker_servers} machines")
 
 
-def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
+def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
     """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
 
     Their work is what the recorded workers did in the recorded time, and they begin with as many.
@@ -173,15 +174,13 @@ def elastic_from_window(frame: Frame, options: MachineOptions) -> Workload:
         }
         for job in frame.to_dict("records")
     ]
-    return elastic_from_dict(
-        {
-            "format": FORMAT,
-            "version": VERSION,
-            "resources": list(each),
-            "machines": [{"id": "node", "count": options.worker_servers, "capacity": capacity}],
-            "jobs": jobs,
-        }
-    )
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "resources": list(each),
+        "machines": [{"id": "node", "count": options.worker_servers, "capacity": capacity}],
+        "jobs": jobs,
+    }
 
 
 def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:

@@ -26,7 +26,7 @@ from experiments.cli.options import (
     trace_panel,
 )
 from experiments.cli.results import Delivery, deliver_comparison
-from experiments.evaluation.comparison import MISSING, PLAIN, Comparison, replay_each
+from experiments.evaluation.comparison import PLAIN, Comparison, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
@@ -176,8 +176,15 @@ def command(
         source = source_of(file, content)
         made = None if format else _elastic_workload(source, content)
     if made is not None:
-        _refuse_trace_options(context, tuple(reading))
-        found, title = _elastic(made, chosen, file), _elastic_title(made)
+        why = "is for plain traces, not for a file of elastic jobs"
+        refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
+        workload, title = made, _elastic_title(made)
+        about = {
+            "format": FORMAT,
+            "machines": len(made.site.machines),
+            "trace": file_reference(file),
+            "version": oasis.__version__,
+        }
     else:
         given = {"virtual_cluster": virtual_cluster, **reading}
         trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
@@ -207,11 +214,8 @@ def command(
                 "version": oasis.__version__,
             }
         )
-        found = Comparison("replay", _replayed(workload, chosen), about)
         title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
-    missing = [name for name in chosen if name not in found.policies]
-    found = replace(found, about={**found.about, MISSING: missing}) if missing else found
-
+    found = _replayed(workload, chosen, about)
     return deliver_comparison(found, found.to_dict(), title, delivery)
 
 
@@ -277,23 +281,6 @@ def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
     return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
 
 
-def _refuse_trace_options(context: typer.Context, reading: tuple[str, ...]) -> None:
-    """A file of elastic jobs says all this itself."""
-    why = "is for plain traces, not for a file of elastic jobs"
-    refuse_given(context, (*TRACE_OPTIONS, *reading), why)
-
-
-def _elastic(made: Workload, chosen: Chosen, file: Path) -> Comparison:
-    about = {
-        "jobs": len(made.jobs),
-        "format": FORMAT,
-        "machines": len(made.site.machines),
-        "trace": file_reference(file),
-        "version": oasis.__version__,
-    }
-    return Comparison("replay", _replayed(made, chosen), about)
-
-
 def _elastic_title(made: Workload) -> str:
     site = made.site
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
@@ -311,7 +298,7 @@ def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Work
         raise
 
 
-def _replayed(workload: Workload, chosen: Chosen) -> dict[str, dict[str, Any]]:
+def _replayed(workload: Workload, chosen: Chosen, about: dict[str, Any]) -> Comparison:
     """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
     total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)
@@ -324,4 +311,4 @@ def _replayed(workload: Workload, chosen: Chosen) -> dict[str, dict[str, Any]]:
             if settled % each == 0:
                 advance()
 
-        return replay_each(workload, chosen, on_settled=settle, keep_interrupted=True)
+        return replay_each(workload, chosen, about, on_settled=settle, keep_interrupted=True)

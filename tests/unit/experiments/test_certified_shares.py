@@ -17,14 +17,14 @@ from experiments.evaluation.comparison import (
     with_best_known,
     with_optimum,
 )
-from experiments.evaluation.elastic_comparison import compare_elastic
+from experiments.evaluation.elastic_jobs import compare_elastic
 from experiments.evaluation.tables import comparison_table, optimum_facts
 from experiments.plotting import comparison_page
 from experiments.report.sections import commands_of
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.result import Run
 from offline import WarmStart, solve
-from tests.builders import elastic, exit_code
+from tests.builders import elastic, elastic_data, exit_code
 from tests.strategies import fewer, small_instances
 
 
@@ -75,7 +75,7 @@ def test_a_mean_over_seeds_is_a_share_too() -> None:
 
 def test_on_elastic_jobs_the_bound_and_the_best_policy_enclose_the_optimum() -> None:
     worth = {"kind": "sigmoid", "priority": 40.0, "decay": 0.0008, "target": 4000.0}
-    document = elastic(6).document
+    document = elastic_data(6)
     jobs = [{**job, "utility": worth} for job in document["jobs"]]
     made = elastic_from_dict({**document, "jobs": jobs})
     found = with_best_known(compare_elastic(made, {"fifo": {}, "dragon": {}}))
@@ -138,7 +138,7 @@ def test_elastic_jobs_without_utility_are_refused_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "elastic.json"
-    file.write_text(json.dumps(elastic(2).document))
+    file.write_text(json.dumps(elastic_data(2)))
     assert exit_code("compare", file, "--ratio") == 2
     assert capsys.readouterr().err == (
         f"oasis: --ratio: expected a utility for each job of {file}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from experiments.figures.controllers import (
     table,
 )
 from experiments.figures.figure import read_csv
+from oasis.model.utility import Constant, Deadline
 from tests.philly_shape import philly_shaped
 from tests.unit.experiments.test_plotting import assert_readable
 
@@ -54,10 +56,17 @@ def test_the_load_is_the_gpu_time_asked_for_over_that_between_first_and_last_arr
         assert asked / (64 * jobs[-1].arrival) == pytest.approx(load)
 
 
+def plain(job):
+    return {field.name: getattr(job, field.name) for field in fields(job)}
+
+
 def test_jobs_are_the_same_at_each_load_but_for_their_arrivals():
-    light, heavy = (at_load(drawn(3), load, 3).document["jobs"] for load in (0.5, 2.0))
+    light, heavy, other = (
+        [plain(job) for job in at_load(drawn(3), load, seed).jobs]
+        for load, seed in ((0.5, 3), (2.0, 3), (2.0, 4))
+    )
     assert [job | {"arrival": 0} for job in light] == [job | {"arrival": 0} for job in heavy]
-    assert heavy != at_load(drawn(3), 2.0, 4).document["jobs"]
+    assert heavy != other
 
 
 def test_with_what_it_asks_for_a_job_takes_as_long_as_recorded():
@@ -139,13 +148,14 @@ def test_the_picture_is_readable(name):
 
 def test_with_deadlines_jobs_are_worth_all_or_nothing_and_elasticflow_meets_all():
     """The jobs are those of the other table but for what they are worth."""
-    soft, hard = (at_load(drawn(3), 1.0, 3, kind).document["jobs"] for kind in (SIGMOID, DEADLINE))
-    assert [job | {"utility": None} for job in soft] == [job | {"utility": None} for job in hard]
-    assert {job["utility"]["kind"] for job in hard} == {"deadline", "constant"}
-    targets = [job["utility"].get("target") for job in soft]
+    soft, hard = (at_load(drawn(3), 1.0, 3, kind).jobs for kind in (SIGMOID, DEADLINE))
+    assert [plain(job) | {"utility": None} for job in soft] == [
+        plain(job) | {"utility": None} for job in hard
+    ]
+    assert {type(job.utility) for job in hard} == {Deadline, Constant}
     assert all(
-        job["utility"].get("deadline", target) == target
-        for job, target in zip(hard, targets, strict=True)
+        getattr(late.utility, "deadline", early.utility.target) == early.utility.target
+        for late, early in zip(hard, soft, strict=True)
     )
     rows = {(row["load"], row["policy"]): row for row in read_csv(PICTURES / "deadlines.csv")}
     assert list(rows) == [(load, policy) for load in LOADS for policy in POLICIES]

@@ -27,7 +27,6 @@ from experiments.figures.dragon import (
     FIG8,
     INTENSITIES,
     LEAST,
-    LINK_GBPS,
     LOCALITY,
     MODELS,
     TESTBED,
@@ -46,7 +45,7 @@ from experiments.figures.dragon import (
 )
 from experiments.figures.dragon_readings import Coded, Released
 from experiments.figures.figure import read_csv, reproduce
-from oasis.simulator import elastic_from_dict, replay
+from oasis.simulator import replay
 from tests.unit.experiments.test_plotting import assert_readable
 
 PICTURES = Path(__file__).parents[3] / "docs" / "figures"
@@ -169,11 +168,9 @@ def test_what_is_calibrated_comes_nearest_to_the_numbers_that_it_is_calibrated_o
         for batch in (16, 32, 64, 128, 256)
     }
     assert min(use, key=lambda batch: abs(use[batch] - FIG8[LOCALITY])) == BATCH
-    plain = table1(rigid=True).document
     running = {}
     for parts in (1, 2, 3, 4):
-        machine = plain["machines"][0] | {"link_gbps": LINK_GBPS * parts}
-        row, _ = measure(elastic_from_dict({**plain, "machines": [machine]}), DEFAULT)
+        row, _ = measure(table1(rigid=True, exposed=1 / parts), DEFAULT)
         running[1 / parts] = row["running"] / row["elapsed"]
     assert min(running, key=lambda share: abs(running[share] - 0.66)) == EXPOSED
 

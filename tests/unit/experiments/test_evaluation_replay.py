@@ -13,7 +13,7 @@ WORKLOAD = rigid_workload([PlainJob(f"j{k}", k, 30.0 - k, 1 + k % 2) for k in ra
 def test_every_policy_but_those_that_need_an_instance_replays_with_its_options() -> None:
     options = {name: {} for name in PLAIN} | {"las": {"line": "fit"}}
     settled: list[None] = []
-    found = replay_each(WORKLOAD, options, on_settled=lambda: settled.append(None))
+    found = replay_each(WORKLOAD, options, on_settled=lambda: settled.append(None)).policies
     assert list(found) == list(PLAIN)
     assert {"fifo", "kubernetes-default"} < set(PLAIN)
     assert len(settled) == sum(row["finished"] for row in found.values()) == 6 * len(found)

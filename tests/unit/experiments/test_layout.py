@@ -11,7 +11,8 @@ from rich.cells import cell_len
 
 from experiments.cli.console import print_facts, print_notes, print_rows
 from experiments.cli.layout import lay_out, printable
-from experiments.evaluation.tables import COMPARED
+from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.tables import comparison_table
 
 Captured = pytest.CaptureFixture[str]
 WIDTHS = (20, 40, 60, 80, 100, 132, 200)
@@ -86,17 +87,18 @@ def test_no_fact_is_cut(facts: list[tuple[str, str]], width: int) -> None:
         assert all(word in out for word in printable(value).split())
 
 
+COLUMNS, _ = comparison_table(Comparison("compare", {}, {}))
 ROW = ("finish-time-fairness", "153 ± 140", "12", "3.333", "46%", "4.12", "6.79")
 BUSIEST = ("66% worker bandwidth_gbps", "0.619 ms")
 
 
 def test_compare_says_which_columns_have_no_place() -> None:
-    narrow, _, note = lay_out(COMPARED, [(*ROW, *BUSIEST)], 80)
+    narrow, _, note = lay_out(COLUMNS, [(*ROW, *BUSIEST)], 80)
     headings = [str(column.header) for column in narrow.columns]
     assert headings == ["policy", "utility", "admitted", "done", "waste", "mean", "p95"]
     assert note == "not shown for want of width: busiest, decision; --json has them"
-    whole, _, note = lay_out(COMPARED, [(*ROW, *BUSIEST)], 100)
-    assert [str(column.header) for column in whole.columns] == [name for name, _ in COMPARED]
+    whole, _, note = lay_out(COLUMNS, [(*ROW, *BUSIEST)], 100)
+    assert [str(column.header) for column in whole.columns] == [name for name, _ in COLUMNS]
     assert note == ""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import elastic
+from tests.builders import elastic_data
 from tests.builders import exit_code as oasis_command
 
 pytest.importorskip("matplotlib", reason="needs the plot extra")
@@ -309,7 +309,7 @@ def test_parameters_of_a_method_that_auto_did_not_take_are_named(
 
 
 def test_a_comparison_on_elastic_jobs_has_a_page_and_can_be_made_again(tmp_path: Path) -> None:
-    jobs = json.loads(json.dumps(elastic(3).document))
+    jobs = elastic_data(3)
     for job in jobs["jobs"]:
         job["utility"] = {"kind": "constant", "value": 1.0}
     file, result = tmp_path / "jobs.json", tmp_path / "result.json"

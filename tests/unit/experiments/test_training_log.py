@@ -8,8 +8,8 @@ from experiments.cli.commands.curve import read_training_log
 from experiments.cli.main import main
 from oasis import InputError
 from oasis.scheduling import TrainingCurve
-from oasis.simulator import read_elastic, write_elastic
-from tests.builders import elastic
+from oasis.simulator import read_elastic
+from tests.builders import elastic_data
 
 
 def said(*words, code=0):
@@ -65,7 +65,7 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
     said("curve", str(log))
     assert json.loads(capsys.readouterr().out) == [[0.0, 2.0], [0.15, 1.0], [1.0, 0.5]]
     jobs, own = tmp_path / "jobs.json", tmp_path / "own.json"
-    write_elastic(elastic(3), jobs)
+    write(jobs, json.dumps(elastic_data(3)))
     first = read_elastic(jobs).jobs
     named = ["--ids", f"{first[0].id},{first[2].id}", "--seconds"]
     said("curve", str(log), "--into", str(jobs), *named, "-o", str(own))
@@ -87,6 +87,6 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
 def test_the_command_refuses_what_it_cannot_do(tmp_path, capsys, words, message):
     log = write(tmp_path / "a.csv", "time,loss\n0,2\n90,1\n")
     jobs = tmp_path / "jobs.json"
-    write_elastic(elastic(1), jobs)
+    write(jobs, json.dumps(elastic_data(1)))
     said("curve", str(log), *(str(jobs) if w == "JOBS" else w for w in words), code=2)
     assert message in capsys.readouterr().err

@@ -15,7 +15,7 @@ from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.evaluation import tables
 from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
-from experiments.evaluation.elastic_comparison import compare_elastic
+from experiments.evaluation.elastic_jobs import compare_elastic
 from experiments.plotting import plot_comparison, run_page
 from experiments.plotting.comparison import plot_means
 from experiments.report.sections import section_of
@@ -52,9 +52,7 @@ def stuck() -> Workload:
 
 @pytest.fixture(scope="module")
 def replayed() -> Comparison:
-    made = stuck()
-    rows = replay_each(made, POLICIES)
-    return Comparison("replay", rows, {"jobs": 3, "version": "1"})
+    return replay_each(stuck(), POLICIES, {"version": "1"})
 
 
 def test_a_replay_says_who_deadlocked_and_marks_the_mean(replayed: Comparison) -> None:
@@ -78,9 +76,9 @@ def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path:
     """It waits for nothing, which is no merit."""
     (tmp_path / "closed.py").write_text(CLOSED, encoding="utf-8")
     made, name = stuck(), f"{tmp_path / 'closed.py'}:Closed"
-    rows = replay_each(made, {name: {}})
-    assert (rows[name]["mean_waiting"], rows[name]["rejected"]) == (0.0, 3)
-    found = Comparison("replay", rows, {"jobs": 3})
+    found = replay_each(made, {name: {}})
+    row = found.policies[name]
+    assert (row["mean_waiting"], row["rejected"]) == (0.0, 3)
     assert tables.comparison_table(found)[1][0][1:7] == (
         "0",
         "-",
@@ -92,9 +90,7 @@ def test_a_policy_that_rejects_all_has_no_waiting_that_can_be_compared(tmp_path:
 
 
 def test_without_unfinished_jobs_there_is_no_note() -> None:
-    made = stuck()
-    rows = replay_each(made, {"fifo": {}})
-    assert tables.unfinished_notes(Comparison("replay", rows, {"jobs": 3})) == []
+    assert tables.unfinished_notes(replay_each(stuck(), {"fifo": {}})) == []
 
 
 def test_elastic_jobs_are_marked_too() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baselines import FIFO
-from experiments.evaluation.elastic_comparison import utility_of
+from experiments.evaluation.elastic_jobs import utility_of
 from oasis.simulator import elastic_from_dict, replay
 from offline.elastic_bound import _Configurations, best_rates, elastic_bound, slots_needed
 from tests.builders import elastic, elastic_file

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,12 @@ from hypothesis import strategies as st
 
 from oasis.model.errors import InstanceError
 from oasis.simulator.elastic import elastic_from_dict, elastic_schema
-from tests.builders import elastic
+from tests.builders import elastic_data
 from tests.unit.model.test_schema import JSON, places, with_change
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
 VALIDATOR = jsonschema.Draft202012Validator(elastic_schema())
-SMALL = copy.deepcopy(dict(elastic(2).document)) | {
+SMALL = elastic_data(2) | {
     "partial_gangs": True,
     "share_links": False,
 }

@@ -13,7 +13,7 @@ import offline
 from baselines import FIFO, RRH, KubernetesDefault
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
-from oasis.simulator import PlainJob, replay, rigid_workload, write_elastic
+from oasis.simulator import PlainJob, replay, rigid_workload
 from tests.builders import elastic
 
 INSTANCE = oasis.generate("testbed", jobs=2, seed=1)
@@ -144,10 +144,6 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "numbers for costs": (
         lambda: oasis.simulate(INSTANCE, FIFO(), costs={"start": 1}),  # type: ignore[arg-type]
         r"^costs: expected an object with overhead, .*, got \{'start': 1\}$",
-    ),
-    "a path before a workload": (
-        lambda: write_elastic("never.json", MADE),  # type: ignore[arg-type]
-        r"^made: .*workload of elastic jobs, got 'never\.json'; the workload comes first$",
     ),
 }
 

@@ -12,6 +12,7 @@ import pytest
 
 from experiments.cli.commands.import_trace import elastic_from_window
 from oasis import Instance, InstanceError
+from oasis.simulator import elastic_from_dict
 from oasis.traces import SlurmOptions, SwfOptions
 from oasis.traces.mapping import MachineOptions
 from oasis.traces.plain import read_instance
@@ -200,7 +201,7 @@ def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
     path.write_text(PLAIN_ROWS, encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
     _, trace, _ = PLAIN.imported(path, options)
-    workload = elastic_from_window(trace.frame, options)
+    workload = elastic_from_dict(elastic_from_window(trace.frame, options))
     assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
     jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
     assert jobs == [

@@ -1,0 +1,387 @@
+"""Policies on elastic jobs: OASiS and recourse, which know only the model, and the comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+import oasis
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, measured, replay_each
+from experiments.evaluation.live import planning_policy
+from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, entry_of
+from oasis.model.errors import InputError, InstanceError
+from oasis.model.forms import ANY_MACHINE, Form
+from oasis.model.groups import TaskGroup
+from oasis.model.job import Job
+from oasis.model.rounding import FloatArray, ceil_number
+from oasis.model.utility import Utility
+from oasis.online.prices import PriceBounds
+from oasis.online.rolling import source_of
+from oasis.scheduling.book import NEVER_FITS, EmptyCluster
+from oasis.scheduling.job import (
+    NOTHING,
+    Allocation,
+    LimitedDemand,
+    PolicyJob,
+    Tasks,
+    admits,
+)
+from oasis.scheduling.placement import BestFit, Room, fill
+from oasis.scheduling.policy import Plan, Policy, View
+from oasis.scheduling.site import FINE, Site, cluster_of, policy_job
+from oasis.simulator import Outcome, Workload
+from oasis.simulator.elastic import FORMAT
+from oasis.simulator.state import JobProgress, State
+from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
+
+# How many times as far as a plan reaches nothing may run before no more is expected: by then every
+# job that waits has been given up, or was tried once more with what it is still worth.
+WAITED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BySlots:
+    """A utility by the delay in seconds, as one by the delay in slots.
+
+    A job that ends in slot d after that of its arrival is counted at the end of that slot.
+    """
+
+    seconds: Utility
+    length: float  # of a slot, seconds
+    first: float  # seconds from the true arrival to the end of the slot in which the job arrives
+
+    def __call__(self, delay: npt.ArrayLike) -> FloatArray:
+        return self.seconds(np.asarray(delay, dtype=float) * self.length + self.first)
+
+    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
+        """Natural logarithm of the utility, -inf where it is 0."""
+        return self.seconds.log_value(np.asarray(delay, dtype=float) * self.length + self.first)
+
+
+class Translated(JobProgress):
+    """A job in the model's terms, times in slots; its `source` is the model's job."""
+
+    def __init__(
+        self, real: PolicyJob, seen: PolicyJob, ways: tuple[int, ...], speeds: tuple[float, ...]
+    ) -> None:
+        super().__init__(seen, knows_forms=True)
+        self.real = real
+        self.ways = ways  # forms of the elastic job that those of the model's stand for, in order
+        self.speeds = speeds  # worker-seconds that count as one of its worker-slots, by form
+
+    @property
+    def shown(self) -> PolicyJob:
+        """The elastic job in the form in which it runs, or is to."""
+        return self.real.in_form(self.ways[self.form])
+
+    def look(self, view: View) -> None:
+        """Note how far the elastic job is."""
+        self.remaining = view.remaining(self.shown) / self.speeds[self.form]
+        self.running = view.attained(self.real)
+
+
+class Slotted:
+    """OASiS or recourse, which plan in slots by the paper's model, on elastic jobs.
+
+    Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
+    as much of the parameter servers' as falls to each worker where that is most, so that whatever
+    the model plans, they find room beside the workers. Parameter servers are left out where no
+    machine admits both and has room for a worker with its part of them.
+
+    Jobs: a slot of one worker is one worker-slot, whatever the other workers are, so that speed is
+    linear in them. It is counted as what one of the workers that the job asks for does (of the most
+    where it asks for none), at the best speed: fewer do more, more do less than the model thinks.
+    The fewest workers, locality and the costs of changes are unknown to the model. Forms are those
+    that fit the empty cluster; a job keeps the form in which it begins even if it may switch.
+
+    Slots: the scheduler is asked at the beginning of each slot alone. Jobs that came since the last
+    one wait for it, and what a job leaves that ends within a slot stays idle to the end of the
+    slot. Parameter servers go to the machine with most of the job's workers that has room for them.
+    A job whose parameter servers find no room, or that is planned with fewer workers than it works
+    with, takes what the others leave, by best fit, its fewest workers at least; if it finds no room
+    it holds nothing in that slot. The scheduler plans anew what was not done.
+    """
+
+    slotted = False
+    told_remaining = True
+    knows_forms = True
+
+    def __init__(
+        self, name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float
+    ) -> None:
+        if not slot_seconds > 0:
+            raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
+        for k, job in enumerate(made.jobs):
+            if not job.has_utility:
+                expected = (
+                    "expected a utility: oasis and recourse weigh jobs by what they are worth"
+                )
+                raise InstanceError(f"jobs[{k}].utility", expected)
+        self.name, self.made, self.length = name, made, float(slot_seconds)
+        self._options = options
+        # On the real machines: the model splits parameter servers, which machines cannot.
+        self._empty = EmptyCluster(made.site, BestFit)
+        workers = frozenset({TaskGroup.WORKER})
+        # On a fine grid: a worker reserves a part of a parameter server.
+        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in made.site.machines)
+        self.site = Site(made.site.resources, machines, self.length, slotted=True)
+        jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in made.jobs]
+        # Enough for all the work, and for each job alone, which would else be never planned.
+        self.lookahead = slots_needed(made, self.length)
+        empty = EmptyCluster(self.site)
+        for known in (known for known in jobs if known.ways):
+            forms = known.seen.in_forms
+            alone = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
+            self.lookahead = max(self.lookahead, min(alone))
+        bounds = None
+        if name == OASIS:
+            whole = POLICIES[OASIS].resolve(options)
+            for option in ("granularity", "bounds"):
+                if option in options:
+                    raise InputError(f"oasis.{option}", "expected none on elastic jobs")
+            steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
+            sources = [source_of(job.seen, name) for job in jobs]
+            cluster = cluster_of(self.site)
+            bounds = PriceBounds.from_jobs(sources, cluster, self.lookahead, **steering)
+        self._policy = planning_policy(name, options, self.lookahead, bounds=bounds)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return {**self._options, **self._policy.parameters, "slot_seconds": self.length}
+
+    # -- the jobs in the model's terms -------------------------------------------------------------
+
+    def translate(self, job: PolicyJob, slot: int) -> Translated:
+        """`job` as it arrives in `slot`; without ways if it does not fit the empty cluster."""
+        each = enumerate(job.in_forms)
+        ways = tuple(k for k, form in each if self._empty.fewest(form) is not None)
+        shown = [job.in_forms[k] for k in ways or (0,)]
+        speeds = tuple(map(self._speed, shown))
+        forms = [self._form(form, speed) for form, speed in zip(shown, speeds, strict=True)]
+        source = Job(
+            id=job.id,
+            arrival=slot,
+            epochs=1,
+            minibatches=1,
+            gradient_mb=0.0,
+            ps={},
+            utility=BySlots(job.utility, self.length, (slot + 1) * self.length - job.arrival),
+            forms=tuple(Form(**form) for form in forms) if len(forms) > 1 else (),
+            **forms[0],
+        )
+        return Translated(job, policy_job(source, self.site, job.index), ways, speeds)
+
+    def _speed(self, job: PolicyJob) -> float:
+        """Worker-seconds of a job of one form in a worker-slot."""
+        asked = job.max_workers if job.initial_workers is None else job.initial_workers
+        return best_rates(self.made, job)[asked] / asked * self.length
+
+    def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
+        """The model of one form."""
+        counts = range(job.min_workers, job.max_workers + 1)
+        # The largest number per worker: then parameter servers fit beside any number of workers.
+        servers = max(job.ps_needed(workers) / workers for workers in counts)
+        alone, both = np.zeros((2, len(self.site.resources)))
+        for resource, amount in job.worker:
+            alone[resource] = both[resource] = amount / self.made.site.grid
+        for resource, amount in job.ps:
+            both[resource] += servers * amount / self.made.site.grid
+        beside = any(
+            admits(job.worker, k) and admits(job.ps, k) and (both * FINE <= one.capacity).all()
+            for k, one in enumerate(self.site.machines)
+        )
+        amounts = both if beside else alone
+        asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
+        return {
+            "chunks": job.max_workers,
+            "minibatch_time": job.work / speed / job.max_workers,
+            "worker": {n: float(a) for n, a in zip(self.site.resources, amounts, strict=True) if a},
+            "requires": asked,
+        }
+
+    # -- its slots in real time --------------------------------------------------------------------
+
+    def reset(self, site: Site) -> None:
+        self._policy.reset(self.site)
+        self._books, self._jobs = State(self.site), dict[int, Translated]()
+        self._books.jobs = cast(dict[int, JobProgress], self._jobs)
+        self._told = View(self._books, self.name, told_remaining=True)  # of the next slot
+        self._new: list[PolicyJob] = []
+        self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
+
+    def decide(self, view: View) -> Plan:
+        plan, told = Plan(), self._told
+        # Events are collected for the beginning of the next slot.
+        if view.happened:
+            self._idle = 0
+        for job in view.finished:
+            self._jobs.pop(job.index, None)
+        told.finished += view.finished
+        told.lost += view.lost
+        told.returned += view.returned
+        self._new += view.arrived
+        # A wake-up at a boundary may come a rounding error late, and still means that boundary.
+        self._slot = max(self._slot, math.ceil(view.now / self.length - 1e-9))
+        if view.now >= self._slot * self.length:
+            self._plan_slot(view, plan)
+            self._slot += 1
+            self._told = View(self._books, self.name, told_remaining=True)
+        # Without a job there is nothing to plan, and where nothing has run for longer than a plan
+        # reaches only an event helps: slots would be counted for ever.
+        if (self._jobs or self._new) and self._idle <= WAITED * self.lookahead:
+            plan.wake_at = self._slot * self.length
+        return plan
+
+    def _plan_slot(self, view: View, plan: Plan) -> None:
+        """Have this slot planned, with all that happened since the last one."""
+        told, jobs = self._told, self._jobs
+        for job in self._new:
+            known = self.translate(job, self._slot)
+            if known.ways:
+                jobs[job.index] = known
+                told.arrived.append(known.seen)
+            else:  # the model, which splits servers, might not see it
+                plan.rejected[job.index] = job.unmet or NEVER_FITS
+        self._new = []
+        for known in jobs.values():
+            known.look(view)
+        told.now, self._books.down = float(self._slot), set(view.down())
+        answer = self._policy.decide(told)
+        plan.rejected |= answer.rejected
+        for index in answer.rejected:
+            del jobs[index]
+        for index, wanted in answer.changes.items():
+            jobs[index].hold(told.now, wanted)
+            if wanted.workers:
+                jobs[index].form = wanted.form
+        holds = self._carried_out(view)
+        for index, held in holds.items():
+            if held != view.allocation(jobs[index].real):
+                plan.changes[index] = held
+        self._idle = 0 if any(held.workers for held in holds.values()) else self._idle + 1
+
+    def _carried_out(self, view: View) -> dict[int, Allocation]:
+        """What each job is to hold, as planned; those that keep their places come first."""
+        jobs, found = self._jobs, dict[int, Allocation]()
+        room = Room(self.made.site, view.capacity(), view.down())
+        before = {index: view.allocation(known.real) for index, known in jobs.items()}
+        kept = {
+            index
+            for index, known in jobs.items()
+            if known.allocation.workers and before[index].workers == known.allocation.workers
+        }
+        for index in sorted(jobs, key=lambda index: (index not in kept, index)):
+            job, workers = jobs[index].shown, jobs[index].allocation.workers
+            stays = index in kept and room.hold(job, before[index])
+            found[index] = before[index] if stays else _with_servers(room, job, workers)
+        # These come last: what the scheduler has planned for the others must not be in their way.
+        for index, held in found.items():
+            if (planned := jobs[index].allocation).workers and not held.workers:
+                found[index] = _somewhere(room, jobs[index].shown, planned.worker_count)
+        return {
+            index: held._replace(form=jobs[index].ways[jobs[index].form]) if held.workers else held
+            for index, held in found.items()
+        }
+
+
+def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
+    """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
+    # A smaller gang now is better than the planned one in a later slot.
+    for count in (max(workers, job.min_workers), job.min_workers):
+        found = BestFit().place(room, job, count, job.ps_needed(count))
+        if found is not None:
+            return found
+    return NOTHING
+
+
+def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
+    """Add the parameter servers that the planned workers need; nothing if they do not fit."""
+    counts, before = dict(workers), room.free.copy()
+    count = sum(counts.values())
+    if not (job.min_workers <= count <= job.max_workers and room.hold(job, Allocation(workers))):
+        return NOTHING
+    # Of machines with equally many workers the first one is taken, so that runs repeat.
+    beside = sorted(counts, key=lambda machine: (-counts[machine], machine))
+    hosts = [*beside, *(m for m in room.site.machines_for("ps") if m not in counts)]
+    servers = fill(room, hosts, job.ps, job.ps_needed(count))
+    if servers is None:
+        room.free = before
+        return NOTHING
+    return Allocation(workers, servers)
+
+
+def elastic_policy(
+    name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
+) -> Policy:
+    """A fresh policy for `made`, with the options that differ from their defaults.
+
+    OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
+    recourse plan in slots (`Slotted`). `InputError` for an option that has no meaning here.
+    """
+    if name in (OASIS, RECOURSE):
+        return Slotted(name, options, made, slot_seconds)
+    return entry_of(name).make(None, options)
+
+
+def utility_of(made: Workload, outcome: Outcome) -> float | None:
+    """Total utility of the finished jobs; None if some job has no utility."""
+    if not all(job.has_utility for job in made.jobs):
+        return None
+    worth = {job.id: job.utility for job in made.jobs}
+    ended = ((worth[job.job_id], job.completion) for job in outcome.jobs)
+    return math.fsum(float(of(delay)) for of, delay in ended if delay is not None)
+
+
+def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
+    """What a run on elastic jobs earned, beside the bound, and what became of its jobs.
+
+    Restarts are all changes of a running or paused job: resumed, resized, moved.
+    """
+    utility, most = utility_of(made, outcome), 0.0 if bound is None else bound.value
+    return {
+        "total_utility": utility,
+        # Where nothing can be earned, nothing is no share of it.
+        "of_bound": None if utility is None or not most else utility / most,
+        "admitted": sum(job.refusal is None or job.start is not None for job in outcome.jobs),
+        **measured(outcome, "wasted_share"),
+        "restarts": sum(measured(outcome, "restarts", "resizes", "migrations").values()),
+    }
+
+
+def compare_elastic(
+    made: Workload,
+    policies: Mapping[str, Mapping[str, Any]],
+    *,
+    slot_seconds: float = SLOT_SECONDS,
+    on_settled: Callable[[], None] | None = None,
+    keep_interrupted: bool = False,
+) -> Comparison:
+    """As `replay_each`, OASiS and recourse too, with what each earns and a bound that none exceeds.
+
+    `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound.
+    """
+    makers = {name: elastic_policy(name, o, made, slot_seconds) for name, o in policies.items()}
+    valued = all(job.has_utility for job in made.jobs)
+    bound = elastic_bound(made, slot_seconds) if valued else None
+    about = {
+        "format": FORMAT,
+        "machines": len(made.site.machines),
+        "slot_seconds": slot_seconds,
+        "bound": None if bound is None else bound.value,
+        "version": oasis.__version__,
+    }
+    return replay_each(
+        made,
+        policies,
+        about,
+        kind="compare",
+        make=lambda name, _: makers[name],
+        more=lambda outcome: elastic_figures(made, outcome, bound),
+        on_settled=on_settled,
+        keep_interrupted=keep_interrupted,
+    )
