@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 from math import ceil, floor
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from oasis.model.job import GBIT_PER_MB, Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.utility import UtilityColumns
-from oasis.traces.options import TraceOptions, option
+from oasis.traces.options import TraceOptions, options_of_toml
 from oasis.traces.plain_job import FACTS
 from oasis.traces.table import Frame
 from oasis.workloads.presets import DECAY
@@ -87,8 +87,10 @@ def drawn_utilities(durations: FloatArray, options: TraceOptions) -> UtilityColu
     return UtilityColumns(priority, decay, target)
 
 
-@dataclass(frozen=True, slots=True)
-class MachineOptions(TraceOptions):
+_Checked: Any = options_of_toml("MachineOptions", TraceOptions)
+
+
+class MachineOptions(_Checked):  # type: ignore[misc]
     """Assumptions about a trace that records neither machines nor CPUs nor memory.
 
     Examples
@@ -99,15 +101,7 @@ class MachineOptions(TraceOptions):
     'w#15'
     """
 
-    min_gpus: int = option("MachineOptions", "min_gpus")
-    gpus_per_worker: int = option("MachineOptions", "gpus_per_worker")
-    cpus_per_gpu: float = option("MachineOptions", "cpus_per_gpu")
-    memory_gb_per_gpu: float = option("MachineOptions", "memory_gb_per_gpu")
-    worker_servers: int = option("MachineOptions", "worker_servers")
-    gpus_per_server: int = option("MachineOptions", "gpus_per_server")
-    ps_servers: int = option("MachineOptions", "ps_servers")
-    ps_server_cpus: float = option("MachineOptions", "ps_server_cpus")
-    ps_server_memory_gb: float = option("MachineOptions", "ps_server_memory_gb")
+    __slots__ = ()
 
     def sized(self, frame: Frame) -> Frame:
         """The jobs with their workers; one without GPUs is a worker with CPUs and memory alone."""
@@ -135,17 +129,11 @@ class MachineOptions(TraceOptions):
         return Cluster(RESOURCES, workers, ps, self.slot_seconds)
 
 
-def _made(name: str) -> Any:
-    """A class of options by its entry in formats.toml; those of openb come with a list of nodes."""
-    base = MachineOptions if name != "OpenbOptions" else TraceOptions
-    facts = {key: fact for key, fact in FACTS["options"][name].items() if key != "doc"}
-    entries = [(k, type(facts[k]["default"]).__name__, option(name, k)) for k in facts]
-    space = {"__doc__": FACTS["options"][name]["doc"].strip(), "__module__": "oasis.traces"}
-    return make_dataclass(name, entries, bases=(base,), namespace=space, frozen=True, slots=True)
-
-
+# Those of openb come with a list of nodes.
 OPTIONS: Mapping[str, Any] = {
-    name: _made(name) for name, facts in FACTS["options"].items() if "doc" in facts
+    name: options_of_toml(name, TraceOptions if name == "OpenbOptions" else MachineOptions)
+    for name in FACTS["options"]
+    if name not in ("TraceOptions", "MachineOptions")
 }
 
 # --- machines that hold all jobs ------------------------------------------------------------------
