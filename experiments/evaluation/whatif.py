@@ -25,7 +25,7 @@ from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
 from oasis.simulator.state import JobProgress
 from oasis.simulator.workload import check_times, rigid_workload_on
-from oasis.traces.mapping import busiest, drawn_utilities
+from oasis.traces.job_table import busiest, drawn_utilities
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 
