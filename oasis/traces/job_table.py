@@ -345,11 +345,7 @@ PS = {"cpu": "ps_server_cpus", "memory_gb": "ps_server_memory_gb", **_BANDWIDTH}
 
 
 def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
-    """The jobs of the model that stand for the rows of a window, which begins at 0 s.
-
-    A row has ``workers``, and ``gpu``, ``cpu`` and ``memory_gb`` of each. Its worker-seconds are
-    spread over chunks, epochs and mini-batches. It may have ``requires`` too: labels of machines.
-    """
+    """The jobs of the model for the rows of a window: worker-seconds as epochs and mini-batches."""
     slot = options.slot_seconds
     workers, duration = frame["workers"].to_numpy(), frame["duration"].to_numpy()
     size = workers * duration  # worker-seconds
@@ -459,10 +455,8 @@ def fit_machines(
 ) -> MachineOptions:
     """`options` with the fewest servers that hold the busiest moment of a window, and its horizon.
 
-    The busiest moment is that of the recorded runs where the trace says when each job began, and
-    otherwise of runs that begin at submission: workers and parameter servers are counted at that
-    moment, and each server holds as many of them as its capacity allows. In the horizon, every job
-    can finish with the recorded workers, whether it starts at its arrival or when it really did.
+    Each server holds as many workers, or parameter servers, as its capacity allows. In the horizon,
+    every job can finish, whether it starts at its arrival or when it really did.
     """
     per_server = max(options.gpus_per_server, options.gpus_per_worker)
     options = chosen(options, fixed, gpus_per_server=per_server)

@@ -337,8 +337,9 @@ class _Reader:
         values = np.where(np.isnan(values), made, values)
         if name not in DURATIONS and clock.second:
             double = np.array([clock.second.get(key, nan) for key in keys])
-            clock.repeated += int(np.sum(~np.isnan(double)))
-            values = np.where(values < after, np.fmax(values, double), values)
+            is_second = values < after
+            clock.repeated += int(np.sum(~np.isnan(double) & ~is_second))
+            values = np.where(is_second, np.fmax(values, double), values)
         return values
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
@@ -389,14 +390,12 @@ class _Reader:
         if "worth" not in columns and "deadline" not in columns:
             return None
         worth = self.rows.number(columns["worth"]) if "worth" in columns else np.ones(size)
+        left = self._seconds("deadline") - submitted
         found = np.empty(size, dtype=object)
-        due = self._seconds("deadline")
-        for k, (value, end, begin) in enumerate(zip(worth, due, submitted, strict=True)):
-            if end >= begin:
-                found[k] = Deadline(float(value), float(end - begin))
-            elif not np.isnan(value):
-                # A deadline before the submission cannot be met: the job is worth nothing.
-                found[k] = Constant(float(value) if np.isnan(end) else 0.0)
+        for k in np.flatnonzero(~np.isnan(worth)).tolist():
+            # A deadline before the submission cannot be met: the job is worth nothing.
+            always = Constant(float(worth[k]) if np.isnan(left[k]) else 0.0)
+            found[k] = Deadline(float(worth[k]), float(left[k])) if left[k] >= 0 else always
         return found
 
     def notes(self) -> list[str]:

@@ -32,6 +32,7 @@ from oasis.model.rounding import FloatArray
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 LONGEST_RECORD = 1000  # lines between two quotes
+COMMENT = re.compile(r"#|(?i:sep=.\s*\Z)")  # before a header; Excel is told the sign of columns
 ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 Frame = Any  # of pandas, which is imported where a trace is read
 Objects = np.ndarray[Any, Any]
@@ -59,7 +60,7 @@ class TraceSource:
     def first(self) -> int:
         """Number of leading lines that are blank or, before a table, comments."""
         lines = enumerate(self.lines)
-        return next((k for k, line in lines if line.strip() and not _is_comment(line)), 0)
+        return next((k for k, line in lines if line.strip() and not COMMENT.match(line)), 0)
 
     @property
     def header(self) -> str:
@@ -94,11 +95,6 @@ class TraceSource:
                     return None
                 raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
         return found or None
-
-
-def _is_comment(line: str) -> bool:
-    """Whether a line before the header is a comment, or tells Excel the sign between columns."""
-    return line.startswith("#") or re.fullmatch(r"(?i)sep=.\s*", line) is not None
 
 
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
