@@ -179,13 +179,11 @@ from oasis.traces import PhillyOptions as PhillyOptions
 from oasis.traces import PlainOptions as PlainOptions
 from oasis.traces import SlurmOptions as SlurmOptions
 from oasis.traces import SwfOptions as SwfOptions
+from oasis.traces.job_table import MachineOptions as MachineOptions
 from oasis.traces.job_table import PlainTrace as PlainTrace
-from oasis.traces.mapping import MachineOptions as MachineOptions
-from oasis.traces.openb import read_openb as read_openb
 from oasis.traces.plain import read_instance as read_instance
 from oasis.traces.plain import read_plain as read_plain
 from oasis.traces.plain_job import PlainJob as PlainJob
-from oasis.traces.table import malformed_lines as malformed_lines
 from oasis.traces.table import malformed_sentences as malformed_sentences
 from oasis.version import __version__ as __version__
 from oasis.workloads.generator import generate as generate

@@ -13,8 +13,8 @@ from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, OasisError
 from oasis.model.file_kinds import FileKind
-from oasis.traces.openb import NODES, PODS
 from oasis.traces.plain import FORMATS
+from oasis.traces.readers import NODES, PODS
 from oasis.traces.table import read_source
 
 # What typer says of a value, and the words for it here.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from itertools import repeat
 from time import perf_counter
@@ -24,8 +24,8 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
 from oasis.simulator.state import JobProgress
-from oasis.simulator.workload import check_times, rigid_workload_on
-from oasis.traces.mapping import busiest, drawn_utilities
+from oasis.simulator.workload import rigid_workload_on
+from oasis.traces.job_table import busiest, drawn_utilities
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_job import PlainJob
 
@@ -137,23 +137,16 @@ class Scenario:
         }
 
 
-def jobs_frame(jobs: Sequence[PlainJob]) -> pd.DataFrame:
-    """A row for each job in order of submission; NaN where the trace does not say."""
-    rows = sorted(jobs, key=lambda job: job.submitted)
-    for k, job in enumerate(rows):
-        check_times(k, job)  # before many runs, each of which would refuse it
-    times = ("submitted", "duration", "started", "ended")
-    frame = pd.DataFrame(
-        {
-            "job": [job.id for job in rows],
-            "owner": pd.Categorical([job.owner or NO_OWNER for job in rows]),
-            "gpus": np.array([job.gpus for job in rows], dtype=np.int64),
-            **{name: np.array([getattr(job, name) for job in rows], dtype=float) for name in times},
-        }
-    )
+def jobs_frame(trace: pd.DataFrame) -> pd.DataFrame:
+    """The jobs of a trace in order of submission; NaN where it does not say."""
+    rows = trace.sort_values("submitted", kind="stable", ignore_index=True)
+    owners = rows.owner.mask(rows.owner == "", NO_OWNER)
+    frame = pd.DataFrame({"job": rows.id, "owner": pd.Categorical(owners), "gpus": rows.gpus})
+    for name in ("submitted", "duration", "started", "ended"):
+        frame[name] = rows[name].astype(float)
     # With a pause, a job ended later than its start and its duration say.
     frame["ended"] = np.fmax(frame.ended, frame.started + frame.duration)
-    worth = [job.utility for job in rows if job.utility is not None]
+    worth = rows.utility.dropna()
     return frame.assign(**asdict(UtilityColumns.of(worth))) if len(worth) == len(rows) else frame
 
 
@@ -308,7 +301,8 @@ def really_happened(jobs: pd.DataFrame) -> Ran:
 def figures(ran: Ran, gpus: int) -> dict[str, Any]:
     """The numbers of a run as plain data; times in seconds.
 
-    A percentile is the smallest value that at least so many percent of the jobs do not exceed.
+    A percentile is the smallest value that at least so many percent of the jobs do not exceed; the
+    median is the mean of the two in the middle, if there are two: as in the figures of a replay.
     Completion and slowdown are those of the jobs that finished; ``gpu_utilisation`` is the mean
     share of `gpus` in use from the first submission to the end; ``series`` are means over equal
     parts of that time. ``by_size`` is in the order of `SIZES`, ``by_owner`` in that of the owners.
@@ -366,7 +360,9 @@ def _place(share: float, count: Any) -> Any:
 
 
 def _quantile(ordered: FloatArray, share: float) -> float | None:
-    return float(ordered[_place(share, len(ordered))]) if len(ordered) else None
+    if not len(ordered):
+        return None
+    return float(np.median(ordered) if share == 0.5 else ordered[_place(share, len(ordered))])
 
 
 def _summary(values: pd.Series) -> dict[str, float | None]:

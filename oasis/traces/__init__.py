@@ -1,10 +1,8 @@
 """Instances from public cluster traces (docs/traces)."""
 
-from oasis.traces.job_table import PlainTrace
-from oasis.traces.mapping import OPTIONS, MachineOptions
-from oasis.traces.openb import read_openb
+from oasis.traces.job_table import OPTIONS, MachineOptions, PlainTrace
 from oasis.traces.plain import read_instance, read_plain
-from oasis.traces.table import malformed_lines, malformed_sentences
+from oasis.traces.table import malformed_sentences
 
 OpenbOptions = OPTIONS["OpenbOptions"]
 PhillyOptions = OPTIONS["PhillyOptions"]
@@ -23,9 +21,7 @@ __all__ = [
     "PlainTrace",
     "SlurmOptions",
     "SwfOptions",
-    "malformed_lines",
     "malformed_sentences",
     "read_instance",
-    "read_openb",
     "read_plain",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, make_dataclass
 from typing import Any
 
 from oasis.model.errors import InputError, InstanceError
@@ -43,56 +44,33 @@ class Word(Kind):
         return value
 
 
-def option(owner: str, name: str) -> Any:
-    """A field of a class of options, by its facts; all commands have those about `reading`."""
-    fact = {"minimum": 0, "above": False, "choices": [], **FACTS["options"][owner][name]}
+def _field(fact: Mapping[str, Any]) -> Any:
+    """A field of a class of options; all commands have those about `reading`."""
+    fact = {"minimum": 0, "above": False, "choices": [], "reading": True, **fact}
     kinds = {
         **{bool: Flag(), str: Word(tuple(fact["choices"])), int: Whole(fact["minimum"])},
         float: Number(fact["minimum"], fact["above"]),
     }
     entry = {"kind": kinds[type(fact["default"])], "meaning": fact["doc"], "absent": MISSING}
-    told = {"help": fact["doc"], "reading": fact.get("reading", True)}
+    told = {"help": fact["doc"], "reading": fact["reading"]}
     return field(default=fact["default"], metadata={**told, **entry})
 
 
-@dataclass(frozen=True, slots=True)
-class TraceOptions:
+def options_of_toml(name: str, *bases: type) -> Any:
+    """A class of options by its entry in formats.toml."""
+    facts = {key: fact for key, fact in FACTS["options"][name].items() if key != "doc"}
+    entries = [(k, type(fact["default"]).__name__, _field(fact)) for k, fact in facts.items()]
+    space = {"__doc__": FACTS["options"][name]["doc"].strip(), "__module__": "oasis.traces"}
+    return make_dataclass(name, entries, bases=bases, namespace=space, frozen=True, slots=True)
+
+
+_Checked: Any = options_of_toml("TraceOptions")
+
+
+class TraceOptions(_Checked):  # type: ignore[misc]
     """Assumptions shared by the importers; docs/traces gives the formula behind each."""
 
-    slot_seconds: float = option("TraceOptions", "slot_seconds")
-    horizon: int = option("TraceOptions", "horizon")
-    arrival_slots: int = option("TraceOptions", "arrival_slots")
-    start: str = option("TraceOptions", "start")
-    stride: int = option("TraceOptions", "stride")
-    max_jobs: int = option("TraceOptions", "max_jobs")
-    keep: str = option("TraceOptions", "keep")
-    min_gpus: int = option("TraceOptions", "min_gpus")
-    max_gpus: int = option("TraceOptions", "max_gpus")
-    min_duration: float = option("TraceOptions", "min_duration")
-    max_duration: float = option("TraceOptions", "max_duration")
-    elasticity: float = option("TraceOptions", "elasticity")
-    epochs: int = option("TraceOptions", "epochs")
-    minibatch_seconds: float = option("TraceOptions", "minibatch_seconds")
-    gradient_mb: float = option("TraceOptions", "gradient_mb")
-    worker_bandwidth_gbps: float = option("TraceOptions", "worker_bandwidth_gbps")
-    ps_bandwidth_gbps: float = option("TraceOptions", "ps_bandwidth_gbps")
-    ps_cpus: float = option("TraceOptions", "ps_cpus")
-    ps_memory_gb: float = option("TraceOptions", "ps_memory_gb")
-    server_bandwidth_gbps: float = option("TraceOptions", "server_bandwidth_gbps")
-    target_factor: float = option("TraceOptions", "target_factor")
-    min_priority: float = option("TraceOptions", "min_priority")
-    max_priority: float = option("TraceOptions", "max_priority")
-    insensitive: float = option("TraceOptions", "insensitive")
-    critical: float = option("TraceOptions", "critical")
-    seed: int = option("TraceOptions", "seed")
-    time_format: str = option("TraceOptions", "time_format")
-    time_zone: str = option("TraceOptions", "time_zone")
-    any_year: bool = option("TraceOptions", "any_year")
-    time_unit: str = option("TraceOptions", "time_unit")
-    duration_unit: str = option("TraceOptions", "duration_unit")
-    parts: str = option("TraceOptions", "parts")
-    cpu_jobs: bool = option("TraceOptions", "cpu_jobs")
-    allow_malformed: bool = option("TraceOptions", "allow_malformed")
+    __slots__ = ()
 
     def __post_init__(self) -> None:
         for name in ("time_unit", "duration_unit"):

@@ -13,13 +13,22 @@ from typing import Any
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
-from oasis.traces.job_table import TABLE, PlainTrace
-from oasis.traces.mapping import MachineOptions
-from oasis.traces.openb import NODE_COLUMNS, NODES, NODES_LOOK, PODS
+from oasis.traces.job_table import PlainTrace
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records, known_trace
 from oasis.traces.plain_job import FACTS
-from oasis.traces.readers import BATSIM, GAVEL, PAI, PHILLY, SUPERCLOUD, SWF
+from oasis.traces.readers import (
+    BATSIM,
+    GAVEL,
+    NODE_COLUMNS,
+    NODES,
+    NODES_LOOK,
+    PAI,
+    PHILLY,
+    PODS,
+    SUPERCLOUD,
+    SWF,
+)
 from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
@@ -116,7 +125,7 @@ def read_plain(
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
     kind = source.kind()
-    refuse_other(kind, (*FORMATS, TABLE), expected, source.path)
+    refuse_other(kind, FORMATS, expected, source.path)
     if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
         if is_table_of_records(source):
             return "plain"
@@ -142,22 +151,25 @@ def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOption
 
 def read_instance(
     path: str | os.PathLike[str],
-    options: MachineOptions | None = None,
+    options: TraceOptions | None = None,
     *,
     format: str | None = None,
+    nodes: str | os.PathLike[str] | None = None,
 ) -> Instance:
-    """Turn a trace into an instance: all formats but openb, which also has a list of nodes.
+    """Turn a trace into an instance.
 
     Parameters
     ----------
     path : path
         The file, compressed or not; ``-``: standard input.
-    options : MachineOptions, optional
+    options : MachineOptions or OpenbOptions, optional
         The assumptions; all of them are recorded in the metadata. Those of a format, such as
         `SlurmOptions`, say that the file has it.
     format : str, optional
         How to read the file, a key of `oasis.traces.plain.FORMATS`; by default, what the options
         say, or else what it looks like.
+    nodes : path, optional
+        The node list of the openb trace, whose machines are those of the instance.
 
     Returns
     -------
@@ -167,7 +179,8 @@ def read_instance(
     Raises
     ------
     InstanceError
-        If a column is missing, more than half of the rows cannot be used or no job is left.
+        If a column is missing, more than half of the rows cannot be used or no job is left; or if
+        an option is out of its range, or too few nodes are left.
 
     Examples
     --------
@@ -186,9 +199,9 @@ def read_instance(
     """
     told = (name for name, trace in FORMATS.items() if type(options) is trace.options)
     trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
-    if trace is PODS:
-        raise InstanceError("format", "expected another one: read_openb takes pods and nodes")
-    made, _, _ = trace.imported(path, options or trace.options())
+    if (nodes is None) != (trace.nodes is None):
+        raise InstanceError("nodes", f"expected {NODES_LOOK} beside its pods, and there alone")
+    made, _, _ = trace.imported(path, options or trace.options(), None, nodes)
     return made
 
 

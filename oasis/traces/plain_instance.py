@@ -8,17 +8,15 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from math import inf, nan
+from math import nan
 from sys import intern
 from typing import Any
 
 import numpy as np
 
-from oasis.model.cluster import Cluster
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
-from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
 from oasis.traces.columns import (
@@ -32,8 +30,15 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import FIELDS, SHARES, TABLE, PlainTrace, jobs_of_runs
-from oasis.traces.mapping import OPTIONS, MachineOptions, fit_machines, jobs_of
+from oasis.traces.job_table import (
+    FIELDS,
+    OPTIONS,
+    MachineOptions,
+    PlainTrace,
+    fit_machines,
+    jobs_of,
+    jobs_of_runs,
+)
 from oasis.traces.options import UNIT_SECONDS, TraceOptions
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import (
@@ -42,6 +47,7 @@ from oasis.traces.table import (
     LINES_LOOKED_AT,
     MISSING,
     NEVER_RAN,
+    NEVER_SCHEDULED,
     NOT_ENDED,
     NUMBER,
     Frame,
@@ -78,6 +84,7 @@ GROUPED = {
     ",": re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+)(?:,[0-9]+)?"),
     ".": re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"),
 }
+POINT = re.compile(r"[+-]?[0-9]+\.(?![0-9]{3}\Z)[0-9]+")  # is no sign of thousands
 AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
 
@@ -105,22 +112,19 @@ def whole_gpus(text: str) -> tuple[float, bool]:
 
 @dataclass(frozen=True, slots=True)
 class JobTrace:
-    """A kind of trace: how it is recognised and read, and its options; formats.toml has the rest.
-
-    `finds` tells it by its first line, where not by its facts. `read` makes its rows, if it is no
-    table with a header, and `gpus` reads a column of GPUs. `joins` gives a `key` to rows of which
-    several are of one job. `check` looks at the rows and adds columns, some of `more`. `log` is how
-    a list in JSON is read.
-    """
+    """A kind of trace: how it is recognised and read, its options; formats.toml has the rest."""
 
     name: str
     options: Any = MachineOptions
-    finds: Callable[[str], bool] = lambda _: False
-    read: Callable[[TraceSource, Any], Rows] | None = None
+    finds: Callable[[str], bool] = lambda _: False  # tells it by its first line
+    read: Callable[[TraceSource, Any], Rows] | None = None  # if it is no table with a header
     gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
+    # Gives a `key` to rows of which several are of one job.
     joins: Callable[[Frame, Rows], Frame] | None = None
+    # Looks at the rows and adds columns, some of `more`.
     check: Callable[[Rows, dict[str, Any], Any], None] | None = None
-    log: JobTrace | None = None
+    nodes: Callable[[Any, Any], Any] | None = None  # reads a list of machines
+    log: JobTrace | None = None  # how a list in JSON is read
     about: str = ""
     licence: str = ""
     looks: str = ""
@@ -153,7 +157,7 @@ class JobTrace:
         """Read the jobs of `source`, before any option selects some of them."""
         kind = source.kind()
         if not (getattr(options, "map", "") and kind is not None and kind.is_table):
-            refuse_other(kind, (self.name, TABLE), self.looks, source.path)
+            refuse_other(kind, (self.name,), self.looks, source.path)
         is_log = self.log is not None and source.header.lstrip().startswith("[")
         trace = read_table(self.log if self.log and is_log else self, source, options)
         trace.format = self.name
@@ -162,52 +166,52 @@ class JobTrace:
     def imported(
         self,
         path: str | os.PathLike[str],
-        options: MachineOptions,
+        options: Any,
         fixed: Collection[str] | None = None,
-    ) -> tuple[Instance, PlainTrace, MachineOptions]:
-        """The instance of the jobs that the options choose, or of all that `fixed` leaves; both."""
+        nodes: str | os.PathLike[str] | None = None,
+    ) -> tuple[Instance, PlainTrace, Any]:
+        """The instance of the jobs that the options choose, or of all that `fixed` leaves."""
         source = read_source(path)
         trace = self.table(source, options)
-        rows = len(trace.frame)
+        what, machines = "jobs", None
+        if self.nodes is not None:
+            what, machines = "pods", self.nodes(nodes, options)
+        malformed = {what: dict(trace.malformed)}
+        # Such pods are no fault of the list.
+        never = {"never_scheduled": malformed[what].pop(NEVER_SCHEDULED, {}).get("count", 0)}
+        rows = {what: len(trace.frame) + never["never_scheduled"]}
         trace.choose(options)
-        trace.frame = options.sized(trace.frame)
-        notes = [*trace.notes, *trace.models_note]
-        if trace.shares:
-            notes.append(f"{SHARES}: {trace.shares}")
+        notes = {what: list(trace.notes)}
+        if machines is None:
+            trace.frame = options.sized(trace.frame)
+            notes[what] += [*trace.models_note, *trace.shares_note]
         if trace.frame["utility"].notna().any():
-            notes.append(f"utilities are drawn with seed {options.seed}, not those of the table")
+            drawn = f"utilities are drawn with seed {options.seed}, not those of the table"
+            notes[what].append(drawn)
         options = trace.window(options, fixed)
-        jobs = jobs_of(trace.frame, options)
+        jobs, slot = jobs_of(trace.frame, options), options.slot_seconds
         if fixed is not None:
-            options = fit_machines(options, trace.frame, jobs, fixed)
-        found = {
-            "files": {"jobs": source.name},
-            "rows": {"jobs": rows},
-            "malformed": {"jobs": trace.malformed} if trace.malformed else {},
-            "notes": {"jobs": notes} if notes else {},
-        }
-        return self.built(trace, jobs, options.cluster(), options, found), trace, options
-
-    def built(
-        self,
-        trace: PlainTrace,
-        jobs: tuple[Job, ...],
-        cluster: Cluster,
-        options: TraceOptions,
-        found: Mapping[str, Any],
-    ) -> Instance:
-        """The instance of `jobs` on `cluster`; `found` is what reading the files reports."""
-        slot, horizon = options.slot_seconds, options.horizon
+            fit = fit_machines if machines is None else machines.fit
+            options = fit(options, trace.frame, jobs, fixed)
+        cluster = options.cluster() if machines is None else machines.cluster(options)
+        files = {what: source.name}
+        if machines is not None:
+            files["nodes"], rows["nodes"] = machines.rows.name, len(machines.frame)
+            malformed["nodes"] = machines.rows.malformed
+            notes |= machines.notes(trace.frame, cluster)
+        late = sum(j.arrival + j.shortest_duration(slot) > options.horizon for j in jobs)
         metadata = {
             **{"generator": f"oasis.traces.{self.name}", "version": __version__},
             **{"seed": options.seed, "options": asdict(options), "left_out": trace.left_out},
-            "cannot_finish": sum(j.arrival + j.shortest_duration(slot) > horizon for j in jobs),
-            "trace": self.about,
+            **{"cannot_finish": late, "trace": self.about},
             **({"licence": self.licence} if self.licence else {}),
-            **found,
+            **{"files": files, "rows": rows},
+            "malformed": {name: kinds for name, kinds in malformed.items() if kinds},
+            "notes": {name: told for name, told in notes.items() if told},
+            **(never if machines is not None else {}),
             **{"window_start": trace.window_start, "kept": trace.kept},
         }
-        return Instance(horizon, cluster, jobs, metadata)
+        return Instance(options.horizon, cluster, jobs, metadata), trace, options
 
 
 def known_trace(name: str, **how: Any) -> JobTrace:
@@ -228,17 +232,16 @@ class _Reader:
         self.clock = TraceTimes(options, is_dated=form.is_dated)
         self._notes: list[str] = []
         self._read = np.zeros(0)  # numbers of durations
-        self.times: list[str] = []
 
     def jobs(self) -> dict[str, Any]:
         """The columns of a frame of jobs, also of those that go on."""
         rows, columns, form = self.rows, self.columns, self._form
-        words = [form.states.get(word, word) for word in self._texts("state")]
-        known = {word: state_of(word) for word in set(words)}
-        states = np.array([known[word] for word in words], dtype=object)
-        goes = states == GOES_ON
+        words = self._texts("state")
+        known = {word: state_of(form.states.get(word, word)) for word in words.unique()}
+        states = words.map(known).to_numpy(object)
+        goes_on = goes = np.asarray(states == GOES_ON, dtype=bool)
         if form.joins and "ended" in columns:  # a run that began and has no end
-            goes |= ~self._missing("started") & self._missing("ended")
+            goes = goes | (~self._missing("started") & self._missing("ended"))
         self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
         if not form.joins:
             rows.reject(goes, NOT_ENDED)
@@ -262,16 +265,17 @@ class _Reader:
         if later := int(np.sum(waits & rows.is_good)):
             self._notes.append(f"jobs that wait from {columns['eligible']} on: {later}")
         submitted = np.where(waits, eligible, submitted)
-        owners = [a or b for a, b in zip(self._texts("owner"), self._texts("group"), strict=True)]
+        owners = self._texts("owner")
+        owners = owners.mask(owners == "", self._texts("group"))
         names = [form.named.format(line) for line in rows.lines.tolist()]
         found = {
-            "id": rows.cells[columns["id"]] if "id" in columns else names,
+            "id": self._texts("id") if "id" in columns else names,
             **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
             **{"is_share": [each[1] for each in told], "told": told},
             "ended": np.where(keeps, ended, first),
             # A million rows have few owners: each name is kept once.
-            "owner": [intern(name) for name in owners],
-            "state": np.where(states == GOES_ON, "", states),
+            "owner": owners.map(intern),
+            "state": np.where(goes_on, "", states),
             **{"model": self._texts("model"), "has_ended": ~goes, "begun": begun},
         }
         if form.check:
@@ -295,7 +299,7 @@ class _Reader:
         """The fault of a job that started before it was submitted."""
         return f"{self.columns.get('started', 'start')} is before {self.columns['submitted']}"
 
-    def _texts(self, name: str) -> list[str]:
+    def _texts(self, name: str) -> Frame:
         """The cells of a column, empty ones if there is no such."""
         return self.rows.texts(self.columns.get(name))
 
@@ -308,7 +312,7 @@ class _Reader:
         )
         return given or self._units.get(name, "")
 
-    def _seconds(self, name: str, wanted: Any = None, after: Any = None) -> FloatArray:
+    def _seconds(self, name: str, wanted: Any = None, after: Any = nan) -> FloatArray:
         """Seconds of a column of times or durations, NaN where it says none, or none is `wanted`.
 
         A time that the clocks showed twice is the second where it else came before `after`.
@@ -316,25 +320,26 @@ class _Reader:
         column = self.columns.get(name)
         if column is None:
             return np.full(len(self.rows.lines), nan)
-        read = duration_seconds if name in DURATIONS else self.clock.seconds
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
-        keys = [t if k else None for t, k in zip(self._texts(name), where.tolist(), strict=True)]
+        keys = np.where(where, self._texts(name), None)
+        unit, clock = self._unit(name), self.clock
+        read: Any = clock.seconds
+        values = np.full(len(keys), nan)
         if name in DURATIONS:
-            read_as = numbers([key or "" for key in keys])
-            read_as = np.where((read_as >= 0) & (read_as < inf), read_as, nan)
-            self._read = read_as if name == "duration" else self._read
-            values = read_as * UNIT_SECONDS[self._unit(name)]
-        else:
-            self.times += [key for key in keys if key]
-            is_plain = self.clock.form in (LOCAL, SECONDS)
-            values = self.clock.dates(keys) if is_plain else np.full(len(keys), nan)
-        read_yet = (~np.isnan(values)).tolist()
-        keys = [None if done else key for key, done in zip(keys, read_yet, strict=True)]
-        made = self.rows.each(keys, partial(read, name=column, unit=self._unit(name)), empty=nan)
-        values = np.where(np.isnan(values), np.array(made, dtype=float), values)
-        if after is not None and self.clock.second:
-            for k in np.flatnonzero(values < after).tolist():
-                values[k] = self.clock.second.get(keys[k] or "", values[k])
+            read, values = duration_seconds, numbers(keys)
+            values[~((values >= 0) & (values * UNIT_SECONDS[unit] <= LARGEST))] = nan
+            self._read = values if name == "duration" else self._read
+            values = values * UNIT_SECONDS[unit]
+        elif clock.form in (LOCAL, SECONDS):
+            values = clock.dates(keys)
+        keys = np.where(np.isnan(values), keys, None)
+        made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
+        values = np.where(np.isnan(values), made, values)
+        if name not in DURATIONS and clock.second:
+            double = np.array([clock.second.get(key, nan) for key in keys])
+            is_second = values < after
+            clock.repeated += int(np.sum(~np.isnan(double) & ~is_second))
+            values = np.where(is_second, np.fmax(values, double), values)
         return values
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
@@ -385,14 +390,12 @@ class _Reader:
         if "worth" not in columns and "deadline" not in columns:
             return None
         worth = self.rows.number(columns["worth"]) if "worth" in columns else np.ones(size)
+        left = self._seconds("deadline") - submitted
         found = np.empty(size, dtype=object)
-        due = self._seconds("deadline")
-        for k, (value, end, begin) in enumerate(zip(worth, due, submitted, strict=True)):
-            if end >= begin:
-                found[k] = Deadline(float(value), float(end - begin))
-            elif not np.isnan(value):
-                # A deadline before the submission cannot be met: the job is worth nothing.
-                found[k] = Constant(float(value) if np.isnan(end) else 0.0)
+        for k in np.flatnonzero(~np.isnan(worth)).tolist():
+            # A deadline before the submission cannot be met: the job is worth nothing.
+            always = Constant(float(worth[k]) if np.isnan(left[k]) else 0.0)
+            found[k] = Deadline(float(worth[k]), float(left[k])) if left[k] >= 0 else always
         return found
 
     def notes(self) -> list[str]:
@@ -445,9 +448,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
         free = "they are left out, so that these count as free"
         held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; {free}"
         rows.notes.append(f"jobs that had begun and not ended: {held}")
-    return PlainTrace(
-        jobs, rows.malformed, [*rows.notes, *reader.clock.notes(reader.times)], reader.clock
-    )
+    return PlainTrace(jobs, rows.malformed, [*rows.notes, *reader.clock.notes()], reader.clock)
 
 
 def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Rows, dict[str, str]]:
@@ -483,9 +484,13 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
             rows.notes.append("jobs are named after their lines: no column names them")
         has_commas = records is None and delimiter == ","
         counted = [columns[n] for n in (*TIMED, "gpus", "instances", "worth") if n in columns]
-        commas = sum(_sign(rows, column, has_commas) for column in counted)
-        if commas:
-            rows.notes.append(f"cells such as 3,5, read as numbers with decimals: {commas}")
+        read = (("3,5", "numbers with decimals"), ("3,600", "numbers with signs of thousands"))
+        counts = np.sum([_sign(rows, column, has_commas) for column in counted], axis=0).tolist()
+        rows.notes += [
+            f"cells such as {cell}, read as {what}: {count}"
+            for (cell, what), count in zip(read, counts, strict=True)
+            if count
+        ]
     return rows, columns
 
 
@@ -505,27 +510,33 @@ def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str
     ]
 
 
-def _sign(rows: Rows, column: str, has_commas: bool) -> int:
-    """Write the numbers of a column as Python reads them; count the decimals after commas."""
+def _sign(rows: Rows, column: str, has_commas: bool) -> tuple[int, int]:
+    """Write the numbers of a column as Python reads them; count decimals and thousands of commas.
+
+    Commas between columns say that a comma in a number is no sign of decimals.
+    """
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
-    commas = [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
-    commas = [] if signs or has_commas else commas
-    if commas and all(map(UNSURE.fullmatch, commas)):
+    commas = [] if signs else [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
+    is_unsure = all(map(UNSURE.fullmatch, commas))
+    points = has_commas or any(map(POINT.fullmatch, texts if commas else ()))
+    if commas and is_unsure and not points:
         expected = "expected numbers without signs of thousands, or decimals after a point"
         raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
-    signs = {","} if commas else signs
+    if commas and (is_unsure or not has_commas):
+        signs = {"." if is_unsure else ","}
     if len(signs) == 1:
         (decimal,) = signs
         other = ".,"[decimal == "."]
+        # A sign that its column has for something else is none of a number.
         rows.cells[column] = [
             text.replace(other, "").replace(decimal, ".")
             if GROUPED[decimal].fullmatch(text)
-            else text.replace(".", "?")  # a sign that its column has for something else
+            else text.replace(".", "?")
             for text in texts
         ]
-    return len(commas)
+    return (0, len(commas)) if signs == {"."} else (len(commas) * (signs == {","}), 0)
 
 
 def is_table_of_records(source: TraceSource) -> bool:

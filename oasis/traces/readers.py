@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.file_kinds import STANDARD_INPUT
+from oasis.model.file_kinds import STANDARD_INPUT, refuse_other
+from oasis.model.forms import Requirement
+from oasis.model.job import Job
+from oasis.model.resources import BANDWIDTH
+from oasis.traces.job_table import (
+    RESOURCES,
+    busiest,
+    check_choice,
+    chosen,
+    last_slot,
+    ps_counts,
+)
 from oasis.traces.options import UNIT_SECONDS
 from oasis.traces.plain_instance import known_trace, whole_gpus
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
@@ -293,3 +306,134 @@ def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
 
 
 BATSIM = known_trace("batsim", read=_read_batsim, gpus=whole_gpus)
+
+
+# --- Alibaba's GPU cluster trace of 2023, "openb" ------------------------------------------------
+
+NODES, NODES_LOOK = "openb nodes", "the node list of the openb trace"  # a kind of file
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+GB_PER_MIB = 1.048576e-3
+GPU_LABEL = "gpu"  # of a node: its model; pods may ask for some
+
+
+class Nodes:
+    """The machines of a node list, with cores and GB, and its rows that cannot be used."""
+
+    def __init__(self, path: str | os.PathLike[str], options: Any) -> None:
+        with located_at(source=path):  # errors about the whole file name it
+            source = read_source(path)
+            refuse_other(source.kind(), (NODES,), NODES_LOOK, source.path)
+        self.rows = rows = csv_rows(source, NODE_COLUMNS)
+        columns = {
+            "sn": rows.texts("sn"),
+            "cpu": rows.number("cpu_milli") / 1000,
+            "memory_gb": rows.number("memory_mib") * GB_PER_MIB,
+            "gpu": rows.number("gpu", whole=True),
+            "model": rows.texts("model"),
+        }
+        rows.unique("sn")
+        self.frame = pd.DataFrame(columns, index=rows.lines)[rows.settle()]
+        rows.check_usable(len(self.frame), allow_malformed=options.allow_malformed)
+        check_choice("model", options.model, self.frame["model"])
+
+    def cluster(self, options: Any) -> Cluster:
+        """Nodes evenly over the list: for workers, then for servers without GPUs."""
+        fitting = _fitting(self.frame, options)
+        if len(fitting) < options.worker_servers + options.ps_servers:
+            wanted = f"expected {options.worker_servers} + {options.ps_servers} nodes"
+            raise InstanceError("worker_servers", f"{wanted}, the options leave {len(fitting)}")
+        workers = _spread(fitting, options.worker_servers)
+        ps = _spread(fitting.drop(index=workers.index), options.ps_servers)
+        ps = ps.assign(gpu=0.0, model="")
+        return Cluster(RESOURCES, _servers(workers), _servers(ps), options.slot_seconds)
+
+    def fit(self, options: Any, pods: Frame, jobs: Sequence[Job], fixed: Collection[str]) -> Any:
+        """`options` with the fewest nodes that hold the busiest moment, and a horizon.
+
+        Nodes of all sizes are taken. The nodes hold that moment of the recorded runs if, of each
+        resource, they have as much in all as its pods, and one of them as the largest worker.
+        """
+        options = chosen(
+            options,
+            fixed,
+            max_node_gpus=int(max(self.frame["gpu"], default=0)),
+            horizon=max(options.arrival_slots, last_slot(pods, jobs, options)),
+        )
+        fitting = _fitting(self.frame, options)
+        asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*RESOURCES]]
+        most = asked.mul(pods["workers"], axis=0).apply(lambda amount: busiest(pods, amount))
+        fewest = _fewest(fitting, asked.max(), most, "worker_servers")
+        options = chosen(options, fixed, worker_servers=fewest)
+        taken = _spread(fitting, min(options.worker_servers, len(fitting)))
+        each = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in RESOURCES})
+        most = each * busiest(pods, ps_counts(pods, jobs))
+        others = fitting.drop(index=taken.index)
+        return chosen(options, fixed, ps_servers=_fewest(others, each, most, "ps_servers"))
+
+    def notes(self, pods: Frame, cluster: Cluster) -> dict[str, list[str]]:
+        """Notes on nodes without GPUs, and on pods that ask for a model of GPU."""
+        labels = [server.labels for server in cluster.worker_servers]
+        asking = [Requirement(one).unmet_by(labels) for one in pods["requires"] if one]
+        lost = sum(unmet is not None for unmet in asking)
+        told = f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for"
+        bare = int((self.frame["gpu"] == 0).sum())
+        return {
+            "nodes": [f"nodes without GPUs, which are not taken: {bare}"] if bare else [],
+            "pods": [f"{told} {lost}"] if asking else [],
+        }
+
+
+def _servers(nodes: Frame) -> tuple[Server, ...]:
+    return tuple(
+        Server(
+            node["sn"],
+            {name: node[name] for name in RESOURCES},
+            labels={GPU_LABEL: node["model"]} if node["model"] else {},
+        )
+        for node in nodes.to_dict("records")
+    )
+
+
+def _fitting(nodes: Frame, options: Any) -> Frame:
+    """Nodes of the right size and model; one without GPUs is none, in whichever list it stands."""
+    fits = nodes["gpu"].between(1, options.max_node_gpus)
+    fits &= (nodes["model"] == options.model) | (not options.model)
+    return nodes[fits].assign(**{BANDWIDTH: options.server_bandwidth_gbps})
+
+
+def _spread(nodes: Frame, count: int) -> Frame:
+    """So many nodes in steps of equal length through the list: they mix as the whole list does."""
+    return nodes.iloc[np.arange(count) * len(nodes) // count]
+
+
+def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
+    """The smallest number of `nodes`, spread evenly, that hold `most` in all and the `largest`."""
+    # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
+    for count in range(1, len(nodes) + 1):
+        there = _spread(nodes, count)[[*RESOURCES]]
+        if (there.sum() >= most - 1e-9).all() and (there.max() >= largest - 1e-9).all():
+            return count
+    expected = "expected nodes that hold the busiest moment of the pods that are kept"
+    raise InstanceError(what, f"{expected}, the {len(nodes)} nodes of the list do not")
+
+
+def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
+    """What a worker of a pod asks for: CPUs and memory are of the whole pod, shared evenly."""
+    gpus = found["gpus"]
+    rows.reject(gpus % 1 != 0, "bad num_gpu")
+    share = rows.number("gpu_milli") / 1000
+    # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
+    rows.reject(((gpus > 0) != (share > 0)) | (share > 1), "bad gpu_milli")
+    workers = np.fmax(1, gpus)
+    models = [[model for model in text.split("|") if model] for text in rows.texts("gpu_spec")]
+    found |= {
+        **{"qos": rows.texts("qos"), "workers": workers.astype(np.int64), "gpu": share},
+        "cpu": rows.number("cpu_milli") / 1000 / workers,
+        "memory_gb": rows.number("memory_mib") * GB_PER_MIB / workers,
+        "requires": [{GPU_LABEL: those} if those else {} for those in models],
+        "is_share": (share > 0) & (share < 1),
+    }
+
+
+PODS = known_trace("openb", check=_amounts, nodes=Nodes)
+OpenbOptions: Any = PODS.options

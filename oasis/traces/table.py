@@ -32,6 +32,7 @@ from oasis.model.rounding import FloatArray
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 LONGEST_RECORD = 1000  # lines between two quotes
+COMMENT = re.compile(r"#|(?i:sep=.\s*\Z)")  # before a header; Excel is told the sign of columns
 ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 Frame = Any  # of pandas, which is imported where a trace is read
 Objects = np.ndarray[Any, Any]
@@ -59,7 +60,7 @@ class TraceSource:
     def first(self) -> int:
         """Number of leading lines that are blank or, before a table, comments."""
         lines = enumerate(self.lines)
-        return next((k for k, line in lines if line.strip() and not _is_comment(line)), 0)
+        return next((k for k, line in lines if line.strip() and not COMMENT.match(line)), 0)
 
     @property
     def header(self) -> str:
@@ -94,11 +95,6 @@ class TraceSource:
                     return None
                 raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
         return found or None
-
-
-def _is_comment(line: str) -> bool:
-    """Whether a line before the header is a comment, or tells Excel the sign between columns."""
-    return line.startswith("#") or re.fullmatch(r"(?i)sep=.\s*", line) is not None
 
 
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
@@ -166,19 +162,6 @@ class MalformedError(Exception):
         self.kind, self.example, self.expected = kind, example, expected
 
 
-def malformed_lines(instance: Instance) -> list[str]:
-    """One sentence for each kind of malformed row that the import of `instance` met.
-
-    Examples
-    --------
-    >>> import oasis
-    >>> from oasis.traces import malformed_lines
-    >>> malformed_lines(oasis.generate("testbed", jobs=3, seed=1))  # not from a trace
-    []
-    """
-    return malformed_sentences(instance.metadata.get("malformed", {}))
-
-
 def notes_of(instance: Instance) -> list[str]:
     """Notes on how the trace of `instance` was read, which affect what the numbers mean."""
     report = instance.metadata.get("notes", {})
@@ -212,10 +195,10 @@ def _many(count: int, unit: str) -> str:
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def numbers(texts: Sequence[str]) -> FloatArray:
+def numbers(texts: Iterable[str | None]) -> FloatArray:
     """The texts that are numbers; NaN for the others."""
     is_number = NUMBER.fullmatch
-    return np.array([float(text) if is_number(text) else nan for text in texts], dtype=float)
+    return np.array([float(t) if t and is_number(t) else nan for t in texts], dtype=float)
 
 
 class Rows:
@@ -236,21 +219,17 @@ class Rows:
         if not len(cells):
             self.check_usable(0)
 
-    def texts(self, column: str | None) -> list[str]:
+    def texts(self, column: str | None) -> Frame:
         """The cells of a column, empty ones if there is no such."""
-        if column not in self.cells:
-            return [""] * len(self.cells)
-        found: list[str] = self.cells[column].tolist()
-        return found
+        if column in self.cells:
+            return self.cells[column]
+        return pd.Series("", index=self.cells.index, dtype=object)
 
     def missing(self, column: str | None, *, zero: bool = False) -> Mask:
         """Whether each cell of a column says nothing; `zero` may stand for nothing, too."""
-        if column not in self.cells:
-            return np.full(len(self.cells), True)
-        cells = self.cells[column]
-        texts = cells.unique()
-        nothing = [t for t in texts if MISSING.fullmatch(t) or (zero and t == "0")]
-        return np.asarray(cells.isin(nothing), dtype=bool)
+        texts = self.texts(column)
+        nothing = [t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t == "0")]
+        return np.asarray(texts.isin(nothing), dtype=bool)
 
     @property
     def is_good(self) -> Mask:
@@ -265,17 +244,17 @@ class Rows:
             self.fault[places & self.is_good] = found
 
     def each(
-        self, keys: Sequence[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
+        self, keys: Iterable[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
         """What `read` makes of each key, or `empty`; good rows `where` it fails have its fault."""
         known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
-        for key in keys:
-            if key not in known:
-                try:
-                    known[key] = read(key)
-                except MalformedError as fault:
-                    known[key], faults[key] = empty, fault
+        keys = list(keys)
+        for key in dict.fromkeys(keys):
+            try:
+                known[key] = read(key) if key is not None else empty
+            except MalformedError as fault:
+                known[key], faults[key] = empty, fault
         for k in np.flatnonzero(where & self.is_good).tolist() if faults else ():
             self.fault[k] = faults.get(keys[k])
         return [known[key] for key in keys]
@@ -294,7 +273,7 @@ class Rows:
         names = self.cells[key]
         self.reject(names == "", f"no {key}")
         taken = names[self.is_good].drop_duplicates()
-        first = names.map(dict(zip(taken, taken.index, strict=True)))
+        first = names.map(pd.Series(taken.index, index=taken))
         self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
     def keep(self, where: Any) -> None:

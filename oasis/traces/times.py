@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
-from math import inf, isinf, isnan, nan
+from math import isinf, isnan, nan
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
-from oasis.traces.table import NUMBER, MalformedError, numbers, pd
+from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError, numbers, pd
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -37,8 +37,11 @@ ISO = re.compile(  # date, separator, time, zone
     r"(\d{4}-\d\d-\d\d)"
     r"(?:([Tt ])((?!24)\d\d:\d\d(?::\d\d(?:[.,]\d{1,6})?)?)\d* ?([Zz]|UTC|[+-]\d\d(?::?\d\d)?)?)?"
 )
-DATES_OF_DIGITS = {8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-NO_TIME = re.compile(r"(?i)unknown|none|n/?a|nan|null|\(null\)")
+DIGITS = re.compile(  # a date without signs between its parts
+    r"(?:199\d|20\d\d|2100)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+    r"(?:(?:[01]\d|2[0-3])(?:[0-5]\d){0,2})?"
+)
+DATE_OF_DIGITS = "%Y%m%d%H%M%S"
 NOT_A_TIME = "not a time"
 
 ELAPSED = re.compile(r"(?:(?:(\d+)(?:-| days?,? ))?(\d+):)?(\d+):(\d\d(?:\.\d+)?)")
@@ -71,13 +74,15 @@ class TraceTimes:
     def __init__(self, options: TraceOptions, *, is_dated: bool) -> None:
         self._format, self._any_year = options.time_format, options.any_year
         self._zone = _zone(options.time_zone)
-        self.unit = options.time_unit  # of numbers; empty: seconds, or what they look like
+        # Of numbers; empty: seconds, or what they look like. The first is that of the option.
+        self._given = self.unit = options.time_unit
         self._is_dated = is_dated and not self.unit
         self._counts = bool(self.unit)  # whether every number is a time since some moment
         self._digits = 0  # of dates without signs, if most numbers are such
         self._separator = " "
         self._known: dict[str, Moment] = {}  # of a column that was looked at
         self.second: dict[str, float] = {}  # of times that the clocks of the zone showed twice
+        self.repeated = 0  # how many cells have such times
         self.form = LOCAL if self._is_dated else RELATIVE
         self._wanted = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
         if self._format:
@@ -89,7 +94,7 @@ class TraceTimes:
         # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
         # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in texts if text.isdecimal()]
-        dates = [text for text in digits if _is_date_of_digits(text)]
+        dates = [text for text in digits if DIGITS.fullmatch(text)]
         is_dates = bool(dates) and 2 * len(dates) >= len(digits) and not self._counts
         self._digits = len(dates[0]) if is_dates else 0
         if not self._counts and not self._is_dated and not is_dates:
@@ -98,6 +103,7 @@ class TraceTimes:
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
+        self.unit = self.unit or unit
         # Of forms that are equally frequent, the one that came first.
         known = self.dates(texts).tolist()
         rest = [text for text, date in zip(texts, known, strict=True) if isnan(date)]
@@ -112,7 +118,7 @@ class TraceTimes:
         """Seconds of plain dates or epoch seconds, all at once; NaN where `seconds` has to read."""
         if self.form == SECONDS and not self._any_year:
             self._known = {}
-            found = numbers([text or "" for text in texts])
+            found = numbers(texts)
             return np.where((found >= FIRST_SECOND) & (found < LAST_SECOND), found, nan)
         sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
         if sign not in (" ", "T") or self._zone or self._format or self._any_year:
@@ -132,19 +138,18 @@ class TraceTimes:
             hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
             told = f"{form}, but most are {self.form}{hint}"
         elif form == RELATIVE:
-            # Below 0, it often stands for an unknown time.
-            told = f"below 0, expected {RELATIVE}" if seconds < 0 else ""
-            seconds *= UNIT_SECONDS[self.unit or unit]
+            seconds *= UNIT_SECONDS[self._given or unit]
+            if not 0 <= seconds <= LARGEST:  # below 0, it often stands for an unknown time
+                told = f"{'below 0' if seconds < 0 else 'above 2^53'}, expected {RELATIVE}"
         if told:
             shown = f"{text!r:.40}, {self._wanted}" if told == NOT_A_TIME else ""
             raise MalformedError(f"bad {name}: {told}", shown)
         return seconds
 
-    def notes(self, texts: Sequence[str]) -> list[str]:
-        """A note on those of the `texts` that name two moments."""
+    def notes(self) -> list[str]:
+        """A note on cells that name two moments."""
         told = "in the hour that clocks repeat in autumn, read as the first of the two"
-        many = sum(text in self.second for text in texts) if self.second else 0
-        return [f"times of {self._zone} {told}: {many}"] if many else []
+        return [f"times of {self._zone} {told}: {self.repeated}"] if self.repeated else []
 
     def start(self, text: str) -> float | None:
         """Begin of the window of a trace by the option ``start``; None for busiest and first."""
@@ -154,17 +159,20 @@ class TraceTimes:
         for pattern in dict.fromkeys(("", self._format)):
             form, seconds, _ = self._parse(text, pattern)
             if form and (pattern or form in allowed):
-                return seconds
+                return seconds * (UNIT_SECONDS[self.unit] if form == RELATIVE else 1)
         zone = "+00:00" if self.form == ZONED else ""
         example = f"a time such as 2017-10-09{self._separator}07:00:00{zone}"
-        shown = self.form if self.form in (RELATIVE, *EPOCH) else example
+        relative = RELATIVE.replace("seconds", UNIT_WORDS[self.unit or "s"])
+        shown = {RELATIVE: relative, **dict.fromkeys(EPOCH, self.form)}.get(self.form, example)
         raise InstanceError("start", f"expected busiest, first or {shown}", text)
 
     def show(self, seconds: float) -> str:
         """The inverse of `start`."""
         if self.form in (RELATIVE, SECONDS):
-            # 17 digits give back the same float, so that the option `start` finds the same window.
-            return f"{seconds:.17g}"
+            # 17 digits give back the same float, so that the option `start` finds the same window;
+            # a quotient is off in the last two.
+            unit = UNIT_SECONDS[self.unit] if self.form == RELATIVE else 1
+            return f"{seconds / unit:.{17 if unit == 1 else 15}g}"
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
         time = datetime.fromtimestamp(seconds, self._zone or UTC)
@@ -186,7 +194,7 @@ class TraceTimes:
         except (ValueError, OverflowError):
             if match:
                 return "", nan, "a date or a time of day that does not exist"
-        if not text or NO_TIME.fullmatch(text):
+        if MISSING.fullmatch(text):
             return "", nan, f"{'unknown' if text else 'empty'}, {self._wanted}"
         return "", nan, NOT_A_TIME
 
@@ -216,7 +224,7 @@ class TraceTimes:
         if self._counts:
             return RELATIVE, value, ""
         if self._digits and text.isdecimal():  # a mistyped one is no number of seconds
-            hint = f"--time-format {DATES_OF_DIGITS[self._digits]} reads it"
+            hint = f"--time-format {DATE_OF_DIGITS[: self._digits - 2]} reads it"
             told = f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
             return "", nan, told
         form = ""
@@ -236,21 +244,9 @@ class TraceTimes:
         return form, seconds, ""
 
 
-def _is_date_of_digits(text: str) -> bool:
-    pattern = DATES_OF_DIGITS.get(len(text))
-    if pattern is None or not FIRST_YEAR <= int(text[:4]) <= LAST_YEAR:
-        return False
-    try:
-        return bool(datetime.strptime(text, pattern))
-    except ValueError:
-        return False
-
-
 def _zone(name: str) -> tzinfo | None:
-    if not name:
-        return None
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(name) if name else None
     except (ZoneInfoNotFoundError, ValueError, OSError):
         expected = "expected a time zone such as Europe/Berlin or UTC"
         raise InstanceError("time_zone", expected, name) from None
@@ -270,15 +266,16 @@ def _check_format(pattern: str) -> None:
 
 def duration_seconds(text: str, name: str, unit: str) -> float:
     """Seconds of a duration in the column `name`: a number of a unit, or one with its own units."""
-    value = float(text) if NUMBER.fullmatch(text) else -1.0
-    if 0 <= value < inf:
-        return value * UNIT_SECONDS[unit]
+    value = float(text) * UNIT_SECONDS[unit] if NUMBER.fullmatch(text) else -1.0
+    if 0 <= value <= LARGEST:
+        return value
     if unit in ("h", "d") and MINUTES.fullmatch(text):
         kind = f"bad {name}: mm:ss or hh:mm in {UNIT_WORDS[unit]}"
         raise MalformedError(kind, expected="hh:mm:ss")
     seconds = elapsed_seconds(text)
-    if isnan(seconds):
-        raise MalformedError(f"bad {name}", expected=DURATION)
+    if not seconds <= LARGEST:
+        what = ": above 2^53 seconds" if max(value, seconds) > LARGEST else ""
+        raise MalformedError(f"bad {name}{what}", expected=DURATION)
     return seconds
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import oasis
 from experiments import competitive_ratio
-from oasis.traces import OpenbOptions, PhillyOptions, read_instance, read_openb
+from oasis.traces import OpenbOptions, PhillyOptions, read_instance
 from oasis.traces.options import TraceOptions
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -34,7 +34,7 @@ def philly(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:
 def openb(data: Path, seed: int = 0) -> tuple[oasis.Instance, TraceOptions]:
     """The instance of openb, and the options that make it."""
     options = OpenbOptions(seed=seed)
-    return read_openb(data / FILES[1], data / FILES[2], options), options
+    return read_instance(data / FILES[1], options, nodes=data / FILES[2]), options
 
 
 TRACES = (philly, openb)

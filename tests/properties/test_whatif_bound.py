@@ -11,12 +11,13 @@ import pytest
 
 from experiments.evaluation.comparison import CHOSEN, PLAIN
 from experiments.evaluation.policies import entry_of
-from experiments.evaluation.whatif import Scenario, jobs_frame, valued, worth_of
+from experiments.evaluation.whatif import Scenario, valued, worth_of
 from oasis.model.utility import Deadline, UtilityColumns
 from oasis.simulator import PlainJob, replay, rigid_workload
 from offline import rigid_bound
 from offline.rigid_bound import rigid_mean_bound
 from offline.rigid_utility import rigid_utility_bound
+from tests.whatif_jobs import jobs_frame
 
 WORKLOADS = 200
 SLOW = ("dorm",)  # an integer programme at each event

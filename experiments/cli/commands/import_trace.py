@@ -20,9 +20,8 @@ from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
-from oasis.traces import OpenbOptions, malformed_lines, read_openb
-from oasis.traces.job_table import kept_line, loosened
-from oasis.traces.mapping import MachineOptions
+from oasis.traces import OpenbOptions, malformed_sentences
+from oasis.traces.job_table import MachineOptions, kept_line, loosened
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain import FORMATS
 from oasis.traces.plain_instance import JobTrace
@@ -108,7 +107,7 @@ def openb(
     fixed = frozenset(options) if all_jobs else None
     chosen = _options(OpenbOptions, options, all_jobs)
     with naming_flags(options_of(OpenbOptions)):
-        instance = read_openb(pods, nodes, chosen, fixed)
+        instance, _, _ = FORMATS["openb"].imported(pods, chosen, fixed, nodes)
     _write(instance, output, fixed)
 
 
@@ -190,7 +189,7 @@ def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None)
 
 
 def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:
-    for sentence in malformed_lines(instance):
+    for sentence in malformed_sentences(instance.metadata.get("malformed", {})):
         note(f"left out: {sentence}")
     for sentence in notes_of(instance):
         note(sentence)

@@ -28,6 +28,7 @@ from experiments.evaluation.job_comparison import JobComparison, compare_jobs, t
 from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, theory_facts
+from oasis.traces.table import notes_of
 
 COLUMNS = (
     ("job", False),
@@ -112,6 +113,8 @@ def command(
     params = method_params(method, own)
     (options,) = choose_options([policy], others, oasis=oasis_options).values()
     instance = read_instance(file)
+    for sentence in notes_of(instance):  # such as models of GPUs that are not respected
+        console.note(sentence)
     entry = entry_of(policy)
     make = partial(entry.make, instance, options)
     who = "OASiS" if policy == OASIS else policy

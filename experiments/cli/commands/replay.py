@@ -38,7 +38,6 @@ from oasis.simulator import Workload
 from oasis.simulator.elastic import FORMAT, elastic_from_dict
 from oasis.simulator.workload import rigid_workload_on
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
-from oasis.traces.job_table import SHARES
 from oasis.traces.plain import EXPECTED, FORMATS, format_of
 from oasis.traces.plain_instance import is_table_of_records
 from oasis.traces.table import TraceSource, read_trace, source_of
@@ -242,10 +241,7 @@ def read_jobs(
 def how_it_was_read(trace: PlainTrace) -> list[str]:
     """What was left out, guessed or rounded."""
     left_out = malformed_sentences({"jobs": trace.malformed})
-    said = [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
-    if trace.shares:
-        said.append(f"{SHARES}: {trace.shares}")
-    return said
+    return [*(f"left out: {sentence}" for sentence in left_out), *trace.notes, *trace.shares_note]
 
 
 def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:

@@ -197,8 +197,7 @@ def command(
     from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 
-    with located_at(source=file):
-        jobs = frames.jobs_frame(trace.jobs)
+    jobs = frames.jobs_frame(trace.frame)
     with options.naming_flags(("utilities", "machines", "fewer")):
         jobs, worth = frames.valued(jobs, asked.utilities, seed)
         smallest = partial(frames.smallest_machines, jobs, SIZE, placement)

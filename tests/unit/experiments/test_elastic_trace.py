@@ -7,7 +7,7 @@ import pytest
 from baselines import FIFO
 from experiments.cli.commands.import_trace import elastic_from_window
 from oasis.simulator import Workload, elastic_from_dict, replay
-from oasis.traces.mapping import MachineOptions
+from oasis.traces.job_table import MachineOptions
 from oasis.traces.table import pd
 
 JOBS = {"id": ["a", "b"], "submitted": [0.0, 30.0], "duration": [60.0, 30.0], "gpus": [4, 1]}

@@ -14,7 +14,7 @@ import pytest
 import oasis
 from experiments.cli.commands import whatif
 from experiments.evaluation import whatif as frames
-from experiments.evaluation.whatif import Scenario, jobs_frame
+from experiments.evaluation.whatif import Scenario
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.evaluation.whatif_tables import answer
 from experiments.plotting.whatif import loads_figure, over_time_figure
@@ -25,6 +25,7 @@ from experiments.sweep.executors import Here
 from oasis.model.errors import InputError
 from oasis.simulator import PlainJob
 from tests.builders import exit_code
+from tests.whatif_jobs import jobs_frame
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -300,7 +301,7 @@ def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], messag
 @pytest.mark.parametrize(
     ("job", "options", "message"),
     [
-        ("1e300,1", (), "jobs[0].duration: expected 0..9e+15 seconds, got 1e+300"),
+        ("1e300,1", (), "row 2: bad duration: above 2^53 seconds"),
         (f"60,{2**53}", (), "--machines: expected at most 1,000,000 of 8 GPUs, the busiest moment"),
         (f"60,{2**53}", ("--machines", "8x8"), "--max-gpus 64 leaves larger jobs out"),
     ],

@@ -16,11 +16,20 @@ from oasis.traces import (
     PlainOptions,
     SwfOptions,
     read_instance,
-    read_openb,
     read_plain,
 )
-from oasis.traces.job_table import FIELDS, PlainTrace, kept_line, loosened
-from oasis.traces.mapping import MachineOptions, busiest, jobs_of, last_slot, ps_counts
+from oasis.traces.job_table import (
+    FIELDS,
+    MachineOptions,
+    PlainTrace,
+    busiest,
+    jobs_of,
+    kept_line,
+    last_slot,
+    loosened,
+    ps_counts,
+)
+from oasis.traces.plain import FORMATS
 from oasis.traces.plain_instance import PLAIN
 from oasis.traces.table import pd
 
@@ -176,7 +185,7 @@ def test_all_jobs_without_gradients_need_no_parameter_servers(file: Path) -> Non
 
 @pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")
 def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
-    instance = read_openb(PODS, NODES, OpenbOptions(), frozenset())
+    instance = FORMATS["openb"].imported(PODS, OpenbOptions(), frozenset(), NODES)[0]
     assert kept_line(instance) == "kept 6203 of 8152 jobs: 897 never scheduled, 1052 by GPUs (1..8)"
     description = describe_instance(instance)
     assert description.can_finish == 6203
@@ -184,7 +193,8 @@ def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
         sum(instance.cluster.worker_capacity[:, 0]) >= 65.59
     )  # GPUs held at the busiest moment, by a program of its own
     fewer = OpenbOptions(worker_servers=8)
-    assert len(read_openb(PODS, NODES, fewer, {"worker_servers"}).cluster.worker_ids) == 8
+    instance, _, _ = FORMATS["openb"].imported(PODS, fewer, {"worker_servers"}, NODES)
+    assert len(instance.cluster.worker_ids) == 8
 
 
 @pytest.mark.parametrize(("start", "names"), [("-90000", "acde"), ("0", "acde"), ("86400", "cde")])

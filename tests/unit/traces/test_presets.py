@@ -49,7 +49,7 @@ def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
             cell({"a": value}, "a")
     source = TraceSource("jobs.json", ())
     rows = entry_rows(source, [{"id": "1"}, 7], "jobs", lambda job: [job])
-    assert rows.texts("id") == ["1"]
+    assert rows.texts("id").tolist() == ["1"]
     assert rows.malformed == {"not an object": {"count": 1, "first_entry": 2}}
     for jobs, got in ((None, "None"), ([], "an empty list")):
         expected = f"^jobs: expected a list of at least one job, got {got}"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from oasis import InstanceError
-from oasis.traces.mapping import MachineOptions
+from oasis.traces.job_table import MachineOptions
 from oasis.traces.plain_instance import PLAIN, PlainOptions
 from oasis.traces.table import MalformedError, TraceSource, numbers
 from oasis.traces.times import (
@@ -172,7 +172,7 @@ def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
     assert at(made, "2024-03-31 03:00:00") - at(
         made, "2024-03-31 01:59:00", "Submit"
     ) == pytest.approx(60.0)
-    assert made.notes(["2024-03-31 01:59:00"]) == []
+    assert made.notes() == []
 
 
 def test_times_that_clocks_show_twice_are_counted() -> None:
@@ -180,14 +180,13 @@ def test_times_that_clocks_show_twice_are_counted() -> None:
     made = clock(*texts, time_zone="Europe/Berlin")
     before, twice, after = (at(made, text) for text in texts)
     assert (twice - before, after - twice) == (31 * 60.0, 90 * 60.0)
-    assert made.notes(texts) == [
-        "times of Europe/Berlin in the hour that clocks repeat in autumn, read as the first of "
-        "the two: 1"
-    ]
     rows = ["id,submitted,duration,gpus", *(f"{k},{text},60,1" for k, text in enumerate(texts))]
     options = PlainOptions(time_zone="Europe/Berlin")
     notes = PLAIN.table(TraceSource("a.csv", tuple(rows)), options).notes
-    assert notes[1:] == made.notes(texts)
+    assert notes[1:] == [
+        "times of Europe/Berlin in the hour that clocks repeat in autumn, read as the first of "
+        "the two: 1"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -338,3 +337,14 @@ def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], messa
 def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
     notes = notes_of_durations(numbers(["0", "0", "00:00:00.5", "60"]), "duration", "")
     assert notes == ["durations read as seconds; median 60 s (--duration-unit)"]
+
+
+@pytest.mark.parametrize(("unit", "second"), [("ms", "1800000"), ("min", "30"), ("s", "1800")])
+def test_a_window_begins_at_a_time_in_the_unit_of_the_times(unit: str, second: str) -> None:
+    options = PlainOptions(time_unit=unit, start=second, min_gpus=1, min_duration=0.0)
+    lines = ("id,submitted,duration,gpus", "a,0,60,1", f"b,{second},60,1")
+    trace = PLAIN.table(TraceSource("a.csv", lines), options)
+    trace.frame = options.sized(trace.frame)
+    trace.window(options)
+    assert trace.frame["id"].tolist() == ["b"]
+    assert trace.window_start == second

@@ -9,10 +9,9 @@ import baselines
 import oasis
 from oasis import InstanceError
 from oasis.traces import PhillyOptions, PlainOptions, read_instance
-from oasis.traces.job_table import FIELDS, PlainTrace
-from oasis.traces.mapping import MachineOptions, jobs_of
-from oasis.traces.openb import OpenbOptions
-from oasis.traces.table import csv_rows, malformed_lines, pd, read_source
+from oasis.traces.job_table import FIELDS, MachineOptions, PlainTrace, jobs_of
+from oasis.traces.readers import OpenbOptions
+from oasis.traces.table import csv_rows, malformed_sentences, pd, read_source
 from oasis.workloads import generate
 
 HOUR = 3600.0
@@ -99,8 +98,8 @@ def test_a_wrong_header_names_the_column(tmp_path, header):
 def test_malformed_rows_are_told_in_sentences():
     found = {"malformed": {"pods": {"blank row": {"count": 2, "first_row": 7}}}}
     instance = dataclasses.replace(generate("testbed", jobs=1), metadata=found)
-    assert malformed_lines(instance) == ["pods: 2 rows (blank row), first at line 7"]
-    assert malformed_lines(generate("testbed", jobs=1)) == []
+    told = malformed_sentences(instance.metadata["malformed"])
+    assert told == ["pods: 2 rows (blank row), first at line 7"]
 
 
 def test_rules_leave_out_jobs_and_count_them():

@@ -7,7 +7,7 @@ import pytest
 
 from oasis import InstanceError, OASiS, simulate
 from oasis.model import instance_file as io
-from oasis.traces.openb import OpenbOptions, read_openb
+from oasis.traces import OpenbOptions, read_instance
 
 POD_HEADER = (
     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,"
@@ -35,7 +35,7 @@ def imported(tmp_path, pods=PODS, nodes=NODES, pod_header=POD_HEADER, **options)
     paths = tmp_path / "pods.csv", tmp_path / "nodes.csv"
     for path, header, rows in zip(paths, (pod_header, NODE_HEADER), (pods, nodes), strict=True):
         path.write_text("\n".join([header, *rows]) + "\n")
-    return read_openb(*paths, OpenbOptions(**SMALL | options))
+    return read_instance(paths[0], OpenbOptions(**SMALL | options), nodes=paths[1])
 
 
 def test_pods_become_jobs_with_their_own_demands(tmp_path):
@@ -182,7 +182,7 @@ def test_every_assumption_is_recorded_and_survives_the_file(tmp_path):
 
 @needs_trace
 def test_the_real_trace_gives_a_congested_instance():
-    instance = read_openb(POD_TRACE, NODE_TRACE)
+    instance = read_instance(POD_TRACE, nodes=NODE_TRACE)
     metadata = instance.metadata
     assert 12 <= len(instance.jobs) <= 20
     assert len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids) >= 12
