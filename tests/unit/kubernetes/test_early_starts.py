@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from experiments.evaluation.live import cluster_policy
+from oasis.driver.policy_state import plain_value
 from oasis.kubernetes.api.connection import ApiError
 from tests.unit.kubernetes.played import EPOCH, SLOT, Played, job
 from tests.unit.kubernetes.test_errors_of_one_job import rigid
@@ -73,7 +74,7 @@ def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: A
     played.settle()
     assert played.workers(uid) == 4
     assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"
-    assert checkpoint.read()["held"][0]["uid"] == uid
+    assert plain_value(checkpoint.read()["held"])[0].spec.uid == uid
 
 
 def test_after_a_takeover_a_boundary_that_was_missed_counts_what_began_early() -> None:
