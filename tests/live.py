@@ -317,7 +317,8 @@ def frozen(scheduler: LiveScheduler, directory: Path) -> str:
     path = directory / "frozen"
     scheduler.save(path)
     state = saved_state(path, SNAPSHOT)
-    return repr((plain_state(state["state"].pop("policy")), state))
+    texts = state["state"].pop("policy"), state["state"]["driver"].pop("entries")
+    return repr((*map(plain_state, texts), state))
 
 
 def extent(thing: object) -> int:

@@ -7,19 +7,30 @@ service, says what happened, and carries out what was decided.
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
 from oasis.driver.closures import Closures
-from oasis.driver.entry import ANEW, STATE, Decided, Entry, Facts, Spec, differs, form_begun_in
+from oasis.driver.entry import (
+    NO_JOB,
+    AsItWas,
+    Decided,
+    Entry,
+    Facts,
+    Spec,
+    differs,
+    entries_of,
+    entries_text,
+    form_begun_in,
+)
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import Calendar
 from oasis.model.errors import OasisError
-from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
@@ -32,7 +43,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-COPIED = ("retries", "settled", "away", "_smaller", "_larger")
+COPIED = ("retries", "settled", "away")
 
 
 class Driver(World, Generic[Spec]):
@@ -47,9 +58,6 @@ class Driver(World, Generic[Spec]):
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
-        # Machines of other amounts, which the policy has not been told of yet.
-        self._smaller: set[int] = set()
-        self._larger: set[int] = set()
         self.again_at: int | None = None  # the slot up to which nothing is decided after an error
         self._error: Exception | None = None
         self._errors = 0  # boundaries in a row at which the policy failed
@@ -63,10 +71,9 @@ class Driver(World, Generic[Spec]):
     def _begin(self, site: Site) -> None:
         self.policy.reset(site)
         self.site = site
+        self.planned_with = self._amounts()  # of the machines, as the policy knows them
         self.away.clear()
         self.closures = Closures(plans_around=isinstance(self.policy, Planner))
-        self._smaller.clear()
-        self._larger.clear()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
         self._loop = Loop(self.policy, self, self)
@@ -163,8 +170,7 @@ class Driver(World, Generic[Spec]):
                 self.closures.leave(facts.calendar, self.entries, slot)
                 return self._put_off(slot, outcome.error)
             failed[found[0]] = found[1]
-        self._smaller.clear()
-        self._larger.clear()
+        self.planned_with = self._amounts()
         self.closures.untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
@@ -188,7 +194,7 @@ class Driver(World, Generic[Spec]):
             if entry.spec.uid in facts.done:
                 entry.done = max(0.0, facts.done[entry.spec.uid] - entry.early)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
-            if entry.spec.ends_itself and is_used_up and entry.job is not _NO_JOB:
+            if entry.spec.ends_itself and is_used_up and entry.job is not NO_JOB:
                 entry.extend()
             loss = facts.losses.get(entry.spec.uid)
             if loss is not None and entry.allocation.workers:
@@ -244,20 +250,13 @@ class Driver(World, Generic[Spec]):
         if self.kept_policy is None:
             self.rebuild(site)
             return
-        before = [machine.amounts for machine in self.site.machines]
         self.policy.reset(site)
         self.site = site
         self._loop = Loop(self.policy, self, self, self.wake_at)
         self.bring_policy(self.kept_policy)
-        self.note_amounts(before)
 
-    def note_amounts(self, before: Sequence[Sequence[float]]) -> None:
-        """Note which machines differ from the amounts with which the policy planned `before`."""
-        for k, (machine, old) in enumerate(zip(self.site.machines, before, strict=True)):
-            if any(new < was for new, was in zip(machine.amounts, old, strict=True)):
-                self._smaller.add(k)
-            elif machine.amounts != tuple(old):
-                self._larger.add(k)
+    def _amounts(self) -> list[Sequence[float]]:
+        return [machine.amounts for machine in self.site.machines]
 
     # -- as a world: what happened ---------------------------------------------------------------
 
@@ -320,7 +319,7 @@ class Driver(World, Generic[Spec]):
         uid, outcome = entry.spec.uid, self._outcome
         if uid in outcome.failed:
             return False
-        is_unknown = entry.job is _NO_JOB  # how much work it is has not been asked yet
+        is_unknown = entry.job is NO_JOB  # how much work it is has not been asked yet
         by_work = False
         if spec is not None and (is_unknown or differs(spec, entry.spec)):
             try:
@@ -347,6 +346,7 @@ class Driver(World, Generic[Spec]):
         """Take in which machines are there; what runs on one that is not loses its allocation."""
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
+        sizes = list(zip(self.planned_with, self._amounts(), strict=True))
         were_closed = self.closures.closed
         self.closures.come_to(facts.calendar, int(view.now))
         if isinstance(self.policy, Planner):
@@ -356,8 +356,10 @@ class Driver(World, Generic[Spec]):
             gone |= self.closures.closed
             were |= were_closed
         self.away = set(facts.down)
-        view.lost += sorted((gone | self._smaller) - were)
-        view.returned += sorted((were | self._smaller | self._larger) - gone)
+        resized = [k for k, two in enumerate(sizes) if tuple(two[0]) != two[1]]
+        smaller = {k for k in resized if any(map(operator.gt, *sizes[k]))}
+        view.lost += sorted((gone | smaller) - were)
+        view.returned += sorted(were.union(resized) - gone)
         for index, entry in self.entries.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if not entry.allocation.machines.isdisjoint(view.lost):
@@ -381,7 +383,7 @@ class Driver(World, Generic[Spec]):
                 continue
             # What was done before is not told: each decision is that on a job that begins now.
             early, form = facts.done.get(uid, 0.0), facts.forms.get(uid, 0)
-            entry = Entry(spec, _NO_JOB, arrived, 0.0, early=early, form=form)
+            entry = Entry(spec, NO_JOB, arrived, 0.0, early=early, form=form)
             is_over = bool(early or uid in facts.ended) and self._completes(entry, spec)
             if not is_over and uid not in failed:
                 arriving.append(entry)
@@ -410,7 +412,11 @@ class Driver(World, Generic[Spec]):
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
-        self._show(entry, self.as_seen(spec, source, self.next_index, fixed))
+        job, policy = self.as_seen(spec, source, self.next_index, fixed), self.policy
+        told = job if wants(policy, "told_remaining") else job.untold(policy.name)
+        entry.show(job, told, wants(policy, "knows_forms"))
+        if entry.forms:
+            entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0
         entry.waiting_since = slot
         self.next_index += 1
@@ -442,16 +448,6 @@ class Driver(World, Generic[Spec]):
         found = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
         return math.ceil(min(found) - TOLERANCE) if found else None
 
-    def _show(self, entry: Entry[Spec], job: PolicyJob) -> None:
-        """Set the job as the policy sees it: without its work, unless the policy is told."""
-        entry.left = job.work
-        entry.works = tuple(form.work for form in job.forms)
-        entry.job = job if wants(self.policy, "told_remaining") else job.untold(self.policy.name)
-        entry.forms = entry.job.forms
-        entry.whole = entry.job if entry.forms and wants(self.policy, "knows_forms") else None
-        if entry.forms:
-            entry.be_in(entry.form)
-
     # -- what is decided ---------------------------------------------------------------------------
 
     def carry_out(self, plan: Plan, view: View) -> bool:
@@ -476,7 +472,7 @@ class Driver(World, Generic[Spec]):
     def _hold(self, entry: Entry[Spec], allocation: Allocation, slot: int) -> None:
         if allocation == entry.allocation:
             return
-        if entry.whole is not None and not entry.has_form:
+        if entry.seen.forms and not entry.has_form:
             entry.be_in(allocation.form)
         entry.hold(allocation, slot, self.minimum_run)
         self._outcome.changed.append(entry.spec.uid)
@@ -591,7 +587,7 @@ class Driver(World, Generic[Spec]):
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
+            "entries": entries_text((*self.entries.values(), *self._arrive_again)),
             # those that are to arrive once more: whoever goes on lets them do so
             "again": sorted(self.arriving_again),
         }
@@ -600,23 +596,22 @@ class Driver(World, Generic[Spec]):
         self, spec: Spec, arrived: int, done: float, given: int | None = None, form: int = 0
     ) -> None:
         """Let a job that was accepted before arrive once more at the next boundary."""
-        entry = Entry(spec, _NO_JOB, arrived, 0.0, done, admitted=True, given=given, form=form)
+        entry = Entry(spec, NO_JOB, arrived, 0.0, done, admitted=True, given=given, form=form)
         self._arrive_again.append(entry)
 
     def restore(
         self,
         state: Mapping[str, Any],
         specs: Mapping[str, Spec],
-        as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
+        as_it_was: AsItWas[Spec],
         *,
         remake: bool = False,
     ) -> None:
         """Restore the driver from the data of `state`, with the jobs that are there now, by uid.
 
         A job that is gone, or that was edited, is taken over `as_it_was`: at the next boundary it
-        leaves like any other. That makes, of the state of an entry and of the spec that is there
-        now, if there is one, the spec that the policy knows. `remake`: the policy does not know
-        these jobs, and they arrive once more.
+        leaves like any other. `remake`: the policy does not know these jobs, and they arrive once
+        more.
         """
         self.slot, self.next_index = state["slot"], state["next"]
         self._loop.wake_at = state["wake_at"]
@@ -625,51 +620,13 @@ class Driver(World, Generic[Spec]):
         if not remake:
             self.away.update(state["down"])
             self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now))
-        for found in state["entries"]:
-            uid = found["uid"]
+        for entry in entries_of(state["entries"], specs, as_it_was):
+            uid = entry.spec.uid
             if not remake and uid not in state["again"]:
-                entry = self.restored(found, specs, as_it_was)
                 self.entries[entry.job.index] = entry
-            # The state of the policy is lost, belongs to other machines or does not have this job:
-            # only what was promised to owners counts, that is arrival, work done and admission.
+            # The state of the policy is lost, belongs to other machines or does not have this job.
             elif uid in specs:
-                kept = {name: found[name] for name in ANEW}
-                begun = found["given"] is not None
-                entry = Entry(specs[uid], _NO_JOB, work=0.0, begun=begun, **kept)
-                self._arrive_again.append(entry)
-
-    def restored(
-        self,
-        found: Mapping[str, Any],
-        specs: Mapping[str, Spec],
-        as_it_was: Callable[[Mapping[str, Any], Spec | None], Spec],
-    ) -> Entry[Spec]:
-        """The entry whose state is `found`; the others are as for `restore`."""
-        spec = specs.get(found["uid"])
-        known = found["generation"], found["spec"]
-        if spec is None or (spec.generation, job_to_dict(spec.job)) != known:
-            spec = as_it_was(found, spec)
-        form = found["form"]
-        entry = Entry(spec, _NO_JOB, found["arrived"], found["work"], form=form)
-        source = replace(spec.job, arrival=entry.arrived)
-        if found["alone"]:
-            source = form_begun_in(source.in_forms, form)
-        # The policy knew this job as what was left of it, so it is shown that again.
-        if len(source.in_forms) > 1:
-            source = _delayed(source, found["since"])
-        elif found["since"] != entry.arrived or found["left"] != policy_job(source, self.site).work:
-            source = remaining_job(source, math.ceil(found["left"]), found["since"], REACH)
-        self._show(entry, self.as_seen(spec, source, found["index"], found["fixed"]))
-        workers, ps = (
-            tuple((machine, count) for machine, count in tasks) for tasks in found["allocation"]
-        )
-        shown = form if entry.whole is not None and workers else 0
-        entry.allocation = Allocation(workers, ps, shown)
-        for name in (*ANEW, *STATE):
-            setattr(entry, name, found[name])
-        entry.settled, entry.begun = entry.allocation, entry.given is not None
-        entry.observed = [(slot, loss) for slot, loss in found["observed"]]
-        return entry
+                self._arrive_again.append(entry.anew(specs[uid]))
 
     def bring_policy(self, state: Any) -> None:
         """Restore the policy, which has just been reset, from its saved `state`."""
@@ -681,6 +638,3 @@ class Driver(World, Generic[Spec]):
 def _delayed(job: Job, slot: int) -> Job:
     """Return a job without progress as one that arrives in `slot` instead of earlier."""
     return replace(job, arrival=slot, utility=later(job.utility, slot - job.arrival, REACH))
-
-
-_NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, Protocol, Self, TypeVar
 
+from oasis.driver.policy_state import plain_text, plain_value
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import InstanceError
-from oasis.model.instance_file import job_to_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.view import LiveJob
 
 # A job that trains for weeks would otherwise fill memory and checkpoints with its losses.
 OBSERVED_MOST = 100
@@ -38,23 +40,40 @@ class Submitted(Protocol):
     def ends_itself(self) -> bool: ...  # it says when it ends: its work is an estimate, extended
 
 
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job as it was submitted to a service, or what a state keeps of any other `Submitted`."""
+
+    uid: str
+    job: Job
+    generation: int = 0
+    initial_workers: int | None = None
+    ps_count: int | None = None
+    resize: str = "elastic"
+    on_rejection: str = "fail"
+    ends_itself: bool = False
+
+
 Spec = TypeVar("Spec", bound=Submitted)
+AsItWas = Callable[[Submission, Spec | None], Spec]
 T = TypeVar("T")
+NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
 
 
 @dataclass(slots=True, eq=False)
-class Entry(Generic[Spec]):
-    """A live job: one `Tracked` on the books of a driver in slots."""
+class Entry(LiveJob, Generic[Spec]):
+    """A live job of a driver in slots."""
 
     spec: Spec
-    job: PolicyJob  # as the policy may know it, in the form that it is in
+    job: PolicyJob  # with the work that was left when it arrived, for the first time or once more
     arrived: int  # delays are counted from here
     work: float  # worker-slots in all
     done: float = 0.0  # of them
-    left: float = 0.0  # that `job` had when it arrived, for the first time or once more
+    told: PolicyJob = NO_JOB
+    seen: PolicyJob = NO_JOB
     allocation: Allocation = NOTHING
     held: int = 0  # slots in which it held something
-    waiting_since: int | None = None
+    waiting_since: float | None = None
     admitted: bool = False
     given: int | None = None  # workers that it held last; None: it never ran
     settled: Allocation = NOTHING  # what it held at the end of the last boundary
@@ -62,10 +81,8 @@ class Entry(Generic[Spec]):
     resizes: int = 0  # how often it got another gang after that,
     restarts: int = 0  # and how often no pod of it was kept
     observed: list[tuple[float, float]] = field(default_factory=list)  # slot and loss, the latest
-    form: int = 0  # as an index of `Job.in_forms`
-    forms: tuple[PolicyJob, ...] = ()  # that it may still be in; empty: it has but one
-    works: tuple[float, ...] = ()  # worker-slots in each of them
-    whole: PolicyJob | None = None  # what a policy that knows forms sees, if it has several
+    form: int = 0
+    forms: tuple[PolicyJob, ...] = ()
     extensions: int = 0  # how often its work was used up, and more was expected
     kept_until: float = 0.0  # the first slot in which it may be changed
     early: float = 0.0  # worker-slots done before it arrived, which the policy is not told of
@@ -77,8 +94,8 @@ class Entry(Generic[Spec]):
 
     def be_in(self, form: int) -> None:
         """Enter the form with this index, in which nothing has been done yet."""
-        self.form, self.job = form, self.forms[form]
-        self.work = self.left = self.works[form]
+        LiveJob.be_in(self, form)
+        self.work = self.job.work
 
     def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
         """Hold `allocation` from `slot` on; a gang is kept for `minimum_run` slots at least."""
@@ -122,16 +139,6 @@ class Entry(Generic[Spec]):
         """Whether the remaining work, with what was done early, is zero up to rounding."""
         return self.remaining - self.early <= TOLERANCE * max(1.0, self.work)
 
-    @property
-    def seen(self) -> PolicyJob:
-        """The job as the policy sees it."""
-        return self.job if self.whole is None else self.whole
-
-    @property
-    def complete(self) -> bool:
-        """Whether the job holds a complete gang; incomplete ones are never planned."""
-        return bool(self.allocation.workers)
-
     def remaining_at(self, now: float) -> float:
         """Worker-slots left; `now` is the slot up to which they are counted."""
         return self.remaining
@@ -144,30 +151,40 @@ class Entry(Generic[Spec]):
         """Return the reported training values; never None, because every job may report."""
         return self.observed
 
-    def copy(self) -> Entry[Spec]:
+    def copy(self) -> Self:
         """An independent copy."""
-        return replace(self, observed=list(self.observed))
+        made = copy(self)
+        made.observed = list(self.observed)
+        return made
 
-    def state(self) -> dict[str, Any]:
-        """Plain data; of the spec, everything but the templates of its pods."""
-        return {
-            "uid": self.spec.uid,
-            "generation": self.spec.generation,
-            "spec": job_to_dict(self.spec.job),
-            "initial": self.spec.initial_workers,
-            "ps_count": self.spec.ps_count,
-            "index": self.job.index,
-            "since": int(self.job.arrival),
-            "fixed": self.job.initial_workers,
-            "alone": not self.forms,
-            "allocation": [list(map(list, tasks)) for tasks in self.allocation.by_group],
-            **{name: getattr(self, name) for name in (*ANEW, *STATE)},
-        }
+    def anew(self, spec: Spec) -> Self:
+        """What lasts where the policy gets to know the job anew."""
+        self.spec, self.job = spec, NO_JOB
+        self.allocation = self.settled = NOTHING
+        return self
 
 
-# What is plain data: that which lasts if the policy gets to know a job anew, and the rest of it.
-ANEW = ("arrived", "done", "given", "form", "admitted", "resizes", "restarts", "early")
-STATE = ("work", "left", "held", "waiting_since", "kept_until", "observed")
+def entries_text(entries: Iterable[Entry[Any]]) -> str:
+    """Plain text of live jobs; of their specs, all but the templates of their pods."""
+    kept = [entry.copy() for entry in entries]
+    for entry in kept:
+        parts = (getattr(entry.spec, part.name) for part in fields(Submission))
+        entry.spec = Submission(*parts)
+    return plain_text(kept)
+
+
+def entries_of(
+    text: str, specs: Mapping[str, Spec], as_it_was: AsItWas[Spec]
+) -> Iterable[Entry[Spec]]:
+    """Live jobs of `entries_text`, with the specs that the policy knows.
+
+    Those are the ones there now, by uid; of a job that is gone or was edited, that `as_it_was`.
+    """
+    for entry in plain_value(text):
+        known, spec = entry.spec, specs.get(entry.spec.uid)
+        is_same = spec is not None and (spec.generation, spec.job) == (known.generation, known.job)
+        entry.spec = spec if is_same else as_it_was(known, spec)
+        yield entry
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:

@@ -13,12 +13,12 @@ import pickle
 import pickletools
 import sys
 import zlib
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import cache, cached_property, partial
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, cluster_of
 
-PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "baselines.")
+PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "oasis.driver.", "baselines.")
+T = TypeVar("T")
 GIVEN = "_given"  # what a policy was made with, which a fresh one has
 _PLAIN = {
     "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
@@ -51,7 +52,31 @@ def policy_state(policy: Any, live: Container[int]) -> str:
                     with located_at(name):
                         _written(item, policy, live)
             raise
+    return _packed(content)
+
+
+def plain_text(records: Any) -> str:
+    """Records of this project as text, which nothing but `plain_value` reads."""
+    return _packed(_written(records, None, ()))
+
+
+def plain_value(text: Any) -> Any:
+    """The records of `plain_text`."""
+    return _unpacked(text, lambda content: _StateReader(content, None, {}, None).read())
+
+
+def _packed(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content)).decode("ascii")
+
+
+def _unpacked(text: Any, read: Callable[[bytes], T]) -> T:
+    try:
+        return read(zlib.decompress(base64.b64decode(text, validate=True)))
+    except OasisError:
+        raise
+    except Exception as error:
+        expected = "expected the state of such a policy, undamaged"
+        raise OasisError(f"policy state: {expected}: {in_words(error)}") from error
 
 
 def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
@@ -73,14 +98,7 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
 
 def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
     """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
-    try:
-        content = zlib.decompress(base64.b64decode(text, validate=True))
-        _StateReader(content, fresh, jobs, site).bring()
-    except OasisError:
-        raise
-    except Exception as error:
-        expected = "expected the state of such a policy, undamaged"
-        raise OasisError(f"policy state: {expected}: {in_words(error)}") from error
+    _unpacked(text, lambda content: _StateReader(content, fresh, jobs, site).bring())
 
 
 def site_text(site: Site) -> list[Any]:
@@ -147,7 +165,7 @@ class _StateReader(pickle.Unpickler):
     """It calls nothing but its own methods and `_PLAIN`, whatever it reads."""
 
     def __init__(
-        self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site
+        self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site | None
     ) -> None:
         super().__init__(io.BytesIO(content))
         self._content, self._fresh = content, fresh
@@ -155,12 +173,15 @@ class _StateReader(pickle.Unpickler):
         self._parts = _parts(fresh, self._own)
         self._made: dict[int, Any] = {}
 
-    def bring(self) -> None:
-        """Bring the fresh policy into the state."""
+    def read(self) -> Any:
         for code, _, _ in pickletools.genops(self._content):
             if code.name in _FORBIDDEN:
                 raise OasisError(f"policy state: expected plain data, got {code.name}")
-        if self.load() is not self._fresh:
+        return self.load()
+
+    def bring(self) -> None:
+        """Bring the fresh policy into the state."""
+        if self.read() is not self._fresh:
             raise OasisError("policy state: expected the state of a policy")
         kept = {id(part) for part in _parts(self._fresh, self._own).values()}
         replaced = {id(part) for part in self._parts.values()} - kept
@@ -175,6 +196,7 @@ class _StateReader(pickle.Unpickler):
 
     @cached_property
     def _cluster(self) -> Cluster:
+        assert self._site is not None
         return cluster_of(self._site)
 
     def find_class(self, module: str, name: str) -> Any:

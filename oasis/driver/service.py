@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Entry, Facts
+from oasis.driver.entry import Entry, Facts, Submission
 from oasis.driver.events import (
     Advance,
     Cancel,
@@ -26,7 +26,6 @@ from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
-from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.model.schedule import Schedule, placements
@@ -47,20 +46,6 @@ from oasis.scheduling.policy_check import check_policy, naming_own_line
 from oasis.scheduling.site import site_of
 
 RUNS = "runs from this slot on"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A job as it was submitted to a service; see `oasis.driver.entry.Submitted`."""
-
-    uid: str
-    job: Job
-    generation: int = 0
-    initial_workers: int | None = None
-    ps_count: int | None = None
-    resize: str = "elastic"
-    on_rejection: str = "fail"
-    ends_itself: bool = False
 
 
 Live = Entry[Submission]
@@ -153,7 +138,7 @@ class Service:
         found = dict(self.policy.planned())
         for entry in self.live:
             # a policy that sees one form of a job does not know which one it is
-            if entry.form and entry.whole is None and entry.job.id in found:
+            if entry.form and not entry.seen.forms and entry.job.id in found:
                 schedule, utility = found[entry.job.id]
                 if schedule is not None:
                     found[entry.job.id] = replace(schedule, form=entry.form), utility
@@ -392,14 +377,8 @@ class Service:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the service from the data of `state`."""
-        for found in state["driver"]["entries"]:
-            uid = found["uid"]
-            self._specs[uid] = Submission(uid, job_from_dict(found["spec"]))
-        self.driver.restore(state["driver"], self._specs, _unchanged)
+        self.driver.restore(state["driver"], {}, lambda known, _: known)
+        self._specs = {uid: entry.spec for uid, entry in self.driver.by_uid.items()}
         self._lost, self._calendar = set(self.driver.away), self.driver.closures.calendar
         jobs = {index: entry.seen for index, entry in self.driver.entries.items()}
         restore_policy(self.policy, state["policy"], jobs, self.driver.site)
-
-
-def _unchanged(found: Mapping[str, Any], _: Submission | None) -> Submission:
-    raise AssertionError(f"a submitted job is never edited: {found['uid']}")

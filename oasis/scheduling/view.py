@@ -10,45 +10,51 @@ from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Site
 
 
-class Tracked(Protocol):
-    """An unfinished job on the books."""
+class LiveJob:
+    """An unfinished job on the books of a world."""
 
-    @property
-    def job(self) -> PolicyJob: ...  # in the form that it is in
-    @property
-    def seen(self) -> PolicyJob: ...  # as the policy sees it
-    @property
-    def forms(self) -> tuple[PolicyJob, ...]: ...  # that it may still be in; none: it has but one
-    @property
-    def form(self) -> int: ...  # that it is in, as an index of `oasis.model.job.Job.in_forms`
-    @property
-    def has_form(self) -> bool: ...  # it has held something and stays in it, unless it may switch
-    @property
-    def allocation(self) -> Allocation: ...
-    @property
-    def complete(self) -> bool: ...  # whether it can work with that
-    @property
-    def waiting_since(self) -> float | None: ...  # since when it cannot, without a break
-    @property
-    def admitted(self) -> bool: ...  # whether the policy accepted it before it arrived now
-    @property
-    def kept_until(self) -> float: ...  # before when it is not to be changed; 0: it may change
+    job: PolicyJob  # all of it, in the form that it is in
+    told: PolicyJob  # what the policy may know of it
+    seen: PolicyJob  # and sees: that form alone, or all of them
+    forms: tuple[PolicyJob, ...]  # that it may still be in; none: it has but one
+    form: int  # that it is in, as an index of `oasis.model.job.Job.in_forms`
+    allocation: Allocation
+    waiting_since: float | None  # since when it cannot work with that, without a break
+    admitted: bool  # whether the policy accepted it before it arrived now
+    kept_until: float  # before when it is not to be changed; 0: it may change
+
+    def show(self, job: PolicyJob, told: PolicyJob, knows_forms: bool) -> None:
+        """Show the policy `told`, what it may know of `job`."""
+        self.told, self.forms, self.job = told, job.forms, job.in_form(self.form)
+        self.seen = told if knows_forms else told.in_form(self.form)
 
     def be_in(self, form: int) -> None:
         """Be in this form; a policy that does not know forms sees the job in it."""
-        ...
+        self.form, self.job = form, self.forms[form]
+        if not self.seen.forms:
+            self.seen = self.told.forms[form]
+
+    @property
+    def complete(self) -> bool:
+        """Whether it can work with what it holds."""
+        return bool(self.allocation.workers)
+
+    @property
+    def has_form(self) -> bool:
+        """Whether it has held machines: then it stays in its form, unless it may switch."""
+        raise NotImplementedError
 
     def remaining_at(self, now: float) -> float:
         """Work left at `now`."""
-        ...
+        raise NotImplementedError
 
     def held_at(self, now: float) -> float:
-        """Time up to `now` in which the job held all that it needs to work."""
-        ...
+        """Time up to `now` in which the job held all that it needed to work."""
+        raise NotImplementedError
 
     def observed_at(self, now: float) -> Sequence[tuple[float, float]] | None:
         """Return the observed training values up to `now`; None without observation."""
-        ...
+        raise NotImplementedError
 
 
 class Books(Protocol):
@@ -59,7 +65,7 @@ class Books(Protocol):
     @property
     def now(self) -> float: ...
     @property
-    def jobs(self) -> Mapping[int, Tracked]: ...  # unfinished ones by index, in order of arrival
+    def jobs(self) -> Mapping[int, LiveJob]: ...  # unfinished ones by index, in order of arrival
     @property
     def free(self) -> list[tuple[int, ...]]: ...  # grid units by machine; none of those down
     @property

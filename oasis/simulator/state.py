@@ -5,16 +5,19 @@ from __future__ import annotations
 from oasis.model.groups import GROUPS
 from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.site import Site
+from oasis.scheduling.view import LiveJob
 from oasis.simulator.costs import GangChange
 from oasis.simulator.observation import Samples
 from oasis.simulator.speed import Load
 
 
-class JobProgress:
+class JobProgress(LiveJob):
     """One job in the run."""
 
+    form = 0
     admitted = False  # in a simulation every job arrives once
     kept_until = 0.0  # a simulation has no minimum run time
+    complete = False  # whether it can work with what it holds, or be set up to; else it waits
 
     def __init__(
         self,
@@ -24,15 +27,9 @@ class JobProgress:
         told: PolicyJob | None = None,
         knows_forms: bool = False,
     ) -> None:
-        self.told = job if told is None else told  # all of it that the policy may be told
-        # The form in which it first held something is kept from then on, unless it may switch.
-        self.form, self.forms = 0, job.forms  # the job in each of its forms; empty: it has but one
-        self.job, self.seen = job.in_forms[0], self.told  # in its form, and as the policy sees it
-        if not knows_forms:
-            self.seen = self.told.in_forms[0]
+        self.show(job, job if told is None else told, knows_forms)
         self.allocation = NOTHING
-        self.complete = False  # whether it can work with that, or be set up to; else it waits
-        self.waiting_since: float | None = job.arrival  # until it does
+        self.waiting_since = job.arrival
         # Work left of the form that it is in, and the work that it does in a unit of time.
         self.remaining, self.rate = self.job.work, 0.0
         # Time worked, lost to changes, and for which it held an incomplete gang, as of `since`.
@@ -64,14 +61,12 @@ class JobProgress:
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
-        """Enter this form, holding nothing; policies without forms see the job in it.
+        """Enter this form, holding nothing.
 
         Of a job that has begun, the share of the work that is done stays what it is.
         """
         before = self.job
-        self.form, self.job = form, self.forms[form]
-        if not self.seen.forms:
-            self.seen = self.told.forms[form]
+        super().be_in(form)
         if not self.has_form:
             self.remaining = self.job.work
         elif before.work:

@@ -14,8 +14,7 @@ import oasis
 from baselines.registry import ALL
 from experiments.evaluation.live import cluster_policy
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Facts
-from oasis.driver.service import Submission
+from oasis.driver.entry import Facts, Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.schedule import SERVER, SLOT
 from oasis.scheduling.capabilities import Planner

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from oasis.driver.policy_state import site_text
+from oasis.driver.policy_state import plain_value, site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.pods import condition, seconds_of
@@ -91,8 +91,8 @@ def _go_on(
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
     reconciler.reader.recall(found["unwritten"], seen)
-    entries = *found["driver"]["entries"], *found.get("held", ())
-    specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
+    entries = *plain_value(found["driver"]["entries"]), *plain_value(found["held"])
+    specs = reconciler.read_specs(seen, now, {entry.spec.uid for entry in entries})
     reconciler.done.update(found["done"])
     reconciler.metered.update(found.get("metered", found["done"]))
     reconciler.patience.restore(found["patience"])
@@ -109,7 +109,7 @@ def _go_on(
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if not others:
         driver.bring_policy(found["state"])
-        driver.note_amounts([amounts for _, amounts, _ in found["site"]])
+        driver.planned_with = [amounts for _, amounts, _ in found["site"]]
         reconciler.between.restore(found, specs)
         _go_on_counting(reconciler, seen, now)
     else:

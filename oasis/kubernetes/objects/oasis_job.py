@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
+from oasis.driver.entry import Submission
 from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
 from oasis.kubernetes.objects.job_forms import specs_in_forms
@@ -21,7 +22,6 @@ from oasis.model.document import text as text_of
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
@@ -388,23 +388,23 @@ def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
             raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
 
 
-def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
+def as_it_was(found: Submission, spec: JobSpec | None) -> JobSpec:
     """Return the spec that a policy knows of a job that was edited or deleted since.
 
-    It follows from the state of its entry in a checkpoint, and from the templates of the job as it
-    is now; None if it is gone.
+    It follows from what a checkpoint has of it, and from the templates of the job as it is now;
+    None if it is gone.
     """
-    known = {
-        "generation": found["generation"],
-        "job": job_from_dict(found["spec"]),
-        "initial_workers": found["initial"],
-        "fixed_ps": found["ps_count"],
+    known: dict[str, Any] = {
+        "generation": found.generation,
+        "job": found.job,
+        "initial_workers": found.initial_workers,
+        "fixed_ps": found.ps_count,
     }
     if spec is not None:
         return replace(spec, **known)
-    namespace, _, name = known["job"].id.rpartition("/")
+    namespace, _, name = found.job.id.rpartition("/")
     return JobSpec(
-        uid=found["uid"],
+        uid=found.uid,
         namespace=namespace,
         name=name,
         worker={},

@@ -12,8 +12,7 @@ import pytest
 import oasis
 from baselines import FIFO, SRTF
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Facts
-from oasis.driver.service import Submission
+from oasis.driver.entry import Facts, Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import PolicyError
 from oasis.model.schedule import SLOT

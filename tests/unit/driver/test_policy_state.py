@@ -49,7 +49,7 @@ def reborn(driver: Driver, policy: Any, specs: dict[str, Any]) -> Driver:
     written = json.loads(json.dumps({"driver": driver.state(), "policy": saved}))
     made = Driver(policy, driver.site)
     made.restore(written["driver"], specs, as_it_was)
-    jobs = {index: entry.job for index, entry in made.entries.items()}
+    jobs = {index: entry.seen for index, entry in made.entries.items()}
     restore_policy(policy, written["policy"], jobs, driver.site)
     return made
 

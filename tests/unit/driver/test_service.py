@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Facts
+from oasis.driver.entry import Facts, Submission
 from oasis.driver.events import (
     EVENTS,
     Advance,
@@ -29,7 +29,7 @@ from oasis.driver.events import (
     event_of,
     plain_event,
 )
-from oasis.driver.service import Service, Submission
+from oasis.driver.service import Service
 from oasis.model.errors import InstanceError
 from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant

@@ -10,7 +10,7 @@ from baselines import FIFO
 from oasis.scheduling import capabilities
 from oasis.scheduling.capabilities import wants
 
-FEW = {"Books", "Placement", "Policy", "Tracked"}  # and `Planner`, a class with defaults
+FEW = {"Books", "Placement", "Policy"}  # and `Planner`, a class with defaults
 
 
 def test_few_protocols_are_left_of_what_a_policy_and_a_driver_ask_of_each_other() -> None:

@@ -149,7 +149,7 @@ def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
     driver.boundary(0, Facts({uid: spec for uid, (spec, _) in specs_of(instance).items()}))
     assert len(policy.kept) == 3
     for job, entry in zip(policy.kept.values(), driver.entries.values(), strict=True):
-        assert entry.state()["left"] == entry.work > 0
+        assert entry.job.work == entry.work > 0
         if told:
             assert job.work == entry.work
         else:
