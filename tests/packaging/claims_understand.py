@@ -137,6 +137,16 @@ def unused_gpu() -> float:
     return float(OASiS.from_instance(worked_example()[0]).ledger.worker_prices[0, 0, 0])
 
 
+def guarantee() -> tuple[float, float, float, float]:
+    """Of the example at computed prices: what OASiS earned, G, the bound, and the optimum."""
+    instance, _, _, optimum = worked_example()
+    run = computed_prices()
+    certificate = oasis.certify(instance, run)
+    assert isinstance(certificate, oasis.Certificate)
+    bound = round(certificate.upper_bound, 1)
+    return run.total_utility, certificate.payoff_gap, bound, optimum
+
+
 def computed_prices() -> Run:
     instance = worked_example()[0]
     return oasis.simulate(instance, OASiS.from_instance(instance))

@@ -75,6 +75,9 @@ NUMBERED = (
     "|Figs?\\.|Figures?|Tables?|Eq\\.|[Ss]tep"
 )
 ALWAYS = {
+    r"\bFor example,(?:[^.]|\.\d)*\.": "an example makes its own numbers",
+    r"\b\d\d:\d\d\b": "time of day",
+    r"\b(?:Three|Four|three|four) (?:things|rules|places|steps)\b": "a list that follows",
     r"\(\d+[a-z]?\)(?:[–-]\(\d+\))?": "equation of the paper",
     rf"(?:{NUMBERED}) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",
     r"\b(?:1[89]|20)\d\d-\d\d-\d\d(?: \d\d:\d\d)?": "date",
