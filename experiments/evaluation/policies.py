@@ -65,6 +65,26 @@ def import_policy(name: str) -> type[Policy]:
 
     The module is looked for where Python looks, and last in the working directory.
     """
+    found = _import_class(name, "a policy", _is_policy)
+    if not _is_policy(found):
+        expected = f"expected {name} to be a class with a method decide (docs: own policy)"
+        raise InputError("", expected)
+    _check_constructor(name, found)
+    return found
+
+
+def import_prices(name: str) -> type[Any]:
+    """The class of prices that ``module:Name`` or ``file.py:Name`` stands for."""
+    found = _import_class(name, "prices", _has_prices)
+    if not _has_prices(found):
+        expected = f"expected {name} to be a class with a method at(used, capacity)"
+        raise InputError("", f"{expected} (docs: own prices)")
+    _check_constructor(name, found)
+    return found
+
+
+def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any:
+    """What a module has under a name; if it has none, the error says which it has."""
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
         raise InputError("", "expected MODULE:NAME or FILE.py:NAME", name)
@@ -75,18 +95,19 @@ def import_policy(name: str) -> type[Policy]:
         module = _loaded(file) if file.suffix == ".py" else _imported(module_name)
     except (Exception, SystemExit) as error:
         place = own_line(error)
-        what = in_words(error) if place is None else f"{place}: {in_words(error)}"
-        raise InputError("", f"expected a module that can be imported, got {what}") from error
+        told = in_words(error) if place is None else f"{place}: {in_words(error)}"
+        raise InputError("", f"expected a module that can be imported, got {told}") from error
     found = getattr(module, attribute, None)
     if found is None:
-        there = [each for each, value in vars(module).items() if _is_policy(value)]
-        hint = did_you_mean(attribute, there) or f"; it has {', '.join(there) or 'none'}"
-        raise InputError("", f"expected a policy in module {module_name}, got no {attribute}{hint}")
-    if not _is_policy(found):
-        expected = f"expected {name} to be a class with a method decide (docs: own policy)"
+        classes = [each for each, value in vars(module).items() if is_one(value)]
+        hint = did_you_mean(attribute, classes) or f"; it has {', '.join(classes) or 'none'}"
+        expected = f"expected {what} in module {module_name}, got no {attribute}{hint}"
         raise InputError("", expected)
-    _check_constructor(name, found)
     return found
+
+
+def _has_prices(found: object) -> bool:
+    return isinstance(found, type) and callable(getattr(found, "at", None))
 
 
 def _is_policy(found: object) -> TypeGuard[type[Policy]]:
@@ -273,7 +294,17 @@ class OasisOptions:
         None, "take U, L, --min-utility-fraction and --raw-units from this file of `oasis learn`"
     )
 
+    prices: str | None = described(
+        None,
+        "prices of your own in place of (22): FILE.py:CLASS with a method at (docs: own prices)",
+    )
+
     def __post_init__(self) -> None:
+        if self.prices is not None:
+            with located_at("prices"):
+                import_prices(self.prices)
+            if self.bounds is not None:
+                raise InputError("prices", "expected no bounds beside it")
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
@@ -337,7 +368,9 @@ class PolicyEntry:
         for name, value in self.resolve(given).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file
             names_file = self.imported is not None or value != self.options[name].default
-            if isinstance(value, str) and names_file and Path(value).is_file():
+            if name == "prices" and value is not None:
+                found += code_files(import_prices(value))
+            elif isinstance(value, str) and names_file and Path(value).is_file():
                 found.append({"of": f"option {name}", **file_reference(Path(value))})
         return found
 
@@ -361,8 +394,13 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _oasis(instance: oasis.Instance, **options: Any) -> oasis.OASiS:
-    return oasis.OASiS.from_instance(instance, **options)
+def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) -> oasis.OASiS:
+    if prices is None:
+        return oasis.OASiS.from_instance(instance, **options)
+    own, floor = import_prices(prices)(), options[FLOOR]
+    named = oasis.OwnPrices(own, own, floor, name=prices)
+    granularity = options["granularity"]
+    return oasis.OASiS(instance.cluster, instance.horizon, named, granularity=granularity)
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:

@@ -148,8 +148,11 @@ class _Checked:
 
     def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
         capacity = np.broadcast_to(capacity, used.shape)
-        answer = np.asarray(self.own.at(used.copy(), capacity.copy()), dtype=np.float64)
         where = f"{type(self.own).__name__}.at"
+        try:
+            answer = np.asarray(self.own.at(used.copy(), capacity.copy()), dtype=np.float64)
+        except Exception as error:
+            raise InputError(where, f"failed with {type(error).__name__}: {error}") from error
         if answer.shape != used.shape:
             raise InputError(where, f"expected an array of shape {used.shape}", answer.shape)
         wrong = ~(np.isfinite(answer) & (answer >= 0)) & (capacity > 0)

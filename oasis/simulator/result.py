@@ -95,6 +95,18 @@ class Run(Summarised):
         return len(self.decisions) - self.admitted
 
     @property
+    def payments(self) -> dict[str, float]:
+        """What each admitted job pays at the prices of its arrival, by id; empty without prices."""
+        if self.bounds is None:
+            return {}
+        return {each.job_id: each.cost for each in self.decisions if each.admitted}
+
+    @property
+    def revenue(self) -> float:
+        """Sum of the payments: what the machines earn if jobs pay the posted prices."""
+        return math.fsum(self.payments.values())
+
+    @property
     def admitted_unfinished(self) -> int:
         """Number of jobs that were admitted and did not finish within the horizon.
 

@@ -67,6 +67,10 @@ def command(
         bool,
         typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
     ] = False,
+    payments: Annotated[
+        bool,
+        typer.Option("--payments", help="Also list what each job pays at the posted prices."),
+    ] = False,
     delivery: Delivery,
 ) -> None:
     """Run a policy: which jobs are admitted, when they finish, how full the cluster is.
@@ -91,6 +95,8 @@ def command(
         _check_same(recipe, instance, path)
     entry = entry_of(name)
     scheduler = entry.make(instance, options)
+    if payments and getattr(scheduler, "bounds", None) is None:
+        raise oasis.InputError("--payments", f"expected a policy with prices, {name} has none")
     with console.counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     # Nothing is printed or written before every constraint has been checked.
@@ -106,11 +112,13 @@ def command(
         with located_at(source=result):
             # Through JSON, as the recorded document came: there, tuples are lists.
             check_reproduced(read_document(result), json.loads(console.json_text(document())))
-    delivery(
-        document,
-        lambda: _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS),
-        lambda: pages().run_page(instance, run),
-    )
+
+    def show() -> None:
+        _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS)
+        if payments:
+            _print_payments(run)
+
+    delivery(document, show, lambda: pages().run_page(instance, run))
 
 
 def _instance(file: Path | None) -> tuple[oasis.Instance, Path]:
@@ -163,3 +171,17 @@ def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:
         console.note(
             f"({len(run.decisions) - rows} more; --all-decisions lists them, --json has them whole)"
         )
+
+
+def _print_payments(run: oasis.Run) -> None:
+    """Each admitted job's worth and payment, and the revenue."""
+    paid = run.payments
+    rows = [
+        (each.job_id, *map(console.number, (each.utility, each.cost, each.payoff)))
+        for each in run.decisions
+        if each.job_id in paid
+    ]
+    kept = run.total_utility - run.revenue
+    rows.append(("total", *map(console.number, (run.total_utility, run.revenue, kept))))
+    columns = (("job", False), ("worth", True), ("pays", True), ("keeps", True))
+    console.print_rows(columns, rows, title="\nPayments at the prices of arrival")
