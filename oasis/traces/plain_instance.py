@@ -19,7 +19,7 @@ from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
-from oasis.traces import table, times
+from oasis.traces import job_table, table, times
 from oasis.traces.columns import (
     DURATIONS,
     TIMED,
@@ -31,15 +31,7 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import (
-    FIELDS,
-    OPTIONS,
-    MachineOptions,
-    PlainTrace,
-    fit_machines,
-    jobs_of,
-    jobs_of_runs,
-)
+from oasis.traces.job_table import MachineOptions, PlainTrace
 from oasis.traces.options import UNIT_SECONDS, TraceOptions
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
 from oasis.traces.table import Frame, MalformedError, Mask, Rows, TraceSource, cell, numbers, pd
@@ -162,9 +154,9 @@ class JobTrace:
             drawn = f"utilities are drawn with seed {options.seed}, not those of the table"
             notes[what].append(drawn)
         options = trace.window(options, fixed)
-        jobs, slot = jobs_of(trace.frame, options), options.slot_seconds
+        jobs, slot = job_table.jobs_of(trace.frame, options), options.slot_seconds
         if fixed is not None:
-            fit = fit_machines if machines is None else machines.fit
+            fit = job_table.fit_machines if machines is None else machines.fit
             options = fit(options, trace.frame, jobs, fixed)
         cluster = options.cluster() if machines is None else machines.cluster(options)
         files = {what: source.name}
@@ -190,7 +182,7 @@ class JobTrace:
 def known_trace(name: str, **how: Any) -> JobTrace:
     """The kind of trace that formats.toml has under this name; `how` it is read otherwise."""
     facts = {key: FACTS[name][key] for key in FACTS[name] if key in JobTrace.__dataclass_fields__}
-    facts["options"] = OPTIONS[facts.get("options", "PlainOptions")]
+    facts["options"] = job_table.OPTIONS[facts.get("options", "PlainOptions")]
     return JobTrace(name, **facts, **how)
 
 
@@ -403,7 +395,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     if "id" in columns and not form.joins:
         rows.unique(columns["id"])
     good = rows.settle()
-    every = pd.DataFrame({**FIELDS, **found}, index=rows.lines)
+    every = pd.DataFrame({**job_table.FIELDS, **found}, index=rows.lines)
     jobs = every[good]
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
@@ -413,7 +405,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     if form.joins:
         jobs = form.joins(jobs, rows)
         running = jobs[~jobs.duplicated("key", keep="last") & ~jobs["has_ended"]]
-        jobs = jobs_of_runs(jobs, options.runs, rows, reader.late)
+        jobs = job_table.jobs_of_runs(jobs, options.runs, rows, reader.late)
         rows.check_usable(len(jobs), allow_malformed=True)
     begun = running[running["begun"]]
     if begun["gpus"].sum():

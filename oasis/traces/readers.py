@@ -418,3 +418,4 @@ def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
 
 PODS = known_trace("openb", check=_amounts, nodes=Nodes)
 OpenbOptions: Any = PODS.options
+OWN = (PHILLY, SUPERCLOUD, PAI, SWF, GAVEL, BATSIM, PODS)
