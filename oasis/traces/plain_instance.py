@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
@@ -137,6 +137,9 @@ class JobTrace:
     ) -> tuple[Instance, PlainTrace, Any]:
         """The instance of the jobs that the options choose, or of all that `fixed` leaves."""
         source = table.read_source(path)
+        if self.nodes is not None:
+            with located_at(source=path):  # of two files, the error names the wrong one
+                refuse_other(source.kind(), (self.name,), self.looks, source.path)
         trace = self.table(source, options)
         what, machines = "jobs", None
         if self.nodes is not None:
