@@ -12,13 +12,8 @@ from oasis.traces.plain_job import FACTS
 
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
-UNITS = {  # words, also at the end of a column's name -> the unit of its numbers
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sekunden"), "s"),
-    **dict.fromkeys(("ms", "millis", "msec", "milliseconds", "millisekunden"), "ms"),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes", "minuten"), "min"),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std", "stunden"), "h"),
-    **dict.fromkeys(("d", "day", "days", "tagen"), "d"),
-}
+# Words, also at the end of a column's name -> the unit of its numbers.
+UNITS: Mapping[str, str] = {word: unit for unit in FACTS["units"] for word in FACTS["units"][unit]}
 ORDERED = (
     ("min_gpus", "max_gpus"),
     ("min_duration", "max_duration"),

@@ -13,29 +13,18 @@ from typing import Any
 from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
+from oasis.traces import readers
 from oasis.traces.job_table import PlainTrace
 from oasis.traces.options import TraceOptions
 from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records, known_trace
 from oasis.traces.plain_job import FACTS
-from oasis.traces.readers import (
-    BATSIM,
-    GAVEL,
-    NODE_COLUMNS,
-    NODES,
-    NODES_LOOK,
-    PAI,
-    PHILLY,
-    PODS,
-    SUPERCLOUD,
-    SWF,
-)
 from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, csv_cells, read_source
 
 # --- the registry ---------------------------------------------------------------------------------
 
 # Those with readers of their own; the others are tables, of which formats.toml says everything.
-OWN = {t.name: t for t in (PLAIN, PHILLY, SLURM, SWF, PODS, PAI, SUPERCLOUD, GAVEL, BATSIM)}
+OWN = {trace.name: trace for trace in (PLAIN, SLURM, *readers.OWN)}
 FORMATS: Mapping[str, JobTrace] = {
     name: OWN.get(name) or known_trace(name) for name, facts in FACTS.items() if "looks" in facts
 }
@@ -200,19 +189,20 @@ def read_instance(
     told = (name for name, trace in FORMATS.items() if type(options) is trace.options)
     trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
     if (nodes is None) != (trace.nodes is None):
-        raise InstanceError("nodes", f"expected {NODES_LOOK} beside its pods, and there alone")
+        expected = f"expected {readers.NODES_LOOK} beside its pods, and there alone"
+        raise InstanceError("nodes", expected)
     made, _, _ = trace.imported(path, options or trace.options(), None, nodes)
     return made
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
-    if document is None and set(NODE_COLUMNS) <= set(csv_cells(lines[0])):
+    if document is None and set(readers.NODE_COLUMNS) <= set(csv_cells(lines[0])):
         takes = "`oasis import openb PODS FILE -o instance.json` takes it"
-        return FileKind(NODES, NODES_LOOK, takes)
+        return FileKind(readers.NODES, readers.NODES_LOOK, takes)
     trace = next((one for one in FORMATS.values() if one.is_of(lines, document)), None)
     if trace is None:
         return None
-    files = "openb FILE NODES" if trace is PODS else f"{trace.name} FILE"
+    files = "openb FILE NODES" if trace is readers.PODS else f"{trace.name} FILE"
     takes = f"`oasis import {files} -o instance.json` {_REPLAYED}"
     return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)

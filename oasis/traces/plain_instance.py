@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, located_at
 from oasis.model.file_kinds import refuse_other
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
+from oasis.traces import job_table, table, times
 from oasis.traces.columns import (
     DURATIONS,
     TIMED,
@@ -30,47 +31,11 @@ from oasis.traces.columns import (
     units_of,
 )
 from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import (
-    FIELDS,
-    OPTIONS,
-    MachineOptions,
-    PlainTrace,
-    fit_machines,
-    jobs_of,
-    jobs_of_runs,
-)
+from oasis.traces.job_table import MachineOptions, PlainTrace
 from oasis.traces.options import UNIT_SECONDS, TraceOptions
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
-from oasis.traces.table import (
-    COLUMN,
-    LARGEST,
-    LINES_LOOKED_AT,
-    MISSING,
-    NEVER_RAN,
-    NEVER_SCHEDULED,
-    NOT_ENDED,
-    NUMBER,
-    Frame,
-    MalformedError,
-    Mask,
-    Rows,
-    TraceSource,
-    cell,
-    csv_cells,
-    csv_rows,
-    entry_rows,
-    numbers,
-    pd,
-    read_source,
-)
-from oasis.traces.times import (
-    LOCAL,
-    RELATIVE,
-    SECONDS,
-    TraceTimes,
-    duration_seconds,
-    notes_of_durations,
-)
+from oasis.traces.table import Frame, MalformedError, Mask, Rows, TraceSource, cell, numbers, pd
+from oasis.traces.times import TraceTimes
 from oasis.version import __version__
 
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
@@ -91,7 +56,7 @@ ROUNDED = 1.0  # seconds by which a duration may differ from the time from start
 
 def listed_gpus(text: str) -> tuple[float, bool]:
     """GPUs of a cell, and whether they are parts of GPUs."""
-    if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
+    if table.NUMBER.fullmatch(text) and 0 <= float(text) <= table.LARGEST:
         return float(text), float(text) % 1 != 0
     if words := IN_WORDS.fullmatch(text):
         return float(words[1]), False
@@ -104,8 +69,8 @@ def listed_gpus(text: str) -> tuple[float, bool]:
 
 def whole_gpus(text: str) -> tuple[float, bool]:
     """GPUs of a cell that has a whole number of them, and at least one."""
-    value = float(text) if NUMBER.fullmatch(text) else nan
-    if not 1 <= value <= LARGEST or value % 1:
+    value = float(text) if table.NUMBER.fullmatch(text) else nan
+    if not 1 <= value <= table.LARGEST or value % 1:
         raise MalformedError("", expected="a whole number >= 1")
     return value, False
 
@@ -136,7 +101,7 @@ class JobTrace:
     more: Sequence[str] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     named: str = "row-{}"
-    never: str = NEVER_RAN
+    never: str = table.NEVER_RAN
     is_table: bool = True
     is_dated: bool = False
     in_seconds: bool = False
@@ -148,7 +113,7 @@ class JobTrace:
             first = jobs[0] if isinstance(jobs, list) and jobs else {}
             there = [key for each in (document, first) if isinstance(each, dict) for key in each]
             return bool(self.keys) and set(self.keys) <= set(there)
-        if self.header and set(self.header) <= set(csv_cells(lines[0])):
+        if self.header and set(self.header) <= set(table.csv_cells(lines[0])):
             return True
         texts = (line.strip() for line in lines) if self.line else ()
         return self.finds(lines[0]) or any(re.fullmatch(self.line, text) for text in texts)
@@ -171,14 +136,17 @@ class JobTrace:
         nodes: str | os.PathLike[str] | None = None,
     ) -> tuple[Instance, PlainTrace, Any]:
         """The instance of the jobs that the options choose, or of all that `fixed` leaves."""
-        source = read_source(path)
+        source = table.read_source(path)
+        if self.nodes is not None:
+            with located_at(source=path):  # of two files, the error names the wrong one
+                refuse_other(source.kind(), (self.name,), self.looks, source.path)
         trace = self.table(source, options)
         what, machines = "jobs", None
         if self.nodes is not None:
             what, machines = "pods", self.nodes(nodes, options)
         malformed = {what: dict(trace.malformed)}
         # Such pods are no fault of the list.
-        never = {"never_scheduled": malformed[what].pop(NEVER_SCHEDULED, {}).get("count", 0)}
+        never = {"never_scheduled": malformed[what].pop(table.NEVER_SCHEDULED, {}).get("count", 0)}
         rows = {what: len(trace.frame) + never["never_scheduled"]}
         trace.choose(options)
         notes = {what: list(trace.notes)}
@@ -189,9 +157,9 @@ class JobTrace:
             drawn = f"utilities are drawn with seed {options.seed}, not those of the table"
             notes[what].append(drawn)
         options = trace.window(options, fixed)
-        jobs, slot = jobs_of(trace.frame, options), options.slot_seconds
+        jobs, slot = job_table.jobs_of(trace.frame, options), options.slot_seconds
         if fixed is not None:
-            fit = fit_machines if machines is None else machines.fit
+            fit = job_table.fit_machines if machines is None else machines.fit
             options = fit(options, trace.frame, jobs, fixed)
         cluster = options.cluster() if machines is None else machines.cluster(options)
         files = {what: source.name}
@@ -217,7 +185,7 @@ class JobTrace:
 def known_trace(name: str, **how: Any) -> JobTrace:
     """The kind of trace that formats.toml has under this name; `how` it is read otherwise."""
     facts = {key: FACTS[name][key] for key in FACTS[name] if key in JobTrace.__dataclass_fields__}
-    facts["options"] = OPTIONS[facts.get("options", "PlainOptions")]
+    facts["options"] = job_table.OPTIONS[facts.get("options", "PlainOptions")]
     return JobTrace(name, **facts, **how)
 
 
@@ -244,7 +212,7 @@ class _Reader:
             goes = goes | (~self._missing("started") & self._missing("ended"))
         self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
         if not form.joins:
-            rows.reject(goes, NOT_ENDED)
+            rows.reject(goes, table.NOT_ENDED)
         begun = goes & ~self._missing("started")
         submitted = self._seconds("submitted", np.full(len(words), True))
         eligible, started = self._seconds("eligible"), self._seconds("started", after=submitted)
@@ -253,13 +221,13 @@ class _Reader:
         duration = np.where(goes, 0.0, self._duration(started, ended, goes))
         if not form.joins:
             # Such a job was cancelled before it ran; it takes nothing and would count as served.
-            rows.reject(duration == 0, NEVER_RAN)
+            rows.reject(duration == 0, table.NEVER_RAN)
             rows.reject(started < submitted, self.late)
         first = started + duration
         keeps = ended >= first if form.joins else ~np.isnan(ended)
         told = rows.each(self._texts("gpus"), self._gpus_of, ~goes, empty=(nan, False))
         held = np.array([each[0] for each in told], dtype=float) * self._instances()
-        rows.reject(~goes & (held > LARGEST), f"bad {columns['gpus']}: above 2^53")
+        rows.reject(~goes & (held > table.LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
         if later := int(np.sum(waits & rows.is_good)):
@@ -281,7 +249,7 @@ class _Reader:
         if form.check:
             form.check(rows, found, self._options)
         found["utility"] = self._utility(submitted)
-        found["gpus"] = np.ceil(np.where(held <= LARGEST, held, 0)).astype(np.int64)
+        found["gpus"] = np.ceil(np.where(held <= table.LARGEST, held, 0)).astype(np.int64)
         return found
 
     def _gpus_of(self, text: Any) -> tuple[Any, ...]:
@@ -307,9 +275,8 @@ class _Reader:
         return self.rows.missing(self.columns.get(name), zero=self._form.is_dated)
 
     def _unit(self, name: str) -> str:
-        given = (
-            "" if name not in DURATIONS or self._form.in_seconds else self._options.duration_unit
-        )
+        is_given = name in DURATIONS and not self._form.in_seconds
+        given: str = self._options.duration_unit if is_given else ""
         return given or self._units.get(name, "")
 
     def _seconds(self, name: str, wanted: Any = None, after: Any = nan) -> FloatArray:
@@ -326,20 +293,19 @@ class _Reader:
         read: Any = clock.seconds
         values = np.full(len(keys), nan)
         if name in DURATIONS:
-            read, values = duration_seconds, numbers(keys)
-            values[~((values >= 0) & (values * UNIT_SECONDS[unit] <= LARGEST))] = nan
+            read, values = times.duration_seconds, numbers(keys)
+            values[~((values >= 0) & (values * UNIT_SECONDS[unit] <= table.LARGEST))] = nan
             self._read = values if name == "duration" else self._read
             values = values * UNIT_SECONDS[unit]
-        elif clock.form in (LOCAL, SECONDS):
+        elif clock.form in (times.LOCAL, times.SECONDS):
             values = clock.dates(keys)
         keys = np.where(np.isnan(values), keys, None)
         made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
         values = np.where(np.isnan(values), made, values)
         if name not in DURATIONS and clock.second:
             double = np.array([clock.second.get(key, nan) for key in keys])
-            is_second = values < after
-            clock.repeated += int(np.sum(~np.isnan(double) & ~is_second))
-            values = np.where(is_second, np.fmax(values, double), values)
+            clock.repeated += int(np.sum(~np.isnan(double)))
+            values = np.where(values < after, np.fmax(values, double), values)
         return values
 
     def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
@@ -365,7 +331,7 @@ class _Reader:
         if joins:
             return np.where(never, 0.0, took)
         rows.reject(never, self._form.never)
-        rows.reject(~told & np.isnan(ended), NOT_ENDED)
+        rows.reject(~told & np.isnan(ended), table.NOT_ENDED)
         return took
 
     def _instances(self) -> FloatArray | float:
@@ -400,10 +366,11 @@ class _Reader:
 
     def notes(self) -> list[str]:
         """Notes on how the rows were read; durations that would be odd as seconds are refused."""
-        name, relative = "duration", self.clock.form == RELATIVE and not self._options.time_unit
+        name, form = "duration", self.clock.form
+        relative = form == times.RELATIVE and not self._options.time_unit
         if not self._form.in_seconds:
             column = self.columns.get(name, name)
-            self.rows.notes[:0] = notes_of_durations(self._read, column, self._unit(name))
+            self.rows.notes[:0] = times.notes_of_durations(self._read, column, self._unit(name))
         units = [
             f"{self.columns[name]} in {unit}"
             for name, unit in self._units.items()
@@ -431,7 +398,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     if "id" in columns and not form.joins:
         rows.unique(columns["id"])
     good = rows.settle()
-    every = pd.DataFrame({**FIELDS, **found}, index=rows.lines)
+    every = pd.DataFrame({**job_table.FIELDS, **found}, index=rows.lines)
     jobs = every[good]
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
@@ -441,7 +408,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     if form.joins:
         jobs = form.joins(jobs, rows)
         running = jobs[~jobs.duplicated("key", keep="last") & ~jobs["has_ended"]]
-        jobs = jobs_of_runs(jobs, options.runs, rows, reader.late)
+        jobs = job_table.jobs_of_runs(jobs, options.runs, rows, reader.late)
         rows.check_usable(len(jobs), allow_malformed=True)
     begun = running[running["begun"]]
     if begun["gpus"].sum():
@@ -458,22 +425,22 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
     if records is None:
-        header = csv_cells(source.header, delimiter)
-        begin = source.lines[source.first + 1 :][:LINES_LOOKED_AT]
+        header = table.csv_cells(source.header, delimiter)
+        begin = source.lines[source.first + 1 :][: table.LINES_LOOKED_AT]
         # A line with fewer cells is a part of a record, whose cells have other places.
-        each = [cells for t in begin if len(cells := csv_cells(t, delimiter)) >= len(header)]
+        each = [cells for t in begin if len(cells := table.csv_cells(t, delimiter)) >= len(header)]
         some = [dict(zip(header, cells, strict=False)) for cells in each]
     else:
         some = [row for row in records if isinstance(row, dict)]
         header = list(dict.fromkeys(name for row in some for name in row))
-    words = [name for name in header if _are_words(some[:LINES_LOOKED_AT], name)]
+    words = [name for name in header if _are_words(some[: table.LINES_LOOKED_AT], name)]
     given = parse_map(getattr(options, "map", ""))
     columns = columns_of(header, given, source.name, form.columns, words)
     wanted = (*form.more, *columns.values())
     if records is None:
-        rows = csv_rows(source, wanted, delimiter=delimiter)
+        rows = table.csv_rows(source, wanted, delimiter=delimiter)
     else:
-        rows = entry_rows(source, records, "", partial(_record, wanted=wanted))
+        rows = table.entry_rows(source, records, "", partial(_record, wanted=wanted))
     name = columns.get("id", "")
     # A column `job` may have the kinds of jobs: it then names none of them.
     if name.lower() == "job" and "id" not in given and rows.cells[name].duplicated().any():
@@ -496,7 +463,7 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
 
 def _are_words(some: Sequence[Mapping[str, Any]], name: str) -> bool:
     """Whether a column holds words, such as a model of GPU, and no amounts."""
-    texts = [text for row in some if not MISSING.fullmatch(text := str(row.get(name, "")))]
+    texts = [text for row in some if not table.MISSING.fullmatch(text := str(row.get(name, "")))]
     return bool(texts) and not any(AMOUNT.fullmatch(t) or names_gpus(t) for t in texts)
 
 
@@ -523,7 +490,7 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> tuple[int, int]:
     points = has_commas or any(map(POINT.fullmatch, texts if commas else ()))
     if commas and is_unsure and not points:
         expected = "expected numbers without signs of thousands, or decimals after a point"
-        raise InstanceError(f"{COLUMN}{column}", f"{expected}: this may be either", commas[0])
+        raise InstanceError(f"{table.COLUMN}{column}", f"{expected}: this may be either", commas[0])
     if commas and (is_unsure or not has_commas):
         signs = {"." if is_unsure else ","}
     if len(signs) == 1:

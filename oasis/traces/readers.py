@@ -16,34 +16,11 @@ from oasis.model.file_kinds import STANDARD_INPUT, refuse_other
 from oasis.model.forms import Requirement
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
-from oasis.traces.job_table import (
-    RESOURCES,
-    busiest,
-    check_choice,
-    chosen,
-    last_slot,
-    ps_counts,
-)
+from oasis.traces import job_table, table
 from oasis.traces.options import UNIT_SECONDS
 from oasis.traces.plain_instance import known_trace, whole_gpus
 from oasis.traces.plain_job import FACTS, GOES_ON, state_of
-from oasis.traces.table import (
-    LARGEST,
-    NOT_ENDED,
-    NUMBER,
-    PART,
-    Frame,
-    MalformedError,
-    Rows,
-    TraceSource,
-    cell,
-    csv_rows,
-    entry_rows,
-    numbers,
-    pd,
-    read_source,
-    rows_of,
-)
+from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, cell, numbers, pd
 
 # --- Supercloud -----------------------------------------------------------------------------------
 
@@ -75,7 +52,7 @@ def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
 
 def _read_log(source: TraceSource, options: Any) -> Rows:
     """A row for each attempt of a job; one of no time, if nothing was recorded of any."""
-    rows = entry_rows(source, source.document(), "", _attempts)
+    rows = table.entry_rows(source, source.document(), "", _attempts)
     rows.unique("jobid")
     return rows
 
@@ -121,7 +98,7 @@ NO_TIME = ("", "0", "0.0")  # a time that there is not
 
 def _read_pai(source: TraceSource, options: Any) -> Rows:
     """The jobs, each with its run by the tasks or instances of its name."""
-    rows = csv_rows(source, JOBS, JOBS)
+    rows = table.csv_rows(source, JOBS, JOBS)
     path = options.tasks
     if not path:
         if source.path == STANDARD_INPUT:
@@ -134,12 +111,12 @@ def _read_pai(source: TraceSource, options: Any) -> Rows:
     if options.instances:
         parts = _parts(options.instances, INSTANCES, rows, set(tasks["job_name"]))
     names = rows.texts("job_name")
-    rows.reject([state_of(state) == GOES_ON for state in rows.texts("status")], NOT_ENDED)
+    rows.reject([state_of(state) == GOES_ON for state in rows.texts("status")], table.NOT_ENDED)
     runs = parts.groupby("job_name").agg({"begin": "min", "end": "max", "goes_on": "max"})
     runs = runs.join(tasks.groupby("job_name")["gpus"].sum(), how="outer").reindex(names)
     rows.reject(runs["gpus"].isna(), "no task of this job in the table of tasks")
     # Without an end of all parts, the duration would be too short.
-    rows.reject(runs["goes_on"] == 1, NOT_ENDED)
+    rows.reject(runs["goes_on"] == 1, table.NOT_ENDED)
     for name in ("begin", "end", "gpus"):
         rows.cells[name] = [f"{value:.15g}" if value >= 0 else "" for value in runs[name]]
     return rows
@@ -148,8 +125,8 @@ def _read_pai(source: TraceSource, options: Any) -> Rows:
 def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -> Frame:
     """When the tasks or instances of a table ran, and the GPUs of a task; NaN: not at all."""
     with located_at(source=path):
-        source = read_source(path)
-        rows = csv_rows(source, columns, columns)
+        source = table.read_source(path)
+        rows = table.csv_rows(source, columns, columns)
         cells = rows.cells
         found = pd.DataFrame({"job_name": cells["job_name"]})
         if columns is TASKS:
@@ -181,14 +158,14 @@ PARTS = range(2, 5)  # of which the last one may have ended or failed
 def _read_swf(source: TraceSource, options: Any) -> Rows:
     """The lines of the log that are jobs."""
     faults = (f"expected {len(FIELDS)} numbers",) * 2
-    rows = rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
+    rows = table.rows_of(source, FIELDS, 0, FIELDS, faults=faults, comment=COMMENT)
     frame = rows.cells
     status = rows.number("status", -1, whole=True)
     rows.reject(status > CANCELLED, "bad status")
     is_part = np.isin(status, PARTS)
     # Such a job has a line of its own, with the time of all its parts.
     has_own = frame["job"].isin(frame["job"][~is_part]).to_numpy()
-    rows.reject(is_part & has_own, PART)
+    rows.reject(is_part & has_own, table.PART)
     rows.reject(is_part, "part of a job without a line of its own")
     rows.reject(frame["submission"] == UNKNOWN, "no submission")
     rows.number("wait", -1.0)
@@ -220,7 +197,7 @@ KEY = re.compile(r"\('(.*)', (\d+)\)")
 def _read_gavel(source: TraceSource, options: Any) -> Rows:
     """The lines, with durations by the throughput of their kind where they have none."""
     columns = LINES.get(source.header.count("\t") + 1, FACTS["gavel"]["lines"][0])
-    rows = rows_of(source, columns, source.first, columns, "\t")
+    rows = table.rows_of(source, columns, source.first, columns, "\t")
     if "duration" not in columns:
         rates = _rates(options)
 
@@ -242,7 +219,7 @@ def _rates(options: Any) -> Mapping[tuple[str, float], float]:
     if not options.throughputs:
         expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
         raise InstanceError("throughputs", expected)
-    document = read_source(options.throughputs).document()
+    document = table.read_source(options.throughputs).document()
     kinds = document.get(options.worker_type) if isinstance(document, dict) else None
     if not isinstance(kinds, dict):
         known = ", ".join(document) if isinstance(document, dict) else "none"
@@ -280,12 +257,12 @@ def _read_batsim(source: TraceSource, _: Any) -> Rows:
         cells = {name: cell(job, name) for name in ("id", "subtime", "res", "user")}
         return [{**cells, "duration": f"{duration:.17g}"}]
 
-    return entry_rows(source, document.get("jobs"), "jobs", read)
+    return table.entry_rows(source, document.get("jobs"), "jobs", read)
 
 
 def _real(text: str, name: str) -> float:
-    value = float(text) if NUMBER.fullmatch(text) else -1.0
-    if not 0 <= value <= LARGEST:
+    value = float(text) if table.NUMBER.fullmatch(text) else -1.0
+    if not 0 <= value <= table.LARGEST:
         raise MalformedError(f"bad {name}", expected="a number >= 0")
     return value
 
@@ -321,9 +298,9 @@ class Nodes:
 
     def __init__(self, path: str | os.PathLike[str], options: Any) -> None:
         with located_at(source=path):  # errors about the whole file name it
-            source = read_source(path)
+            source = table.read_source(path)
             refuse_other(source.kind(), (NODES,), NODES_LOOK, source.path)
-        self.rows = rows = csv_rows(source, NODE_COLUMNS)
+        self.rows = rows = table.csv_rows(source, NODE_COLUMNS)
         columns = {
             "sn": rows.texts("sn"),
             "cpu": rows.number("cpu_milli") / 1000,
@@ -334,7 +311,7 @@ class Nodes:
         rows.unique("sn")
         self.frame = pd.DataFrame(columns, index=rows.lines)[rows.settle()]
         rows.check_usable(len(self.frame), allow_malformed=options.allow_malformed)
-        check_choice("model", options.model, self.frame["model"])
+        job_table.check_choice("model", options.model, self.frame["model"])
 
     def cluster(self, options: Any) -> Cluster:
         """Nodes evenly over the list: for workers, then for servers without GPUs."""
@@ -345,7 +322,7 @@ class Nodes:
         workers = _spread(fitting, options.worker_servers)
         ps = _spread(fitting.drop(index=workers.index), options.ps_servers)
         ps = ps.assign(gpu=0.0, model="")
-        return Cluster(RESOURCES, _servers(workers), _servers(ps), options.slot_seconds)
+        return Cluster(job_table.RESOURCES, _servers(workers), _servers(ps), options.slot_seconds)
 
     def fit(self, options: Any, pods: Frame, jobs: Sequence[Job], fixed: Collection[str]) -> Any:
         """`options` with the fewest nodes that hold the busiest moment, and a horizon.
@@ -353,22 +330,26 @@ class Nodes:
         Nodes of all sizes are taken. The nodes hold that moment of the recorded runs if, of each
         resource, they have as much in all as its pods, and one of them as the largest worker.
         """
-        options = chosen(
+        options = job_table.chosen(
             options,
             fixed,
             max_node_gpus=int(max(self.frame["gpu"], default=0)),
-            horizon=max(options.arrival_slots, last_slot(pods, jobs, options)),
+            horizon=max(options.arrival_slots, job_table.last_slot(pods, jobs, options)),
         )
         fitting = _fitting(self.frame, options)
-        asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*RESOURCES]]
-        most = asked.mul(pods["workers"], axis=0).apply(lambda amount: busiest(pods, amount))
+        asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*job_table.RESOURCES]]
+        most = asked.mul(pods["workers"], axis=0).apply(
+            lambda amount: job_table.busiest(pods, amount)
+        )
         fewest = _fewest(fitting, asked.max(), most, "worker_servers")
-        options = chosen(options, fixed, worker_servers=fewest)
+        options = job_table.chosen(options, fixed, worker_servers=fewest)
         taken = _spread(fitting, min(options.worker_servers, len(fitting)))
-        each = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in RESOURCES})
-        most = each * busiest(pods, ps_counts(pods, jobs))
+        each = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in job_table.RESOURCES})
+        most = each * job_table.busiest(pods, job_table.ps_counts(pods, jobs))
         others = fitting.drop(index=taken.index)
-        return chosen(options, fixed, ps_servers=_fewest(others, each, most, "ps_servers"))
+        return job_table.chosen(
+            options, fixed, ps_servers=_fewest(others, each, most, "ps_servers")
+        )
 
     def notes(self, pods: Frame, cluster: Cluster) -> dict[str, list[str]]:
         """Notes on nodes without GPUs, and on pods that ask for a model of GPU."""
@@ -387,7 +368,7 @@ def _servers(nodes: Frame) -> tuple[Server, ...]:
     return tuple(
         Server(
             node["sn"],
-            {name: node[name] for name in RESOURCES},
+            {name: node[name] for name in job_table.RESOURCES},
             labels={GPU_LABEL: node["model"]} if node["model"] else {},
         )
         for node in nodes.to_dict("records")
@@ -410,7 +391,7 @@ def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
     """The smallest number of `nodes`, spread evenly, that hold `most` in all and the `largest`."""
     # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
     for count in range(1, len(nodes) + 1):
-        there = _spread(nodes, count)[[*RESOURCES]]
+        there = _spread(nodes, count)[[*job_table.RESOURCES]]
         if (there.sum() >= most - 1e-9).all() and (there.max() >= largest - 1e-9).all():
             return count
     expected = "expected nodes that hold the busiest moment of the pods that are kept"
@@ -437,3 +418,4 @@ def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
 
 PODS = known_trace("openb", check=_amounts, nodes=Nodes)
 OpenbOptions: Any = PODS.options
+OWN = (PHILLY, SUPERCLOUD, PAI, SWF, GAVEL, BATSIM, PODS)

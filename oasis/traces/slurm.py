@@ -11,23 +11,12 @@ from typing import Any
 import numpy as np
 
 from oasis.model.errors import InstanceError
+from oasis.traces import table
 from oasis.traces.gres import Resources, resources_of
 from oasis.traces.job_table import combined
 from oasis.traces.plain_instance import known_trace
 from oasis.traces.plain_job import FACTS, GOES_ON, STATES
-from oasis.traces.table import (
-    COLUMN,
-    REPEATED_ROW,
-    STEP,
-    WRONG_NUMBER,
-    Frame,
-    MalformedError,
-    Rows,
-    TraceSource,
-    entry_rows,
-    pd,
-    rows_of,
-)
+from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, pd
 
 KNOWN = frozenset(FACTS["slurm"]["known"])  # columns that tell a header from a row of values
 NAMES = ("JobID", "JobIDRaw")
@@ -78,10 +67,10 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
     for wanted in (NAMES, ("Submit",), () if has_run else (*DURATIONS, "Start and End"), RESOURCES):
         if wanted and not set(wanted) & set(names):
             expected = " or ".join(("expected this column", *wanted[1:]))
-            raise InstanceError(f"{COLUMN}{wanted[0]}", f"{expected} {there}")
+            raise InstanceError(f"{table.COLUMN}{wanted[0]}", f"{expected} {there}")
     fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
     split: Any = partial(_fixed, spans=spans) if spans else None
-    return rows_of(
+    return table.rows_of(
         source,
         [name.strip() for name in names],
         below,
@@ -89,7 +78,7 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
         delimiter,
         quotes=has_quotes,
         split=split,
-        faults=(WRONG_NUMBER, BESIDE if spans else fault),
+        faults=(table.WRONG_NUMBER, BESIDE if spans else fault),
     )
 
 
@@ -162,7 +151,7 @@ def _read(source: TraceSource, options: Any) -> Rows:
     """The rows of sacct without those of steps."""
     if source.header.lstrip().startswith("{"):
         document = source.document()
-        rows = entry_rows(source, document.get("jobs"), "jobs", _json_row)
+        rows = table.entry_rows(source, document.get("jobs"), "jobs", _json_row)
         whole = rows.cells
     else:
         rows = _text_rows(source, options.columns, options.delimiter)
@@ -172,7 +161,7 @@ def _read(source: TraceSource, options: Any) -> Rows:
     # jobs, and are part of what was read: there is nothing to report of them.
     steps = rows.cells[name].str.contains(".", regex=False).to_numpy(bool)
     if steps.all():
-        rows.reject(steps, STEP)
+        rows.reject(steps, table.STEP)
     else:
         rows.keep(~steps)
         whole = whole[~steps]
@@ -183,7 +172,7 @@ def _read(source: TraceSource, options: Any) -> Rows:
         if column in cells:
             rows.reject(cells[column].str.endswith(CUT), _cut(column))
     # Reports of periods that overlap hold the jobs of both periods twice.
-    rows.reject(whole.duplicated(), REPEATED_ROW)
+    rows.reject(whole.duplicated(), table.REPEATED_ROW)
     if "State" in cells:
         cells["State"] = [state or "" for state in rows.each(rows.texts("State"), _uncut)]
     took = [column for column in DURATIONS if column in cells]
@@ -241,7 +230,7 @@ def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
         there = [column for column in RESOURCES if column in rows.cells]
         named = f"; they name {', '.join(sorted(others))}" if others else ""
         expected = f"expected gres/gpu in some row, got none in {', '.join(there)}"
-        raise InstanceError(f"{COLUMN}{there[0]}", f"{expected}{named}")
+        raise InstanceError(f"{table.COLUMN}{there[0]}", f"{expected}{named}")
     if (ran & ~held).any():
         rows.notes.append(f"rows of jobs without GPUs: {np.sum(ran & ~held)}")
     rows.notes += [

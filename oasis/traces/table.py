@@ -17,16 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from oasis.model import file_kinds
 from oasis.model.errors import InstanceError
 from oasis.model.extras import require
-from oasis.model.file_kinds import (
-    PARQUET,
-    STANDARD_INPUT,
-    FileKind,
-    binary_kind,
-    kind_of,
-    read_content,
-)
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 
@@ -67,11 +60,12 @@ class TraceSource:
         """The first of the other lines, empty if there is none."""
         return self.lines[self.first] if self.lines else ""
 
-    def kind(self) -> FileKind | None:
+    def kind(self) -> file_kinds.FileKind | None:
         """Kind of the file, as `oasis.model.file_kinds.kind_of` recognises it."""
         # The first lines tell, but for JSON: a million rows are not put together to look at them.
         is_json = self.header.lstrip().startswith(("{", "["))
-        return kind_of("\n".join(self.lines[: None if is_json else self.first + LINES_LOOKED_AT]))
+        count = None if is_json else self.first + LINES_LOOKED_AT
+        return file_kinds.kind_of("\n".join(self.lines[:count]))
 
     def document(self) -> Any:
         """The document of a JSON file; the error has the line and the column of the fault."""
@@ -106,8 +100,8 @@ def read_trace(path: str | os.PathLike[str]) -> bytes:
     """The content of a trace; a Parquet file as a table with commas."""
     if re.match(r"(?i)[a-z][a-z0-9+.-]+:/", str(path)):
         raise InstanceError("", "expected a file, got a URL: download it first, or pipe it in as -")
-    content = read_content(path, also=(PARQUET,))
-    if binary_kind(content) != PARQUET:
+    content = file_kinds.read_content(path, also=(file_kinds.PARQUET,))
+    if file_kinds.binary_kind(content) != file_kinds.PARQUET:
         return content
     try:
         require("a Parquet file", "pyarrow", "pandas")
@@ -127,7 +121,7 @@ def read_trace(path: str | os.PathLike[str]) -> bytes:
 
 def source_of(path: str | os.PathLike[str], content: bytes) -> TraceSource:
     """The lines of `content`, which was read from `path`."""
-    name = "standard input" if str(path) == STANDARD_INPUT else Path(path).name
+    name = "standard input" if str(path) == file_kinds.STANDARD_INPUT else Path(path).name
     # A byte that is not UTF-8 becomes \\xNN, so that names which differ still do.
     text = content.decode("utf-8-sig", errors="backslashreplace")
     # `splitlines` would also break lines at form feeds and other signs that names may hold.

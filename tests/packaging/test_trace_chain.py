@@ -270,3 +270,4 @@ def test_a_file_through_all_commands(
     code, out, err = run("ratio", instance, "--json", "--work-limit", 1, "--gap", "inf")
     assert code in (0, 3), err
     assert json.loads(out)["jobs"] == 40
+    assert all(note in err for note in described["notes"])

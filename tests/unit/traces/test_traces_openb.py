@@ -191,3 +191,11 @@ def test_the_real_trace_gives_a_congested_instance():
     assert metadata["cannot_finish"] == 0
     run = simulate(instance, OASiS.from_instance(instance))
     assert sum(not decision.admitted for decision in run.decisions) >= 1
+
+
+@pytest.mark.parametrize(("wanted", "got"), [("pod", "nodes"), ("node", "pods")])
+def test_of_two_files_the_wrong_one_is_named(tmp_path, wanted, got):
+    imported(tmp_path)
+    file = tmp_path / f"{got}.csv"
+    with pytest.raises(InstanceError, match=f"{got}.csv: expected the {wanted} list of the openb"):
+        read_instance(file, OpenbOptions(), nodes=file)
