@@ -18,7 +18,7 @@ from oasis.scheduling.job import (
 )
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan
-from oasis.scheduling.view import Books, LiveJob, View
+from oasis.scheduling.view import Books, Tracked, View
 
 
 def choose_forms(
@@ -99,14 +99,14 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
                 _refuse_load(plan, books, policy, machine, resource)
 
 
-def _known(index: Any, books: Books, policy: str) -> LiveJob:
+def _known(index: Any, books: Books, policy: str) -> Tracked:
     progress = books.jobs.get(index) if type(index) is int else None
     if progress is None:
         raise PolicyError(policy, "expected the index of an unfinished job", job=f"{index!r:.40}")
     return progress
 
 
-def _in_form(allocation: Any, progress: LiveJob, policy: str) -> PolicyJob:
+def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
     """Return the job in the form of `allocation`; a job that has held machines keeps its form.
 
     Unless it may switch.

@@ -480,7 +480,7 @@ class Driver(World, Generic[Spec]):
     def _reject(self, entry: Entry[Spec], reason: str) -> None:
         uid, outcome = entry.spec.uid, self._outcome
         if entry.admitted:
-            outcome.given_up[uid] = reason
+            outcome.given_up[uid], outcome.entries[uid] = reason, entry
             # It was accepted once, so its owner does not ask for it to be tried again.
             self.settled.add(uid)
             return

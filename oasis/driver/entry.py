@@ -13,7 +13,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
-from oasis.scheduling.view import LiveJob
+from oasis.scheduling.view import Tracked
 
 # A job that trains for weeks would otherwise fill memory and checkpoints with its losses.
 OBSERVED_MOST = 100
@@ -61,7 +61,7 @@ NO_JOB = PolicyJob("", 0.0, 1.0, ())  # the policy's view of it is never read
 
 
 @dataclass(slots=True, eq=False)
-class Entry(LiveJob, Generic[Spec]):
+class Entry(Tracked, Generic[Spec]):
     """A live job of a driver in slots."""
 
     spec: Spec
@@ -94,7 +94,7 @@ class Entry(LiveJob, Generic[Spec]):
 
     def be_in(self, form: int) -> None:
         """Enter the form with this index, in which nothing has been done yet."""
-        LiveJob.be_in(self, form)
+        Tracked.be_in(self, form)
         self.work = self.job.work
 
     def hold(self, allocation: Allocation, slot: int, minimum_run: int) -> None:
@@ -216,7 +216,7 @@ class Decided(Generic[Spec]):
     retried: dict[str, int] = field(default_factory=dict)  # rejected, and the slot of the next try
     changed: list[str] = field(default_factory=list)  # their allocation
     late: list[str] = field(default_factory=list)  # a promise broken, or given up for it
-    entries: dict[str, Entry[Spec]] = field(default_factory=dict)  # of those that completed
+    entries: dict[str, Entry[Spec]] = field(default_factory=dict)  # of those that were live before
     # Jobs that cannot be planned, and the error that each of them causes. They hold nothing any
     # more; their specs are not to be among the facts before they change.
     failed: dict[str, Exception] = field(default_factory=dict)

@@ -28,7 +28,13 @@ from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, cluster_of
 
-PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "oasis.driver.", "baselines.")
+PACKAGES = (
+    "oasis.model.",
+    "oasis.online.",
+    "oasis.scheduling.",
+    "oasis.driver.entry:",
+    "baselines.",
+)
 T = TypeVar("T")
 GIVEN = "_given"  # what a policy was made with, which a fresh one has
 _PLAIN = {

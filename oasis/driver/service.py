@@ -326,8 +326,7 @@ class Service:
     def _step(self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False) -> None:
         """Report events to the driver; `ends` are the last slots of the jobs that are done."""
         ends = ends or {}
-        # Jobs that leave in the step are gone afterwards, so their entries are kept from before.
-        before, cut = self.driver.by_uid, self._cut_short
+        cut = self._cut_short
         ahead = tuple(window for window in self._calendar.windows if window.end > slot)
         self._calendar, lost = Calendar(ahead), frozenset(self._lost)
         facts = Facts(dict(self._specs), ended=frozenset(ends), down=lost, calendar=self._calendar)
@@ -345,18 +344,18 @@ class Service:
         events = self._happened
         events.rejected = decided.rejected
         for uid in decided.completed:
-            entry = before[uid]
+            entry = decided.entries[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
             events.completed.append(Completion(entry.job.id, ends[uid], utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
-            entry = before[uid]
+            entry = decided.entries[uid]
             events.gone.append(entry.job.id)
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
-        names = {uid: entry.job.id for uid, entry in (before | self.driver.by_uid).items()}
-        events.broken += [names[uid] for uid in decided.late]
+        there = decided.entries | self.driver.by_uid
+        events.broken += [there[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
         for uid in (*decided.completed, *decided.given_up, *decided.rejected):
             # Nothing of a job that ended stays but the counts.

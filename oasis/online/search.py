@@ -77,8 +77,8 @@ class Search:
 
     `job` is a job of one form, or a job in the form with the index `form`, which its schedules
     name. Work is split over slots by `granularity` (docs/theory, "Work is counted in
-    worker-slots"). Completions worth less than `min_utility_fraction` times the best count as
-    worthless. Without `remaining`, all of the job is scheduled. The ledger is not changed.
+    worker-slots"). Without `remaining`, all of the job is scheduled, and every completion counts
+    that is worth anything. The ledger is not changed.
     """
 
     def __init__(
@@ -86,7 +86,6 @@ class Search:
         job: Job,
         ledger: Ledger,
         granularity: Granularity = "worker-slot",
-        min_utility_fraction: float = 0.0,
         remaining: RemainingWork | None = None,
         form: int = 0,
     ) -> None:
@@ -99,7 +98,7 @@ class Search:
         self.granularity = granularity
         seconds = ledger.cluster.slot_seconds
         if remaining is None:
-            ends = completions(job, ledger.end, seconds, min_utility_fraction)
+            ends = completions(job, ledger.end, seconds, 0.0)
             remaining = RemainingWork(job.arrival, job.work(seconds), ends)
         # The work is ceil(W_i) of (2) for a whole job; what a job has
         # done already is never asked for again.

@@ -400,20 +400,11 @@ class UntoldJob(PolicyJob):
     __slots__ = ("policy",)
     policy: str
 
-    @property
-    def work(self) -> NoReturn:
-        """Raise `PolicyError`."""
-        self._refuse("work")
-
-    @property
-    def source(self) -> NoReturn:
-        """Raise `PolicyError`."""
-        self._refuse("source")
-
-    @property
-    def curve(self) -> NoReturn:
-        """Raise `PolicyError`."""
-        self._refuse("curve")
+    def __getattr__(self, name: str) -> NoReturn:
+        if name not in _SAYS_WORK:  # which alone are not there
+            raise AttributeError(name)
+        detail = f"asked for {name} of a job without declaring told_remaining"
+        raise PolicyError(self.policy, detail, job=self.id)
 
     def summary(self) -> tuple[str, Facts]:
         """Name, arrival and numbers of workers."""
@@ -426,10 +417,6 @@ class UntoldJob(PolicyJob):
     def __setstate__(self, state: list[Any]) -> None:
         for name, value in zip((*_TOLD_TO_ALL, "policy"), state, strict=True):
             object.__setattr__(self, name, value)
-
-    def _refuse(self, what: str) -> NoReturn:
-        detail = f"asked for {what} of a job without declaring told_remaining"
-        raise PolicyError(self.policy, detail, job=self.id)
 
 
 _SAYS_WORK = ("work", "source", "curve")

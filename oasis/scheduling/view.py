@@ -10,7 +10,7 @@ from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Site
 
 
-class LiveJob:
+class Tracked:
     """An unfinished job on the books of a world."""
 
     job: PolicyJob  # all of it, in the form that it is in
@@ -65,7 +65,7 @@ class Books(Protocol):
     @property
     def now(self) -> float: ...
     @property
-    def jobs(self) -> Mapping[int, LiveJob]: ...  # unfinished ones by index, in order of arrival
+    def jobs(self) -> Mapping[int, Tracked]: ...  # unfinished ones by index, in order of arrival
     @property
     def free(self) -> list[tuple[int, ...]]: ...  # grid units by machine; none of those down
     @property

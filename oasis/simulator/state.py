@@ -5,13 +5,13 @@ from __future__ import annotations
 from oasis.model.groups import GROUPS
 from oasis.scheduling.job import NOTHING, Allocation, Demand, PolicyJob, Tasks
 from oasis.scheduling.site import Site
-from oasis.scheduling.view import LiveJob
+from oasis.scheduling.view import Tracked
 from oasis.simulator.costs import GangChange
 from oasis.simulator.observation import Samples
 from oasis.simulator.speed import Load
 
 
-class JobProgress(LiveJob):
+class JobProgress(Tracked):
     """One job in the run."""
 
     form = 0
@@ -182,10 +182,6 @@ class Saving:
                 begin = max(begin, kept[k][0])
         return begin
 
-    def drop(self, machine: int) -> None:
-        """Forget the savings on a machine that is lost."""
-        self.kept.pop(machine, None)
-
     def advance(self, now: float, free: list[tuple[int, ...]]) -> None:
         """Account for the time up to `now`, during which `free` was planned to be free."""
         for machine, kept in list(self.kept.items()):
@@ -281,7 +277,7 @@ class State:
         """Take an idle machine out of service."""
         self.down.add(machine)
         # What was being saved there is lost with it.
-        self.saving.drop(machine)
+        self.saving.kept.pop(machine, None)
         self.free[machine] = (0,) * len(self.site.resources)
 
     def restore(self, machine: int) -> None:

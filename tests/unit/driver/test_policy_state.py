@@ -10,6 +10,7 @@ import pickle
 import zlib
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ import oasis
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
-from oasis.driver.policy_state import _StateReader, policy_state, restore_policy
+from oasis.driver.policy_state import _StateReader, plain_value, policy_state, restore_policy
 from oasis.kubernetes.cluster.nodes import instance_of
 from oasis.kubernetes.objects.oasis_job import as_it_was
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
@@ -117,6 +118,8 @@ def test_what_no_policy_wrote_is_refused_and_calls_nothing(text: Any) -> None:
     policy.reset(SITE)
     with pytest.raises(OasisError, match=r"^policy state: expected [^\n]+$"):
         restore_policy(policy, text, {}, SITE)
+    with suppress(OasisError):
+        assert plain_value(text) == [], "of all these, a list alone is plain"
 
 
 @pytest.mark.parametrize("target", ["site", 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
-from oasis.simulator.state import Saving
+from oasis.simulator.state import Saving, State
 
 SITE = Site(("gpu", "cpu"), (Machine("n0", (4.0, 8.0)), Machine("n1", (4.0, 8.0))))
 JOB = PolicyJob("a", 0.0, 60.0, ((0, 1), (1, 2)), ((1, 1),), max_workers=4)
@@ -66,8 +66,7 @@ def test_machines_on_which_a_job_gets_nothing_new_do_not_delay_it() -> None:
 
 
 def test_a_lost_machine_saves_nothing() -> None:
-    saving = Saving(SITE)
-    saving.keep(JOB, TWO, NOTHING, now=0.0, until=5.0)
-    saving.drop(0)
-    saving.drop(0)  # once more is no error
-    assert list(saving.kept) == [1]
+    state = State(SITE)
+    state.saving.keep(JOB, TWO, NOTHING, now=0.0, until=5.0)
+    state.lose(0)
+    assert list(state.saving.kept) == [1]
