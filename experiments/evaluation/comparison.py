@@ -330,7 +330,7 @@ def replay_each(
     *,
     kind: str = "replay",
     make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
-    more: Callable[[Outcome], Mapping[str, Any]] = lambda _: {},
+    more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:

@@ -1,15 +1,20 @@
 """Files of elastic jobs: what they say, one line for what is wrong."""
 
 import copy
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from baselines import FIFO
 from oasis import InstanceError
-from oasis.simulator.elastic import elastic_from_dict
+from oasis.simulator.elastic import elastic_from_dict, elastic_schema
 from oasis.simulator.run import replay
 from oasis.simulator.speed import Linear
+from tests.unit.model.test_schema import JSON, places, with_change
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "elastic.json"
 SMALL = {
@@ -234,3 +239,74 @@ def test_what_is_wrong_with_forms_is_one_line(k, job, message):
         elastic_from_dict(of_kinds(job, k))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+# -- the schema, which refuses nothing that the reader takes ---------------------------------------
+
+VALIDATOR = jsonschema.Draft202012Validator(elastic_schema())
+WHOLE = copy.deepcopy(SMALL) | {"partial_gangs": True, "share_links": False}
+WHOLE["machines"][0]["labels"] = {"gpu": "a"}
+WHOLE["jobs"][0] |= {
+    "ps_requires": {"gpu": ["a"]},
+    "forms": [{"requires": {"gpu": ["a"]}, "workers": 2}, {"work": 9.0, "ps": {}}],
+    "switch": "restart",
+}
+WHOLE["jobs"][1] |= {
+    "parameter_servers": {"per_worker": 0.5},
+    "speeds": {"label": "gpu", "values": {"a": 1.0, "b": 2.0}},
+}
+
+
+def test_it_takes_what_is_shipped_and_all_fields():
+    jsonschema.Draft202012Validator.check_schema(elastic_schema())
+    VALIDATOR.validate(json.loads(EXAMPLE.read_text(encoding="utf-8")))
+    VALIDATOR.validate(WHOLE)
+    elastic_from_dict(WHOLE)
+
+
+def test_it_describes_every_field_of_a_job():
+    assert set(WHOLE["jobs"][0]) <= set(elastic_schema()["$defs"]["job"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("version",), True),
+        (("machines",), []),
+        (("machines", 0, "count"), 0),
+        (("machines", 0, "cpu_cores"), 0),
+        (("partial_gangs",), "yes"),
+        (("costs", "start"), -1),
+        (("costs", "stop"), 1),
+        (("observation",), {}),
+        (("jobs", 0, "arrival"), 1e17),
+        (("jobs", 0, "work"), 0),
+        (("jobs", 0, "workers"), 0),
+        (("jobs", 0, "workers"), {"min": 1}),
+        (("jobs", 0, "parameter_servers"), {"per_worker": 2}),
+        (("jobs", 0, "worker", "gpu"), 1e300),
+        (("jobs", 0, "gradient_mb"), 1e300),
+        (("jobs", 0, "speedup"), [0]),
+        (("jobs", 0, "curve"), [[0, 1, 2]]),
+        (("machines", 0, "labels"), {"gpu": 1}),
+        (("jobs", 0, "requires"), {"gpu": []}),
+        (("jobs", 0, "forms", 0), {"speedup": [1]}),
+        (("jobs", 0, "forms", 0, "work"), None),
+        (("jobs", 0, "switch"), "pause"),
+        (("jobs", 1, "speeds", "values"), {"a": 0}),
+    ],
+    ids=str,
+)
+def test_it_refuses_what_the_reader_refuses_there(path, value):
+    data = with_change(WHOLE, path, value)
+    assert not VALIDATOR.is_valid(data)
+    with pytest.raises(InstanceError):
+        elastic_from_dict(data)
+
+
+@given(st.sampled_from(places(WHOLE)), JSON)
+def test_it_refuses_nothing_that_the_reader_takes(path, value):
+    data = with_change(WHOLE, path, value)
+    if not VALIDATOR.is_valid(data):
+        with pytest.raises(InstanceError):
+            elastic_from_dict(data)
