@@ -17,6 +17,7 @@ from experiments.cli.files import READ
 from experiments.cli.options import ResultFile
 from experiments.cli.results import deliver
 from oasis.model.errors import InputError
+from oasis.model.validation import number
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator.elastic import elastic_from_dict, read_elastic
 
@@ -156,9 +157,6 @@ def _curve(found: list[tuple[float, float]], points: int) -> TrainingCurve:
 
 def _number(text: str, where: str) -> float:
     try:
-        found = float(text)
+        return number(float(text), where, minimum=-math.inf)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise InputError(where, "expected a finite number", text)
-    return found
+        raise InputError(where, "expected a finite number", text) from None
