@@ -202,11 +202,6 @@ def deliver_comparison(
 
 def again(context: typer.Context, command: str, without: Collection[str]) -> str:
     """The command that was given, without these options: they change no result."""
-    return f"{command} {shlex.join(given_words(context, without))}"
-
-
-def given_words(context: typer.Context, without: Collection[str]) -> list[str]:
-    """The words that were given on the command line, but for these parameters."""
     words = []
     for parameter in context.command.params:
         name = str(parameter.name)
@@ -217,4 +212,4 @@ def given_words(context: typer.Context, without: Collection[str]) -> list[str]:
         for each in value if isinstance(value, list | tuple) else [value]:
             words += [option] if option else []
             words += [] if each is True else [str(each)]
-    return words
+    return f"{command} {shlex.join(words)}"

@@ -27,7 +27,8 @@ def number(
     """Return `value` as a finite float in [`minimum`, `maximum`], without `minimum` if `above`."""
     if type(value) is float and minimum < value <= maximum and value < math.inf:
         return value  # nearly all numbers are such: what follows takes ten times as long
-    wanted = f"expected a finite number {'>' if above else '>='} {minimum:g}"
+    limit = f" {'>' if above else '>='} {minimum:g}" if minimum > -math.inf else ""
+    wanted = f"expected a finite number{limit}"
     # True is an integer for Python, and never meant as a number in a file.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InstanceError(path, wanted, value)

@@ -140,16 +140,6 @@ def test_a_name_of_standard_output_is_as_good_as_a_dash(
     assert os.readlink(link) == "/proc/self/fd/1"
 
 
-def test_the_file_that_standard_output_is_redirected_to_is_not_replaced_under_it(
-    folder: Path,
-) -> None:
-    path = folder / "same.json"
-    with path.open("wb") as stream:
-        assert shell(folder, *RESULTS["run"], "-o", "same.json", stdout=stream)[0] == 0
-        assert os.fstat(stream.fileno()).st_ino == path.stat().st_ino
-    assert json.loads(path.read_text(encoding="utf-8"))["policy"] == "oasis"
-
-
 @pytest.mark.parametrize("output", ["-", "stdout"])
 @pytest.mark.parametrize("command", [("sweep", "grid.toml"), FIGURE])
 def test_what_is_no_single_text_does_not_go_to_standard_output(
@@ -310,18 +300,6 @@ def test_every_file_that_could_not_be_written_is_named_after_the_document(folder
     assert (code, err) == (2, "oasis: out.json: File too large; out.svg: File too large\n")
     assert json.loads(out)["policy"] == "oasis"
     assert not {"out.json", "out.svg"} & set(os.listdir(folder))
-
-
-def test_a_directory_removed_meanwhile_is_said_and_the_result_printed(folder: Path) -> None:
-    (folder / "sub").mkdir()
-    code = """
-import os, experiments.cli.commands.run as run
-read = run.read_instance
-run.read_instance = lambda file: (os.rmdir("sub"), read(file))[1]
-"""
-    status, out, err = shell(folder, *RESULTS["run"], "-o", "sub/out.json", code=code)
-    assert (status, err) == (2, "oasis: sub/out.json: sub: No such directory\n")
-    assert "total utility" in out
 
 
 def test_an_unwritten_file_is_said_even_to_a_reader_who_leaves_early(folder: Path) -> None:

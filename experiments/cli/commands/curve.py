@@ -19,6 +19,7 @@ from experiments.cli.results import deliver
 from oasis.model.errors import InputError
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
+from oasis.model.validation import number
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator.elastic import elastic_from_dict
 
@@ -159,9 +160,6 @@ def _curve(found: list[tuple[float, float]], points: int) -> TrainingCurve:
 
 def _number(text: str, where: str) -> float:
     try:
-        found = float(text)
+        return number(float(text), where, minimum=-math.inf)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
-        raise InputError(where, "expected a finite number", text)
-    return found
+        raise InputError(where, "expected a finite number", text) from None

@@ -24,7 +24,6 @@ from experiments.cli.console import (
     print_text,
 )
 from experiments.cli.interrupt import STOPPING, CtrlC
-from experiments.evaluation.tables import seconds
 
 Captured = pytest.CaptureFixture[str]
 
@@ -61,14 +60,6 @@ def test_a_number_has_six_digits_or_is_a_dash(value: float | None, shown: str) -
 )
 def test_a_share_is_a_percentage_of_three_digits(value: float | None, shown: str) -> None:
     assert percent(value) == shown
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.0, "0 ms"), (0.0123, "12.3 ms"), (0.9994, "999 ms"), (1.0, "1 s"), (75.25, "75.2 s")],
-)
-def test_a_duration_is_in_milliseconds_below_a_second(value: float, shown: str) -> None:
-    assert seconds(value) == shown
 
 
 # -- what goes where -------------------------------------------------------------------------------
