@@ -9,7 +9,6 @@ from experiments.plotting.comparison import plot_comparison
 from experiments.plotting.files import FORMATS, check_picture, save
 from experiments.plotting.pages import (
     comparison_page,
-    quote_page,
     ratio_page,
     run_page,
     schedules_page,
@@ -34,7 +33,6 @@ __all__ = [
     "plot_schedule",
     "plot_utilisation",
     "plot_utilities",
-    "quote_page",
     "ratio_page",
     "read_style",
     "run_page",

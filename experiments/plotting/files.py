@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -17,11 +17,11 @@ from experiments.evaluation.job_comparison import compare_jobs
 from experiments.plotting.canvas import fit_for_print
 from experiments.plotting.pages import (
     comparison_page,
-    quote_page,
     ratio_page,
     run_page,
     schedules_page,
 )
+from experiments.plotting.quote import plot_quote
 from experiments.plotting.whatif import waiting_figure
 from oasis.model.document import entry, mapping
 from oasis.model.errors import InputError
@@ -127,7 +127,8 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
         return ratio_page({name: found}, jobs)
     if kind == "whatif":
         return waiting_figure(found)
-    return quote_page(found) if kind == "quote" else comparison_page(found)
+    quote = kind == "quote"
+    return cast("Figure", plot_quote(found).figure) if quote else comparison_page(found)
 
 
 def _given(instance: Instance | None) -> Instance:

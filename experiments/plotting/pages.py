@@ -9,12 +9,10 @@ from matplotlib.figure import Figure
 
 from experiments.plotting.canvas import as_written, new_figure
 from experiments.plotting.comparison import measures_of, plot_comparisons
-from experiments.plotting.quote import plot_quote
 from experiments.plotting.ratio import MOST_JOBS, plot_differences, plot_ratio
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.servers import plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
-from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule
@@ -124,11 +122,4 @@ def ratio_page(
     upper, lower = figure.subplots(2, 1, height_ratios=(height, 1.8 + 0.26 * rows))
     plot_ratio(results, ax=upper)
     plot_differences(jobs, who=who, ax=lower)
-    return figure
-
-
-def quote_page(decision: Decision) -> Figure:
-    """A quote on a page of its own: what `oasis quote --plot` draws."""
-    figure = new_figure(7.0, 3.2)
-    plot_quote(decision, ax=figure.add_subplot())
     return figure

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.figure import Figure
 
 from experiments.plotting.canvas import (
     MOST_COLUMNS,
@@ -20,7 +19,6 @@ from experiments.plotting.canvas import (
     heat_map,
     legend_below,
     line,
-    new_figure,
     slot_axis,
     step_of,
 )
@@ -127,13 +125,6 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     )
     legend_below(ax, 3)
     return ax
-
-
-def load_page(description: Description) -> Figure:
-    """The demand on a page of its own: what `oasis describe --plot` draws."""
-    figure = new_figure(8.0, 4.2)
-    plot_load(description, ax=figure.add_subplot())
-    return figure
 
 
 def plot_utilisation(

@@ -373,9 +373,9 @@ def _was_run(data: Mapping[str, Any]) -> Facts:
             found.append((name, str(data[name])))
     for name, what in (("parameters", "option"), ("offline_parameters", "offline")):
         for key, value in (data.get(name) or {}).items():
-            found.append((f"{what} {key}", _text(value)))
+            found.append((f"{what} {key}", value_text(value)))
     for policy, row in (data.get("policies") or {}).items():
-        said = ", ".join(f"{k}={_text(v)}" for k, v in row.get("parameters", {}).items())
+        said = ", ".join(f"{k}={value_text(v)}" for k, v in row.get("parameters", {}).items())
         found.append((f"options of {policy}", said or "none"))
     named = named_file(data)
     if named is not None:
@@ -386,15 +386,16 @@ def _was_run(data: Mapping[str, Any]) -> Facts:
     found += [(f"trace {key}", str(value)) for key, value in trace.items()]
     for name in ("format", "servers", "gpus", "machines", "placement", "jobs", "seed", "version"):
         if data.get(name) is not None:
-            found.append((name, _text(data[name])))
+            found.append((name, value_text(data[name])))
     return found
 
 
-def _text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A value of a document, in few words."""
     if isinstance(value, Mapping):
         return f"{_count(value)} settings, which the result has"
     if isinstance(value, list):
-        return f"[{', '.join(map(_text, value))}]"
+        return f"[{', '.join(map(value_text, value))}]"
     return number(value) if isinstance(value, float) else str(value)
 
 

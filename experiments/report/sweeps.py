@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.evaluation import tables as texts
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from experiments.evaluation.tables import Facts
 from experiments.plotting.sweeps import means_of, sweep_page
 from experiments.report.section import ReportTable, Section, inline_svg, table
+from experiments.report.sections import value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,18 +113,14 @@ def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
 
 
 def _title(rows: Sequence[Mapping[str, Any]]) -> str:
-
     grid = grid_of(rows)
-    seeds = len({row["seed"] for row in rows})
     counts = {
-        "cell": len(rows),
-        "polic": len(grid["policies"]),
-        "instance": len(grid["instances"]),
-        "seed": seeds,
+        ("cell", "cells"): len(rows),
+        ("policy", "policies"): len(grid["policies"]),
+        ("instance", "instances"): len(grid["instances"]),
+        ("seed", "seeds"): len({row["seed"] for row in rows}),
     }
-    ends = {"polic": ("y", "ies")}
-    said = [f"{n} {name}{ends.get(name, ('', 's'))[n != 1]}" for name, n in counts.items()]
-    return f"Sweep: {', '.join(said)}"
+    return f"Sweep: {', '.join(f'{n} {name[n != 1]}' for name, n in counts.items())}"
 
 
 def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
@@ -150,12 +146,12 @@ def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
     """Facts about the sweep: its axes, what all cells share, and the version."""
     found: Facts = []
     for axis in [*axes, "seed"]:
-        values = list(dict.fromkeys(_text(row[axis]) for row in rows if row[axis] is not None))
+        values = list(dict.fromkeys(value_text(row[axis]) for row in rows if row[axis] is not None))
         found.append((axis.replace(".", " "), ", ".join(values)))
     for name, value in rows[0].items():
         is_parameter = name.startswith(("instance.", "task."))
         if is_parameter and name not in axes and value is not None:
-            found.append((name.replace(".", " "), _text(value)))
+            found.append((name.replace(".", " "), value_text(value)))
     versions = dict.fromkeys(str(row["version"]) for row in rows)
     return [*found, ("version", ", ".join(versions))]
 
@@ -171,9 +167,3 @@ def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         "END OF THE GRID",
         f"oasis sweep {config} -o {table_file}",
     )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_text, value))}]"
-    return texts.number(value) if isinstance(value, float) else str(value)

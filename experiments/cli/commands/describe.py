@@ -46,7 +46,9 @@ def command(
     }
 
     delivery(
-        document, lambda: _show(description, file), lambda: pages().servers.load_page(description)
+        document,
+        lambda: _show(description, file),
+        lambda: pages().servers.plot_load(description).figure,
     )
 
 

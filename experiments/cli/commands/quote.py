@@ -83,7 +83,7 @@ def command(
         console.print_facts(f"job {job.id} {verdict}", facts)
 
     document = {"kind": "quote"} | decision.to_dict() | provenance
-    delivery(document, show, lambda: pages().quote_page(decision))
+    delivery(document, show, lambda: pages().plot_quote(decision).figure)
 
 
 def _quote(

@@ -190,6 +190,8 @@ def engine_of(workers: Workers) -> Executor:
         raise InputError(
             "--scheduler", "expected the address of a Dask scheduler with --engine dask"
         )
+    import distributed  # noqa: F401, PLC0415 (needs an extra; it sets the levels of its loggers)
+
     # A scheduler that goes away is said in one line below, not in Dask's traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
     if processes is not None:

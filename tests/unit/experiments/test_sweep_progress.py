@@ -25,6 +25,8 @@ from experiments.sweep.store import CellResult, ResultStore
 from oasis.model.errors import OasisError
 from tests.sweeping import small
 
+ROOT = Path(__file__).parents[3]
+
 
 def test_line_has_cells_failures_and_shared_solves() -> None:
     progress = SweepProgress(total=24, done=6, failed=1, shared_total=4, shared_done=3)
@@ -94,6 +96,22 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
         run_sweep(small(), tmp_path / "small.parquet", executor=OneByOne(), on_progress=told.append)
     assert len(list(ResultStore.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
     assert told[-1].done == 3
+
+
+SILENCED = """
+import logging
+from experiments.cli.commands.sweep import engine_of
+engine_of("dask", "tcp://h:1", None)
+import distributed
+print(logging.getLogger("distributed.client").isEnabledFor(logging.CRITICAL))
+"""
+
+
+def test_importing_dask_does_not_make_it_talk_again() -> None:
+    """What its client logs of a scheduler that dies would stand beside the one line."""
+    command = [sys.executable, "-c", SILENCED]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n"
 
 
 STARTED = """
