@@ -152,7 +152,7 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
     """Each load and seed under each policy; a seed is a window of the trace where there is one."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
-    given = {"trace": [trace], "worth": [worth]}
+    given: dict[str, list[Any]] = {"trace": [trace], "worth": [worth]}
     return crossed(load=LOADS, seed=range(seeds), policy=POLICIES, **given)
 
 

@@ -171,11 +171,11 @@ def mark(
     """Means of a column as the k-th markers, with their intervals."""
     values = [times * row[name] for row in rows]
     widths = [[times * width for width in side] for side in half_widths(rows, name)]
-    look = {"linestyle": "none", "marker": marker(k), "color": ink(), "capsize": 2} | look
+    usual: dict[str, Any] = {"linestyle": "none", "marker": marker(k), "color": ink(), "capsize": 2}
     if sideways:
-        ax.errorbar(values, places, xerr=widths, **look)
+        ax.errorbar(values, places, xerr=widths, **(usual | look))
     else:
-        ax.errorbar(places, values, yerr=widths, **look)
+        ax.errorbar(places, values, yerr=widths, **(usual | look))
 
 
 def bars(

@@ -176,7 +176,7 @@ def draw(name: str, rows: Sequence[Row], ax: Axes) -> None:
             place = part * len(jobs) + jobs.index(row["job"])
             workers = [row[f"node{k}"] for k in range(MACHINES)]
             length = row["end"] - row["begin"]
-            look = {"color": fill(part + 1), "hatch": hatch(0), "edgecolor": ink()}
+            look: Any = {"color": fill(part + 1), "hatch": hatch(0), "edgecolor": ink()}
             ax.barh(place, length, 0.1 * sum(workers), row["begin"], **look, linewidth=0.6)
             # A shorter bar has no room for the text.
             if length >= 20.0:

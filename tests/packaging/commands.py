@@ -44,15 +44,22 @@ Result = tuple[int, str, str]
 Oasis = Callable[..., Result]
 
 
-def shell(*arguments: object, code: str = "", **environment: str) -> Result:
-    """Run the command, or `code` before it, in a process of its own."""
+def shell(
+    *arguments: object,
+    code: str = "",
+    folder: Path = ROOT,
+    stdout: Any = subprocess.PIPE,
+    **environment: str,
+) -> Result:
+    """Run the command, after `code`, in a process of its own."""
     start = f"{code}\nfrom experiments.cli.main import main\nmain()"
     done = subprocess.run(
         [sys.executable, "-c", start, *map(str, arguments)],
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
     )

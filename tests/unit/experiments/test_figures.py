@@ -268,6 +268,17 @@ def test_infinite_time_limit_is_none_for_every_solve():
     }
 
 
+def test_a_solve_without_improvement_ends_where_that_is_asked_for():
+    def task(settings):
+        return FIGURES["fig5"].grid(settings)["task"]
+
+    assert task(FigureSettings()) == {"name": "ratio", "time_limit": 120.0}
+    settings = FigureSettings(no_improvement=5.0)
+    assert task(settings)["no_improvement"] == settings.to_dict()["no_improvement"] == 5.0
+    assert FigureSettings(no_improvement=math.inf).to_dict()["no_improvement"] is None
+    assert "no_improvement" not in FigureSettings().to_dict()
+
+
 def test_settings_are_plain_data_without_infinities():
     settings = FigureSettings(
         time_limit=math.inf, jobs=(3, 4), policy_options={"rrh": {"weight": 0.7}}
@@ -436,6 +447,24 @@ def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
     assert [path.read_bytes() for path in files] == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")} == records
     assert "total utility" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["fig8", "priority-queue"])
+def test_a_style_changes_the_picture_and_nothing_else(name, tmp_path, capfd):
+    small = ("--seeds", 1, "--job-counts", 3, "--policies", "oasis,drf") if name == "fig8" else ()
+    made = {}
+    for style in ((), ("--style", "dark_background")):
+        folder = tmp_path / str(len(style))
+        assert call("figure", name, *small, "-o", folder, *style) == 0
+        made[style] = (folder / f"{name}.svg").read_text(), (folder / f"{name}.csv").read_bytes()
+    (light, data), (dark, again) = made.values()
+    assert data == again
+    white = "stroke: #ffffff"  # of what the default draws in black
+    assert dark.count(white) > light.count(white)
+    capfd.readouterr()
+    assert call("figure", name, "-o", tmp_path / "no", "--style", "nowhere.mplstyle") == 2
+    assert "nowhere.mplstyle" in capfd.readouterr().err
+    assert not (tmp_path / "no").exists()
 
 
 def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
