@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, filterfalse
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.nodes import Place, phase_of
 from oasis.kubernetes.cluster.pods import (
     WantedPod,
     is_ending,
@@ -17,7 +18,6 @@ from oasis.kubernetes.cluster.pods import (
     owner_of,
     plan_hash,
     prefix_of,
-    wanted_pods,
 )
 from oasis.kubernetes.objects.existing import COMPLETION_INDEX, JOB_INDEX
 from oasis.kubernetes.objects.network import (
@@ -46,35 +46,44 @@ def wanted_of(
     Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
     index, of those on one node the highest leaves first, and a new pod gets the lowest that is
     free. If worker 0 or a parameter server has to leave, or is gone, all pods begin anew, because
-    the others cannot train without it. The `spec` is the job in the form in which it runs.
+    the others cannot train without it. The names of a job that is restarted at every change differ
+    from one allocation to the next, so that no pod of the former one is among those of the latter.
+    The `spec` is the job in the form in which it runs.
     """
-    if spec.network is None:
-        return wanted_pods(spec, allocation, places)
     slots = [
         (group, places[machine])
         for group in GROUPS
         for machine, number in group.placed(allocation)
         for _ in range(number)
     ]
-    salt = plan_hash(allocation, places)
-    numbered = _going_on(slots, pods) if spec.resize == "elastic" else _from_zero(slots)
+    salt, is_elastic = plan_hash(allocation, places), spec.resize == "elastic"
+    if spec.network is None:  # numbered on each node
+        numbered: Numbered | None = _counted(slots)
+        salt = "" if is_elastic else salt
+    elif is_elastic:
+        numbered = _going_on(slots, pods)
+    else:
+        numbered = _from_zero(slots)
     if numbered is None:  # then none of the names is that of a pod that is there
         numbered, salt = _from_zero(slots), "\0".join((salt, *sorted(pods)))
     found = []
     for (task, place), (index, name) in zip(slots, numbered, strict=True):
-        made = name or _name(spec, task, place, index, salt)
-        found.append(WantedPod(made, task, place.node, place.hostname, index))
+        key = "\0".join((spec.uid, task, place.node, str(index), salt))
+        digest = hashlib.sha256(key.encode()).hexdigest()[:10]
+        made = name or f"{prefix_of(spec)}-{task}-{index}-{digest}"
+        known = None if spec.network is None else index
+        found.append(WantedPod(made, task, place.node, place.hostname, known))
     return tuple(found)
 
 
-def _name(spec: JobSpec, task: TaskGroup, place: Place, index: int, salt: str) -> str:
-    key = "\0".join((spec.uid, task, place.node, str(index), salt))
-    return f"{prefix_of(spec)}-{task}-{index}-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
-
-
 def _from_zero(slots: Sequence[Slot]) -> Numbered:
-    numbers = {group: count() for group in GROUPS}
-    return [(next(numbers[task]), None) for task, _ in slots]
+    return _counted(task for task, _ in slots)
+
+
+def _counted(among: Iterable[Hashable]) -> Numbered:
+    """Numbers from 0 on for what is the same."""
+    numbers: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
+    return [(next(numbers[each]), None) for each in among]
 
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
@@ -119,7 +128,7 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
 
 
 def _is_lost(pod: Object) -> bool:
-    return is_ending(pod) or (pod.get("status") or {}).get("phase") == "Failed"
+    return is_ending(pod) or phase_of(pod) == "Failed"
 
 
 def annotations_of(

@@ -149,7 +149,7 @@ class Controller:
         tries = reconciler.tries(seen, self._now())
         reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         reconciler.begin_slot_if_due(self._now(), seen)
-        actions = reconciler.steps(seen, set(), self._now()).actions
+        actions = reconciler.steps(seen, self._now()).actions
         reconciler.did(actions, self.writer.do(actions), self._now())
         self.writer.close()
         return {
@@ -316,7 +316,7 @@ class Controller:
             self._starts.forget_others(seen["pods"])
         if begun:
             self.writer.write_windows(reconciler.windows.told(seen, self._now()))
-        steps = reconciler.steps(seen, self.writer.ending, self._now())
+        steps = reconciler.steps(seen, self._now())
         jobs = reconciler.statuses
         # Of two controllers that meet a new job one gets it, before either makes a pod for it.
         self.writer.write_statuses(job for job in jobs.values() if not job.is_claimed)

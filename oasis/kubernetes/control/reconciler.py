@@ -30,7 +30,7 @@ from oasis.kubernetes.acting import (
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, Place
+from oasis.kubernetes.cluster.nodes import NodesError, Place, phase_of
 from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
@@ -506,8 +506,9 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
-            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
+            there = [pods[pod.name] for pod in wanted if pod.name in pods]
+            done = "Succeeded" if entry.spec.ends_itself else ""
+            ready = sum(p.is_working(pod) or phase_of(pod) == done for pod in there)
             self.patience.note(uid, ready == count if count else None, at)
             if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
@@ -552,27 +553,24 @@ class Reconciler:
 
     # -- what is to be done ------------------------------------------------------------------------
 
-    def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
+    def steps(self, seen: Seen, now: float) -> Steps:
         """Return the actions that make the pods those of the plan."""
         if self.slot is None or self._unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
-        # The watch tells of a deletion only later. Without
-        # the mark each turn would delete the same pods again.
-        marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
         entries = self._handled(seen)
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 if self._has_failed(entry, ours.get(uid, {}), now):
                     continue
-                targets.append(self._target(entry, marked.get(uid, {}), seen))
+                targets.append(self._target(entry, ours.get(uid, {}), seen))
         # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
-            for uid, pods in marked.items()
+            for uid, pods in ours.items()
             if uid not in entries and uid not in self.existing
             for pod in pods.values()
         ]
@@ -589,11 +587,11 @@ class Reconciler:
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
             if uid not in entries
-            and has_pods_but_no_plan(found, marked.get(uid, {}), is_over=uid in over)
+            and has_pods_but_no_plan(found, ours.get(uid, {}), is_over=uid in over)
         ]
         for uid, (_, found) in self.existing.items():
             if uid in self.statuses:
-                waits = uid not in entries and stays_gated(found, marked.get(uid, {}))
+                waits = uid not in entries and stays_gated(found, ours.get(uid, {}))
                 self.statuses[uid].resumed(waits, now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)

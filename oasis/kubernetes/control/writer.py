@@ -49,7 +49,6 @@ class ClusterWriter:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
-        self.ending: set[str] = set()  # uids of pods whose deletion was asked for
         self._untold = ""  # why a status, or the conditions of a window, could not be written
 
     def close(self) -> None:
@@ -58,8 +57,6 @@ class ClusterWriter:
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
         """Carry out `actions` side by side, and return what failed, job by job."""
-        there = {pod["metadata"]["uid"] for pod in self._store.items()}
-        self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]
         wait(begun)  # once: to be woken by each of thousands takes time
         return [failure for done in begun if (failure := done.result()) is not None]
@@ -150,7 +147,7 @@ class ClusterWriter:
                 self._others[action.kind.where.plural].put(action.kind.where.kept(found))
         elif isinstance(action, Delete):
             self._objects.delete(PODS, action.pod)
-            self.ending.add(action.pod["metadata"]["uid"])
+            self._store.end(action.pod)
         else:
             self._keep(self._open(action))
 

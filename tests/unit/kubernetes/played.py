@@ -193,7 +193,7 @@ class Played:
     def settle(self) -> None:
         """Carry out what is wanted, until nothing is."""
         for _ in range(50):
-            actions = self.reconciler.steps(self.seen(), set(), self.now()).actions
+            actions = self.reconciler.steps(self.seen(), self.now()).actions
             if not actions:
                 break
             failures = []

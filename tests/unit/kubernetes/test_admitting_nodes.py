@@ -66,11 +66,11 @@ def test_no_gate_is_opened_towards_a_node_that_was_tainted_since(
     uid = made.submit(asking("j", 2, 2, nodeSelector={"gpu": "h100"}))
     made.slot += 1
     made.reconciler.begin_slot_if_due(made.now(), made.seen())
-    for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
+    for action in made.reconciler.steps(made.seen(), made.now()).actions:
         assert isinstance(action, Create)
         made._carry_out(action)
     change(made, on("n0", 4, "new:NoSchedule", gpu="h100"), on("n1", 4, gpu="h100"))
-    steps = made.reconciler.steps(made.seen(), set(), made.now())
+    steps = made.reconciler.steps(made.seen(), made.now())
     assert (steps.actions, steps.withdrawn) == ([], set())
     assert steps.refused[uid][2] == "taint new:NoSchedule is not tolerated"
     assert "NotAdmitted" in caplog.text or made.reconciler.statuses[uid].news
@@ -85,13 +85,13 @@ def test_what_is_added_to_the_pods_of_others_is_learned_from_them() -> None:
     uid = made.submit(asking("j", 1, 2))
     made.slot += 1
     made.reconciler.begin_slot_if_due(made.now(), made.seen())
-    for action in made.reconciler.steps(made.seen(), set(), made.now()).actions:
+    for action in made.reconciler.steps(made.seen(), made.now()).actions:
         made._carry_out(action)
     (at,) = {pod["metadata"]["annotations"][names.NODE] for pod in made.pods.values()}
     other = {"n0": "h100", "n1": "t4"}[at]
     for pod in made.pods.values():
         pod["spec"]["nodeSelector"] = {"gpu": other}
-    assert uid in made.reconciler.steps(made.seen(), set(), made.now()).refused
+    assert uid in made.reconciler.steps(made.seen(), made.now()).refused
     made.slot += 1
     made.reconciler.begin_slot_if_due(made.now(), made.seen())
     entry = made.reconciler.driver.by_uid[uid]
@@ -156,7 +156,7 @@ def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed:
     uids = [made.submit(body) for body in bodies]
     for _ in range(12):
         made.run(1)
-        assert not made.reconciler.steps(made.seen(), set(), made.now()).refused
+        assert not made.reconciler.steps(made.seen(), made.now()).refused
     for uid, count, body in zip(uids, admitting, bodies, strict=True):
         if not count:
             assert made.said(uid, "Placed")[1] == "NoNode"

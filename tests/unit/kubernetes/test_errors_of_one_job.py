@@ -105,8 +105,8 @@ def test_a_job_that_is_deleted_while_it_is_withdrawn() -> None:
         status = {"phase": "Pending", "conditions": [lacking]}
         played.pods[name] = {**pod, "spec": spec, "status": status}
     seen = played.seen()
-    played.reconciler.steps(seen, set(), played.now())
-    assert played.reconciler.steps(seen, set(), played.now() + SLOT / 2).withdrawn == {uid}
+    played.reconciler.steps(seen, played.now())
+    assert played.reconciler.steps(seen, played.now() + SLOT / 2).withdrawn == {uid}
     played.delete(uid)
     played.settle()
     played.run(3)

@@ -81,7 +81,7 @@ def woken(seen: dict[str, list[Any]]) -> Reconciler:
 
 
 def words(reconciler: Reconciler, seen: dict[str, list[Any]]) -> list[tuple[str, str]]:
-    made = [described(action) for action in reconciler.steps(seen, set(), time.time()).actions]
+    made = [described(action) for action in reconciler.steps(seen, time.time()).actions]
     return [(each["action"], each["job"]) for each in made]
 
 
@@ -100,7 +100,7 @@ def test_of_a_job_that_was_deleted_within_the_slot_no_pods_are_made() -> None:
 
 def act(reconciler: Reconciler, seen: dict[str, list[Any]]) -> list[str]:
     """Do what is wanted to the one object; the words for it."""
-    actions = reconciler.steps(seen, set(), time.time()).actions
+    actions = reconciler.steps(seen, time.time()).actions
     for action in actions:
         assert isinstance(action, Switch)
         found = seen[action.kind.where.plural]

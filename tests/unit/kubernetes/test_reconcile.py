@@ -7,8 +7,9 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete, Steps, Target, reconcile
+from oasis.kubernetes.cluster.gangs import wanted_of
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import plan_hash, pod_object, wanted_pods
+from oasis.kubernetes.cluster.pods import plan_hash, pod_object
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.test_objects import CLOCK, DEFAULT_RESOURCES, plain
@@ -34,7 +35,7 @@ def room(amount: int = 10**12) -> dict[str, dict[str, Fraction]]:
 def born(job: JobSpec, held: Allocation, phase: str = "gated") -> dict[str, Any]:
     """The pods of an allocation: gated, sent to their node, or Running there."""
     found = {}
-    for wanted in wanted_pods(job, held, PLACES):
+    for wanted in wanted_of(job, held, PLACES, {}):
         pod = pod_object(job, wanted, "plan", 0)
         pod["metadata"]["uid"] = f"uid-{wanted.name}"
         if phase != "gated":
@@ -50,7 +51,7 @@ def born(job: JobSpec, held: Allocation, phase: str = "gated") -> dict[str, Any]
 
 
 def target(job: JobSpec, held: Allocation, pods: dict[str, Any], **more: Any) -> Target:
-    return Target(job, wanted_pods(job, held, PLACES), plan_hash(held, PLACES), pods, 0, **more)
+    return Target(job, wanted_of(job, held, PLACES, {}), plan_hash(held, PLACES), pods, 0, **more)
 
 
 def kinds(steps: Steps) -> list[str]:
