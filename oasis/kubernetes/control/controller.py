@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from oasis.kubernetes import names
@@ -27,7 +28,6 @@ from oasis.kubernetes.api.resources import (
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
-from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -75,7 +75,7 @@ class Controller:
         self.stores = {kind.plural: ObjectStore() for kind, *_ in self._followed}
         self.watchers = [
             Watcher(
-                *(objects, kind, self._hears(kind.plural), self.stopping),
+                *(objects, kind, partial(self._hear, kind.plural), self.stopping),
                 *(where, which, optional, self.stores[kind.plural]),
             )
             for kind, where, which, optional in self._followed
@@ -87,14 +87,13 @@ class Controller:
             identity,
             settings.lease_seconds,
             self.stopping,
-            lambda held: self._news.put((self._now(), "lease", str(held), None)),
+            lambda held: self._hear("lease", str(held)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self._left)
+        self._fenced = Objects(objects.connection, left=self.lease.left)
         writes, stores = objects if objects.is_dry else self._fenced, self.stores
         self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
         self.reconciler: Reconciler | None = None
-        self._starts: StartUps | None = None
         self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
         self._troubles: frozenset[str] = frozenset()  # that were told last
         self._others: frozenset[str] = frozenset()  # uids of jobs that other controllers schedule
@@ -103,17 +102,14 @@ class Controller:
         self._busy = 0.0  # seconds of processor time that the last turn took
         self._turned = time.monotonic()  # when the last turn began
 
-    def _hears(self, kind: str) -> Callable[[str, Any], None]:
-        return lambda event, found: self._news.put((self._now(), kind, event, found))
-
-    def _left(self) -> float:
-        return self.lease.left()
+    def _hear(self, kind: str, event: str = "", found: Any = None) -> None:
+        self._news.put((self._now(), kind, event, found))
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""
         self.stopping.set()
         self._objects.connection.stopping.set()
-        self._news.put((self._now(), "stop", "", None))
+        self._hear("stop")
 
     def stuck(self) -> str | None:
         """Return why the loop hangs, for the liveness probe; None if it runs."""
@@ -282,7 +278,6 @@ class Controller:
         self._no_nodes = ""
         name, nodes = reconciler.driver.policy.name, {place.node for place in reconciler.places}
         log.info("serving policy %s on %d nodes", name, len(nodes))
-        self._starts = StartUps(reconciler.clock, self.metrics, seen["pods"])
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
@@ -303,17 +298,13 @@ class Controller:
         self._count(reconciler, news)
 
         # A long plan is made in a thread: until then pods and statuses follow the one before it.
-        def on_end() -> None:
-            self._news.put((self._now(), "plan", "", None))
-
+        on_end = partial(self._hear, "plan")
         if tries := reconciler.tries(self._seen(), self._now()):
             reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
         reconciler.start_between(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
-        if begun and self._starts is not None:
-            self._starts.forget_others(seen["pods"])
         if begun:
             self.writer.write_windows(reconciler.windows.told(seen, self._now()))
         steps = reconciler.steps(seen, self._now())
@@ -341,10 +332,7 @@ class Controller:
             return
         ours = reconciler.pods_of(self._seen())
         for uid, at in first.items():
-            pods = ours.get(uid, {})
-            reconciler.note(uid, pods, last[uid], broken_at=at)
-            if self._starts is not None:
-                self._starts.note(pods.values(), reconciler.meter.working(uid), last[uid])
+            reconciler.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once.

@@ -215,9 +215,9 @@ class EarlyStarts:
 
     def restore(self, state: Mapping[str, Any], specs: Mapping[str, JobSpec]) -> None:
         """Go on from `state`, once the driver and its policy go on."""
-        held = (self._driver.restored(found, specs, as_it_was) for found in state.get("held", ()))
+        held = (self._driver.restored(found, specs, as_it_was) for found in state["held"])
         self.held = {entry.spec.uid: entry for entry in held}
-        self._known = frozenset(self._told.union(state.get("waiting", ())))
+        self._known = frozenset(self._told.union(state["waiting"]))
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:

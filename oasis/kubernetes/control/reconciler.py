@@ -56,7 +56,7 @@ from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
 from oasis.scheduling.capabilities import Planner, state_of
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.site import Site, cluster_of
+from oasis.scheduling.site import cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -101,8 +101,9 @@ class Reconciler:
         self.machines = Machines.of(seen, settings, clock)
         self.learning = Learning(clock, self.reader, self.patience)
         self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
-        check_policy(policy, self.site, settings.minimum_run)
-        self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
+        site = self.machines.site
+        check_policy(policy, site, settings.minimum_run)
+        self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
         self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
@@ -114,11 +115,6 @@ class Reconciler:
     def places(self) -> tuple[Place, ...]:
         """The machines, in the order of their indices."""
         return self.machines.places
-
-    @property
-    def site(self) -> Site:
-        """The machines as the policy knows them."""
-        return self.machines.site
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
@@ -352,9 +348,8 @@ class Reconciler:
         if reach is not None and known is None and (why := too_long(driver, spec, reach)):
             job.waits("TooLong", why, now)
             return None
-        comes_back = known is None and (job.is_without_node or job.is_held_back)
-        job.has_node()
-        counted = self.tenants.judged(spec, known, driver.as_seen, self.site)
+        comes_back = known is None and job.is_kept_out
+        counted = self.tenants.judged(spec, known, driver.as_seen, self.machines.site)
         if isinstance(counted, str):
             job.waits(CLAIM_REFUSED, counted, now)
             self.meter.note(uid, [], now)
@@ -509,7 +504,9 @@ class Reconciler:
             there = [pods[pod.name] for pod in wanted if pod.name in pods]
             done = "Succeeded" if entry.spec.ends_itself else ""
             ready = sum(p.is_working(pod) or phase_of(pod) == done for pod in there)
-            self.patience.note(uid, ready == count if count else None, at)
+            since = self.patience.note(uid, ready == count if count else None, at)
+            if since is not None:
+                self.metrics.startup.observe(at - self.clock.begin(self.clock.slot(since)))
             if any(self._goes(pod) for pod in pods.values()):
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
@@ -672,7 +669,7 @@ class Reconciler:
     # -- what is remembered --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data for `oasis.kubernetes.control.memory.restored`."""
+        """Plain data for `oasis.kubernetes.control.memory.awake`."""
         driver = self.driver
         planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
@@ -684,8 +681,8 @@ class Reconciler:
             # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
             "making": None if planner is None else planner.making(),
-            "cluster": None if planner is None else cluster_to_dict(cluster_of(self.site)),
-            "site": site_text(self.site),
+            "cluster": None if planner is None else cluster_to_dict(cluster_of(self.machines.site)),
+            "site": site_text(self.machines.site),
             "driver": driver.state(),
             "done": self.done,
             "metered": self.metered,
@@ -715,8 +712,7 @@ class Reconciler:
                 due = outcome.retried.get(uid)
                 again = None if due is None else self.clock.begin(due)
                 decision = by_id.get(self.reader.specs[uid].id)
-                why = self.windows.beside(reason, self.driver)
-                self.statuses[uid].rejected(why, decision, again, now)
+                self.statuses[uid].rejected(reason, decision, again, now)
         for uid, reason in outcome.given_up.items():
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].given_up(reason, now)

@@ -44,6 +44,7 @@ NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
 NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
+KEPT_OUT = frozenset({NO_NODE, PODS_REFUSED, CLAIM_REFUSED})
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
@@ -124,7 +125,7 @@ class StatusWriter:
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
-        self.has_node()
+        self._let_in()
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
         self.stalled(None, now)
@@ -164,14 +165,18 @@ class StatusWriter:
         return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
-    def is_without_node(self) -> bool:
-        """Whether no node, or the API server, takes its pods, also under a former controller."""
-        return self._placed in (NO_NODE, PODS_REFUSED)
-
-    @property
     def is_without_jobset(self) -> bool:
         """Whether nothing says yet how many pods a TrainJob has."""
         return self._placed == NO_JOBSET
+
+    @property
+    def is_kept_out(self) -> bool:
+        """Whether nodes, API server or class do not let it in, also under a former controller."""
+        return self._placed in KEPT_OUT
+
+    def _let_in(self) -> None:
+        if self._placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
+            self._unsay(PLACED)
 
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
@@ -205,26 +210,15 @@ class StatusWriter:
         if self.phase in HOLDING:
             self.status["phase"] = HOLDING[is_working]
 
-    def has_node(self) -> None:
-        """Record that a node admits the job (again), and that it is not too long."""
-        if self._placed in (NO_NODE, NO_JOBSET, PODS_REFUSED, "TooLong"):
-            self._unsay(PLACED)
-
-    @property
-    def is_held_back(self) -> bool:
-        """Whether the job waits for its utility class, also under a former controller."""
-        return self._placed == CLAIM_REFUSED
-
     def resumed(self, is_resumed: bool, now: float) -> None:
         """Record whether its owner has resumed it while nothing is planned for it."""
-        is_refused = self.is_held_back or self.is_without_node or self.phase in STOPPED
+        is_refused = self.is_kept_out or self.phase in STOPPED
         said = "its owner resumed it, but nothing is planned for it: its pods stay gated"
         self._tell(GATED, "Resumed", said if is_resumed and is_refused else None, now)
 
     def let_in(self, overrun: str | None, now: float) -> None:
-        """Record that the job keeps to its class; `overrun` says why it counts as worth nothing."""
-        if self.is_held_back:
-            self._unsay(PLACED)
+        """Record that the job is planned; `overrun` says why it counts as worth nothing."""
+        self._let_in()
         self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(

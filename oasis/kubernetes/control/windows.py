@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from oasis.driver.closures import slots_needed
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.control.admission import reach_of
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
@@ -202,16 +201,6 @@ class Windows:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         word = "node" if len(names) == 1 else "nodes"
         return f"{word} {', '.join(names[:SHOWN])}{more}"
-
-    def beside(self, reason: str, driver: Driver[JobSpec]) -> str:
-        """Extend the reason of a rejection by the windows that the plan had to go around."""
-        slot, reach = int(driver.now), reach_of(driver.policy)
-        told = dict.fromkeys(
-            f"{one.window.what} from {time_text(one.begin)} to {time_text(one.end)}"
-            for one in self._held
-            if reach is not None and one.entry.begin < slot + reach and one.entry.end > slot
-        )
-        return f"{reason}; planned around {', '.join(told)}" if told else reason
 
 
 def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import (
     EVENTS,
@@ -30,6 +30,8 @@ from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.existing import controller_of, is_indexed
 
 log = logging.getLogger("oasis.kubernetes")
+
+CREATED = {"Pod": PODS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
 class ClusterWriter:
@@ -134,27 +136,21 @@ class ClusterWriter:
     def _one(self, action: Action) -> None:
         # Each answer goes into a store before the watch tells of it:
         # otherwise the next turn would plan the same write once more.
-        if isinstance(action, Create):
-            self._keep(self._objects.create(PODS, action.body))
-        elif isinstance(action, Expose):
-            kind = NETWORK_POLICIES if action.body["kind"] == "NetworkPolicy" else SERVICES
+        kind = PODS
+        if isinstance(action, Create | Expose):
+            kind = CREATED[action.body["kind"]]
             found = self._objects.create(kind, action.body)
-            if not self._objects.is_dry:
-                self._others[kind.plural].put(kind.kept(found))
         elif isinstance(action, Switch):
-            found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
-            if not self._objects.is_dry:
-                self._others[action.kind.where.plural].put(action.kind.where.kept(found))
-        elif isinstance(action, Delete):
+            kind = action.kind.where
+            found = self._objects.merge_patch(kind, _switch_patch(action))
+        elif isinstance(action, Open):
+            found = self._open(action)
+        else:
             self._objects.delete(PODS, action.pod)
             self._store.end(action.pod)
-        else:
-            self._keep(self._open(action))
-
-    def _keep(self, found: dict[str, Any]) -> None:
-        """Store an answer before the watch reports it; a dry run changes nothing."""
+            return
         if not self._objects.is_dry:
-            self._store.put(PODS.kept(found))
+            (self._store if kind is PODS else self._others[kind.plural]).put(kind.kept(found))
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:

@@ -14,10 +14,8 @@ from oasis.kubernetes.objects.job_forms import specs_in_forms
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
-from oasis.kubernetes.objects.schema import checked
-from oasis.model.document import mapping, object_of
-from oasis.model.document import text as text_of
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
+from oasis.kubernetes.objects.schema import checked, checked_template
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import GROUPS, TaskGroup
@@ -222,19 +220,15 @@ def job_spec(
 
     The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     """
-    for found, path in templates.values():
-        own = part(found, "metadata", mapping, path) or {}  # ours is put beside it
-        part(own, "labels", object_of(text_of), f"{path}.metadata")
-        part(own, "annotations", object_of(text_of), f"{path}.metadata")
-    specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
+    specs = {group: checked_template(*found)["spec"] for group, found in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
-    asked |= {group: requests_of(*found) for group, found in specs.items()}
+    asked |= {group: requests_of(spec) for group, spec in specs.items()}
     worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
     # The model would ask for parameter servers wherever workers reserve bandwidth.
     if TaskGroup.PS not in templates:
         worker.pop(BANDWIDTH, None)
     place, said = work
-    with named_as_written(place, said, specs[TaskGroup.WORKER][1], resources):
+    with named_as_written(place, said, f"{templates[TaskGroup.WORKER][1]}.spec", resources):
         job = Job(
             id=job_id(kind, meta["namespace"], meta["name"]),
             arrival=0,
@@ -255,7 +249,7 @@ def job_spec(
         ps=templates.get(TaskGroup.PS, (None, ""))[0],
         worker_requests=asked[TaskGroup.WORKER],
         ps_requests=asked[TaskGroup.PS],
-        rules={group: NodeRules.of(*found) for group, found in specs.items()},
+        rules={group: NodeRules.of(spec) for group, spec in specs.items()},
         kind=kind,
         **rest,
     )

@@ -18,6 +18,7 @@ import oasis
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from oasis.kubernetes.objects.schema import checked_template
 
 LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0", "huge": "9" * 30}
 
@@ -74,7 +75,7 @@ def test_a_refusal_names_the_label_or_the_taint(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("spec", "said"), REFUSED)
 def test_rules_that_cannot_be_read_are_bad_input(spec: dict[str, Any], said: str) -> None:
     with pytest.raises(oasis.InstanceError) as caught:
-        NodeRules.of(spec)
+        checked_template({"spec": spec}, "")
     assert said in str(caught.value)
 
 

@@ -13,7 +13,8 @@ from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import JOB, JOBSET
 from oasis.kubernetes.objects.oasis_job import parse_job
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, requests_of
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.schema import checked_template
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from tests.unit.kubernetes.played import merged
@@ -36,7 +37,7 @@ READERS = {
     "OasisJob": lambda row: parse_job(
         {"metadata": META, "spec": merged(ROWS["base"], row["spec"])}, CLOCK, DEFAULT_RESOURCES
     ),
-    "pod": lambda row: requests_of(row["spec"]),
+    "pod": lambda row: checked_template(row, ""),
     "CapacityWindow": lambda row: parse_window(
         merged(window("w", 2, 4, nodes=["n1"]), {"spec": row["spec"]})
     ),
