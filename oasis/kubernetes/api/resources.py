@@ -176,8 +176,8 @@ class Objects:
         more: Mapping[str, str],
         kind: ResourceKind,
         found: Mapping[str, Any],
-        body: Any = None,
         sub: str = "",
+        body: Any = None,
     ) -> Object:
         meta = found["metadata"]
         return self._request(

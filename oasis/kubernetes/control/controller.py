@@ -42,6 +42,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
+WRITERS = 16  # requests in flight at a time
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 # Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
@@ -92,12 +93,12 @@ class Controller:
         # Once the lease has run out, another controller may act, and no write of ours begins.
         self._fenced = Objects(objects.connection, left=self.lease.left)
         writes, stores = objects if objects.is_dry else self._fenced, self.stores
-        self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
+        self.writer = ClusterWriter(writes, stores["pods"], WRITERS, self.metrics, stores)
         self.reconciler: Reconciler | None = None
-        self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
+        self._try_at = 0.0  # when to look for nodes again
+        self._said: dict[str, str] = {}  # last about each subject: nothing is said twice in a row
         self._troubles: frozenset[str] = frozenset()  # that were told last
         self._others: frozenset[str] = frozenset()  # uids of jobs that other controllers schedule
-        self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
         self._turned = time.monotonic()  # when the last turn began
@@ -212,14 +213,13 @@ class Controller:
                 self.reconciler = self._take_over()
             if self.reconciler is not None:
                 self._act(self.reconciler, news)
-            self._errors, self._again = 0, ""
+            self._errors = 0
+            self._say("error", "")
         except TooLateError:
             self.reconciler = None  # the lease has run out, which its thread has said
         except (ApiError, LostAnswerError) as error:
             self.metrics.failures.inc()
-            if str(error) != self._again:
-                log.warning("%s; tried again", error)
-            self._again = str(error)
+            self._say("error", f"{error}; tried again")
             if isinstance(error, ApiError) and error.status == 409:
                 self.reconciler = None  # another controller has written the checkpoint
             self.stopping.wait(AGAIN)
@@ -239,6 +239,11 @@ class Controller:
             self.stopping.wait(pause)
         self._busy = time.thread_time() - begin
 
+    def _say(self, subject: str, what: str, level: int = logging.WARNING) -> None:
+        if what and what != self._said.get(subject):
+            log.log(level, "%s", what)
+        self._said[subject] = what
+
     def _hear_threads(self) -> None:
         """Log once what blocks the API server, who leads instead of us, and when it ends.
 
@@ -255,11 +260,9 @@ class Controller:
         if self._troubles and not troubles:
             log.info("%s answers again", self._objects.connection.host)
         self._troubles = troubles
-        other = self.lease.other
-        if other != self._other and other:
-            lease = f"{self.settings.namespace}/{self.settings.name}"
-            log.info("standing by: %s has the lease %s, and acts", other, lease)
-        self._other = other
+        other, lease = self.lease.other, self.settings.controller
+        said = f"standing by: {other} has the lease {lease}, and acts" if other else ""
+        self._say("lease", said, logging.INFO)
 
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
@@ -271,11 +274,10 @@ class Controller:
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
             )
         except NodesError as error:
-            if str(error) != self._no_nodes:
-                log.warning("%s; waiting for it", error)
-            self._no_nodes, self._try_at = str(error), time.monotonic() + LOOK_AGAIN
+            self._say("nodes", f"{error}; waiting for it")
+            self._try_at = time.monotonic() + LOOK_AGAIN
             return None
-        self._no_nodes = ""
+        self._say("nodes", "")
         name, nodes = reconciler.driver.policy.name, {place.node for place in reconciler.places}
         log.info("serving policy %s on %d nodes", name, len(nodes))
         return reconciler

@@ -47,7 +47,7 @@ class Machines:
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
-        nodes = _by_name(seen)
+        nodes = by_name(seen)
         foreign = foreign_use(seen["pods"], ours(seen))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
@@ -61,7 +61,7 @@ class Machines:
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
         known = set(self.places)
-        return any(place not in known for place in places_of(_by_name(seen).values(), ps_share))
+        return any(place not in known for place in places_of(by_name(seen).values(), ps_share))
 
     def resized(
         self,
@@ -78,7 +78,7 @@ class Machines:
         `late` count as pods of others: their end is unknown.
         """
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
-        nodes, using = _by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
+        nodes, using = by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
         offers = dict(self.offers)
         for k, place in enumerate(self.places):
@@ -125,7 +125,7 @@ class Machines:
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose nodes are gone, cordoned or not ready."""
-        nodes = _by_name(seen)
+        nodes = by_name(seen)
         return frozenset(
             k
             for k, place in enumerate(self.places)
@@ -138,7 +138,8 @@ def ours(seen: Seen) -> set[str]:
     return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 
-def _by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
+def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
+    """The nodes by name."""
     return {node["metadata"]["name"]: node for node in seen["nodes"]}
 
 

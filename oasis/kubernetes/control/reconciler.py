@@ -36,7 +36,7 @@ from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
 from oasis.kubernetes.control.learning import Learning
-from oasis.kubernetes.control.machines import Machines, check_policy
+from oasis.kubernetes.control.machines import Machines, by_name, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
@@ -50,7 +50,6 @@ from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_te
 from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
-from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
@@ -62,6 +61,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
 FORMAT = 5  # of the checkpoint
+SHOWN_SLOTS = 5  # of the plan in the status of a job
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 
 
@@ -266,8 +266,10 @@ class Reconciler:
         self.learning.forget_others(self.statuses)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
         self.tenants.forget_others(unfinished, self.metered, outcome.completed)
-        self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
-        self.metered = {uid: done for uid, done in self.metered.items() if uid in self.statuses}
+        kept: tuple[dict[str, Any], ...] = self.done, self.metered, self._reports
+        for known in kept:
+            for uid in known.keys() - self.statuses.keys():
+                del known[uid]
         self._telling &= self.statuses.keys()
         self._unsaved = "plan"
         self._save()
@@ -279,12 +281,12 @@ class Reconciler:
         write is refused (409) and nothing is done.
         """
         self._checkpoint.write(self.state())
-        is_plan, self._unsaved = self._unsaved == "plan", None
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        if is_plan:
+        if self._unsaved == "plan":
             slot = self.driver.slot or 0
             self.metrics.slot.set(slot)
             self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
+        self._unsaved = None
 
     def start_between(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
@@ -507,14 +509,10 @@ class Reconciler:
             since = self.patience.note(uid, ready == count if count else None, at)
             if since is not None:
                 self.metrics.startup.observe(at - self.clock.begin(self.clock.slot(since)))
-            if any(self._goes(pod) for pod in pods.values()):
+            if any(p.is_ending(pod) and not p.lingers(pod, self._late) for pod in pods.values()):
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
                 self.statuses[uid].works(bool(gang))
-
-    def _goes(self, pod: Mapping[str, Any]) -> bool:
-        """Return whether a pod is terminating, and not for too long."""
-        return p.is_ending(pod) and not p.lingers(pod, self._late)
 
     @property
     def _late(self) -> float:
@@ -556,7 +554,10 @@ class Reconciler:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
-        entries = self._handled(seen)
+        metas = (item["metadata"] for _, item in job_items(seen))
+        there = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
+        there &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
+        entries = {uid: entry for uid, entry in self.live.items() if uid in there}
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
@@ -575,7 +576,7 @@ class Reconciler:
         nodes: dict[str, Any] = {}
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
-            nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+            nodes = by_name(seen)
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
         stuck = self.patience.stuck(ours, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
@@ -599,16 +600,6 @@ class Reconciler:
             if self.patience.may_write(action.job, action_word(action), now)
         ]
         return steps
-
-    def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
-        """Return the live jobs with valid objects; no pod runs for the others."""
-        there = {
-            item["metadata"]["uid"]
-            for _, item in job_items(seen)
-            if not item["metadata"].get("deletionTimestamp")
-        }
-        there &= self.reader.specs.keys()
-        return {uid: entry for uid, entry in self.live.items() if uid in there}
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
         uid, slot = entry.spec.uid, self.slot
@@ -701,12 +692,18 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
-        policy, by_id, entries = self.driver.policy, self._decisions(), self.driver.by_uid
+        policy, entries = self.driver.policy, self.driver.by_uid
+        decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
+        by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
-                entry = outcome.entries[uid]
+                entry, job = outcome.entries[uid], self.statuses.get(uid)
+                if job is None:
+                    log.info("%s was deleted when its work was done", entry.spec.id)
+                    continue
                 # It may have done all its work before it arrived.
-                self._tell_completed(entry, max(slot - 1, entry.arrived), now)
+                job.completed(entry, max(slot - 1, entry.arrived), now)
+                self.metrics.utility.inc(job.status["utility"])
         for uid, reason in outcome.rejected.items():
             with self.handling(uid, "telling of", now):
                 due = outcome.retried.get(uid)
@@ -727,19 +724,6 @@ class Reconciler:
                 with self.handling(uid, "telling of", now):
                     said = "its promised completion cannot be kept"
                     self.statuses[uid].say(LATE, "True", "PromiseBroken", said, now)
-
-    def _decisions(self) -> dict[str, Decision]:
-        """Decisions of the policy on the latest arrivals, by id."""
-        policy = self.driver.policy
-        decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
-        return {decision.job_id: decision for decision in decisions.values()}
-
-    def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
-        if (job := self.statuses.get(entry.spec.uid)) is None:
-            log.info("%s was deleted when its work was done", entry.spec.id)
-            return
-        job.completed(entry, slot, now)
-        self.metrics.utility.inc(job.status["utility"])
 
     def _tell_errors(self, outcome: Decided[JobSpec], now: float) -> None:
         """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
@@ -765,7 +749,7 @@ class Reconciler:
 
     def _tell_plans(self, slot: int, now: float, before: Mapping[str, Entry[JobSpec]]) -> None:
         policy = self.driver.policy
-        planned = planned_ahead(policy, self.settings.shown_slots, self.metrics)
+        planned = planned_ahead(policy, SHOWN_SLOTS, self.metrics)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from oasis.driver.closures import slots_needed
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.control.machines import Machines
+from oasis.kubernetes.control.machines import Machines, by_name
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
 from oasis.kubernetes.objects.capacity_window import (
@@ -108,9 +108,8 @@ class Windows:
         times = list(window.times(self._clock.wall(now)))
         if not times:
             return [], Said(True, "Over", f"it ended at {time_text(window.end)}")
-        labels = {
-            node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in seen["nodes"]
-        }
+        nodes = by_name(seen)
+        labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
         closed = frozenset(
             k
             for k, place in enumerate(machines.places)

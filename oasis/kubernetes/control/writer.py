@@ -154,7 +154,7 @@ class ClusterWriter:
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:
-            return self._objects.json_patch(PODS, action.pod, action.patch)
+            answer: dict[str, Any] = self._objects.json_patch(PODS, action.pod, body=action.patch)
         except ApiError as error:
             # 409 and 422 are also the answers if the gate is gone already: the patch tests for the
             # gate, and the node selector of a pod without it cannot change.
@@ -166,6 +166,7 @@ class ClusterWriter:
             if found is None or found["metadata"]["uid"] != meta["uid"] or is_gated(found):
                 raise
             return found
+        return answer
 
     def _write(self, job: StatusWriter) -> Exception | None:
         wanted = dict(job.status)

@@ -44,11 +44,15 @@ class NodeRules:
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any]) -> NodeRules:
         """Read the spec of a pod; what the API server refuses of it, a dry run tells."""
-        selector, tolerations = (pod_spec.get(k) or {} for k in ("nodeSelector", "tolerations"))
+        selector, tolerations = (
+            pod_spec.get("nodeSelector") or {},
+            pod_spec.get("tolerations") or (),
+        )
         of_nodes = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
         terms = (of_nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
-        rules = selector, terms, tolerations
-        return cls(json.dumps(rules, sort_keys=True), *rules)
+        tolerations = pod_spec.get("tolerations") or ()
+        text = json.dumps((selector, terms, tolerations), sort_keys=True)
+        return cls(text, selector, terms, tolerations)
 
     def refusal(self, node: Node) -> str | None:
         """Return why the scheduler does not admit such a pod to `node`; None if it does."""

@@ -88,15 +88,16 @@ class JobSpec:
     generation: int  # it changes with every edit of the object's spec
     job: Job  # of the model, arriving in slot 0; its id is that of this
     initial_workers: int | None  # that its owner asked for
-    worker: Mapping[str, Any]  # pod template
-    ps: Mapping[str, Any] | None  # None: no parameter servers
-    worker_requests: Mapping[str, Fraction]  # what a pod asks of its node, in the cluster's units
-    ps_requests: Mapping[str, Fraction]
+    worker: Mapping[str, Any] = field(default_factory=dict)  # pod template
+    ps: Mapping[str, Any] | None = None  # None: no parameter servers
+    # What a pod asks of its node, in the cluster's units.
+    worker_requests: Mapping[str, Fraction] = field(default_factory=dict)
+    ps_requests: Mapping[str, Fraction] = field(default_factory=dict)
     # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
     # they are where pods know each other and their number is fixed.
-    resize: str
-    grace_seconds: int  # that pods have to write a checkpoint before they end
-    on_rejection: str  # of `ON_REJECTION`: what becomes of it if the policy does not admit it
+    resize: str = RESIZE[0]
+    grace_seconds: int = DEFAULT_GRACE  # that pods have to write a checkpoint before they end
+    on_rejection: str = ON_REJECTION[0]  # what becomes of it if the policy does not admit it
     completion: str = COMPLETION[0]
     backoff_limit: int = BACKOFF_LIMIT  # failures of its pods and containers, after which it fails
     kind: str = KIND  # of the object
@@ -397,16 +398,4 @@ def as_it_was(found: Mapping[str, Any], spec: JobSpec | None) -> JobSpec:
     if spec is not None:
         return replace(spec, **known)
     namespace, _, name = known["job"].id.rpartition("/")
-    return JobSpec(
-        uid=found["uid"],
-        namespace=namespace,
-        name=name,
-        worker={},
-        ps=None,
-        worker_requests={},
-        ps_requests={},
-        resize=RESIZE[0],
-        grace_seconds=DEFAULT_GRACE,
-        on_rejection=ON_REJECTION[0],
-        **known,
-    )
+    return JobSpec(found["uid"], namespace, name, **known)

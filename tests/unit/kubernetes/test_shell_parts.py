@@ -27,6 +27,7 @@ from experiments.cli.commands.kubernetes.running import _show
 from oasis.driver.entry import Entry
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.resources import PODS, Objects
+from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import controller
 from oasis.kubernetes.control.controller import SETTLE, Controller
 from oasis.kubernetes.control.metrics import Metrics
@@ -67,16 +68,6 @@ def test_requests_are_counted_by_method_and_status() -> None:
 # -- writing -------------------------------------------------------------------------------------
 
 
-class Pods:
-    """A store that knows the given pods."""
-
-    def __init__(self, *pods: dict[str, Any]) -> None:
-        self.pods = list(pods)
-
-    def items(self) -> list[dict[str, Any]]:
-        return self.pods
-
-
 def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
     connection, metrics = FakeConnection(), Metrics()
     pod = connection.request(
@@ -84,7 +75,7 @@ def test_a_write_that_cannot_be_made_is_the_error_of_its_job_alone() -> None:
         PODS.path("ns"),
         body={"metadata": {"name": "p", "namespace": "ns", "uid": "u"}},
     )
-    writer = ClusterWriter(Objects(connection), Pods(pod), 2, metrics)  # type: ignore[arg-type]
+    writer = ClusterWriter(Objects(connection), ObjectStore(), 2, metrics)  # type: ignore[arg-type]
     done = writer.do([Delete("odd", {}, "Ended"), Delete("other", pod, "Ended")])
     failures = {uid: why for uid, _, why in done}
     writer.close()
@@ -102,7 +93,7 @@ def test_a_status_that_cannot_be_written_does_not_keep_others_from_theirs(
         for name in ("odd", "other")
     ]
     jobs[0].body = None  # type: ignore[assignment, method-assign]
-    writer = ClusterWriter(Objects(connection), Pods(), 2, metrics)  # type: ignore[arg-type]
+    writer = ClusterWriter(Objects(connection), ObjectStore(), 2, metrics)  # type: ignore[arg-type]
     writer.write_statuses(jobs)
     writer.close()
     assert [job.written is not None for job in jobs] == [False, True]
