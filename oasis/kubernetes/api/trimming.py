@@ -62,24 +62,25 @@ def trimmed_node(found: Mapping[str, Any]) -> Object:
 
 
 def _cut(found: Any, shape: Shape | None) -> Any:
-    """What of a value is in its shape and is not empty."""
+    """What of a value is in its shape, without parts of which nothing is."""
     if shape is None:
         return found
     if isinstance(found, list):
         return [_cut(each, shape) for each in found]
     inner = ((name, _cut(found[name], shape[name])) for name in shape if name in (found or ()))
-    return {name: kept for name, kept in inner if kept}
+    return {name: kept for name, kept in inner if kept or shape[name] is None}
 
 
 def _metadata(found: Mapping[str, Any]) -> Object:
     """Names, owners and marks; the keys of the marks, which are the same on all, are kept once."""
     kept = _cut(found["metadata"], METADATA)
-    for name in kept.keys() & {"labels", "annotations"}:
-        kept[name] = {
-            sys.intern(key): value
-            for key, value in kept[name].items()
-            if not key.startswith(ENV)  # these are for the containers, and long in large gangs
-        }
+    for name in ("labels", "annotations"):
+        if kept.get(name):
+            kept[name] = {
+                sys.intern(key): value
+                for key, value in kept[name].items()
+                if not key.startswith(ENV)  # these are for the containers, and long in large gangs
+            }
     return _shortened(kept)
 
 

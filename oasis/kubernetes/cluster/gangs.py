@@ -70,8 +70,9 @@ def wanted_of(
     for (task, place), (index, name) in zip(slots, numbered, strict=True):
         key = "\0".join((spec.uid, task, place.node, str(index), salt))
         digest = hashlib.sha256(key.encode()).hexdigest()[:10]
-        made = name or f"{prefix_of(spec)}-{task}-{index}-{digest}"
         known = None if spec.network is None else index
+        place_in_gang = f"{task[0]}{index}" if known is None else f"{task}-{index}"
+        made = name or f"{prefix_of(spec)}-{place_in_gang}-{digest}"
         found.append(WantedPod(made, task, place.node, place.hostname, known))
     return tuple(found)
 
