@@ -23,7 +23,6 @@ from oasis.kubernetes.objects.existing import COMPLETION_INDEX, JOB_INDEX
 from oasis.kubernetes.objects.network import (
     Gang,
     address,
-    as_annotations,
     environment,
     service_name,
 )
@@ -96,7 +95,8 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
         if names.INDEX in labels:  # it was made for a job with a network
             task, index = labels[names.TASK], int(labels[names.INDEX])
             at = there.setdefault((task, notes.get(names.NODE, "")), [])
-            at.append((_is_lost(pod), index, name))
+            is_lost = is_ending(pod) or phase_of(pod) == "Failed"
+            at.append((is_lost, index, name))
             taken[task].add(index)
     stay: list[tuple[bool, int, str] | None] = []
     for found in there.values():
@@ -128,10 +128,6 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
     return numbered if CHIEF in begins else None
 
 
-def _is_lost(pod: Object) -> bool:
-    return is_ending(pod) or phase_of(pod) == "Failed"
-
-
 def annotations_of(
     spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
 ) -> Callable[[WantedPod], dict[str, str]]:
@@ -149,7 +145,8 @@ def annotations_of(
 
     def annotations(pod: WantedPod) -> dict[str, str]:
         index, _ = hosts[pod.task][pod.name]
-        return as_annotations(environment(network, gang, pod.task, index))
+        read = environment(network, gang, pod.task, index)
+        return {f"{names.ENV}{name}": value for name, value in read.items()}
 
     return annotations
 

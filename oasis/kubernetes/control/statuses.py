@@ -26,7 +26,6 @@ from oasis.kubernetes.objects.conditions import (
     decision_message,
     read_status,
     reason_word,
-    state_word,
     time_text,
     with_condition,
 )
@@ -165,17 +164,12 @@ class StatusWriter:
         return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
-    def is_without_jobset(self) -> bool:
-        """Whether nothing says yet how many pods a TrainJob has."""
-        return self._placed == NO_JOBSET
-
-    @property
     def is_kept_out(self) -> bool:
         """Whether nodes, API server or class do not let it in, also under a former controller."""
-        return self._placed in KEPT_OUT
+        return self.placed in KEPT_OUT
 
     def _let_in(self) -> None:
-        if self._placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
+        if self.placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
             self._unsay(PLACED)
 
     def waits(self, reason: str, message: str, now: float) -> None:
@@ -198,11 +192,12 @@ class StatusWriter:
 
     def in_trouble(self, reason: str, message: str, now: float) -> None:
         """Record what keeps the job's pods from running; unreadiness for long says more."""
-        if self._placed != "PodsNotReady":
+        if self.placed != "PodsNotReady":
             self.say(PLACED, "False", reason, message, now)
 
     @property
-    def _placed(self) -> str | None:
+    def placed(self) -> str | None:
+        """The reason that `PLACED` has."""
         return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
@@ -259,9 +254,11 @@ class StatusWriter:
 
         It is a condition as long as the policy says it, unless the phase says the same.
         """
-        word = None if state is None else state_word(state)
-        said = None if word in (None, *PHASES) else f"the policy says that it is {state}"
-        self._tell(IN_STATE, word or "", said, now)
+        word = "".join(
+            part.capitalize() for part in (state or "").split()
+        )  # as reasons are written
+        said = None if word in ("", *PHASES) else f"the policy says that it is {state}"
+        self._tell(IN_STATE, word, said, now)
 
     def ended(self, now: float) -> None:
         """Record that the job holds nothing and that nothing is planned for it any more."""
@@ -312,7 +309,7 @@ class StatusWriter:
             message = f"its work is done, of {entry.done * unit:.6g} worker-seconds by now, and it "
             message += f"still trains: {entry.remaining * unit:.6g} more are expected"
             self.say(UNDERESTIMATED, "True", UNDERESTIMATED, message, now)
-        if self._placed in TROUBLES and not is_whole and (workers or before not in HOLDING):
+        if self.placed in TROUBLES and not is_whole and (workers or before not in HOLDING):
             return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
@@ -323,7 +320,7 @@ class StatusWriter:
         elif before in HOLDING:
             message = f"paused: {taker or 'others go before it now'}"
             self.say(PLACED, "False", "Displaced", message, now)
-        elif self._placed is None or self._placed == WINDOWED:
+        elif self.placed is None or self.placed == WINDOWED:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:

@@ -151,16 +151,12 @@ class Windows:
         slot = int(driver.now)
         if entry.allocation.workers:
             return self._leaving(entry, slot, machines)
-        said = [
-            f"waits for {self._keeping(one, slot, machines)}"
-            for one in self._in_the_way(entry, driver, slot)
-        ]
+        said = []
+        for one in self._in_the_way(entry, driver, slot):
+            begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
+            keeps = f"keeps {self._named(one, machines)}{begins} until {time_text(one.end)}"
+            said.append(f"waits for {one.window.what}, which {keeps}")
         return " and ".join(said) or None
-
-    def _keeping(self, one: _Held, slot: int, machines: Machines) -> str:
-        begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
-        nodes = self._named(one, machines)
-        return f"{one.window.what}, which keeps {nodes}{begins} until {time_text(one.end)}"
 
     def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
         """The next window on a machine that the job has, if it is not complete before."""

@@ -184,7 +184,9 @@ class ClusterWriter:
                 self._objects.create(EVENTS, _event(job, *job.news[0]))
                 job.news.pop(0)
         except ApiError as error:
-            if error.status == 404 or _is_another(error):  # the object is gone
+            # A patch may also meet an object of the same name with another uid.
+            is_another = "uid" in error.message and "modified" not in error.message
+            if error.status == 404 or (error.status == 409 and is_another):  # the object is gone
                 job.written = wanted
                 return None
             return error
@@ -204,11 +206,6 @@ class ClusterWriter:
             meta["resourceVersion"] = found["metadata"]["resourceVersion"]
         mine = (None, job.status.get("controller"))
         return found is None or controller_of(found, job.kind) in mine
-
-
-def _is_another(error: ApiError) -> bool:
-    """Return whether a patch met an object of the same name with another uid."""
-    return error.status == 409 and "uid" in error.message and "modified" not in error.message
 
 
 def _switch_patch(action: Switch) -> dict[str, Any]:

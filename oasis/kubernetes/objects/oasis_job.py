@@ -164,12 +164,10 @@ def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
                 forms.append(_in_one_form(found["metadata"], one, clock, resources))
     if not forms:
         return made
-    job = replace(made.job, forms=tuple(_form_of(form.job) for form in forms))
+    names_of_form = [one.name for one in fields(Form)]
+    each = ({name: getattr(form.job, name) for name in names_of_form} for form in forms)
+    job = replace(made.job, forms=tuple(Form(**said) for said in each))
     return replace(made, job=job, forms=tuple(forms))
-
-
-def _form_of(job: Job) -> Form:
-    return Form(**{one.name: getattr(job, one.name) for one in fields(Form)})
 
 
 def _in_one_form(
