@@ -254,9 +254,8 @@ class StatusWriter:
 
         It is a condition as long as the policy says it, unless the phase says the same.
         """
-        word = "".join(
-            part.capitalize() for part in (state or "").split()
-        )  # as reasons are written
+        # As conditions write their reasons.
+        word = "".join(part.capitalize() for part in (state or "").split())
         said = None if word in ("", *PHASES) else f"the policy says that it is {state}"
         self._tell(IN_STATE, word, said, now)
 
