@@ -10,12 +10,12 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import annotations_of
-from oasis.kubernetes.cluster.nodes import has_ended
-from oasis.kubernetes.cluster.pods import WantedPod, sending_patch
+from oasis.kubernetes.cluster.nodes import has_ended, phase_of
+from oasis.kubernetes.cluster.pods import WantedPod
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended, queue_of
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.oasis_job import JobSpec, job_id
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity, job_id
 from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
@@ -242,12 +242,11 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     for name, pod in sorted(target.pods.items(), key=_workers_first):
         if p.is_ending(pod):
             continue
-        phase = (pod.get("status") or {}).get("phase")
         if name not in wanted:
             steps.actions.append(Delete(uid, pod, "Shrunk"))
         elif edited:
             steps.actions.append(Delete(uid, pod, "Edited"))
-        elif phase == "Failed":
+        elif phase_of(pod) == "Failed":
             steps.actions.append(Delete(uid, pod, "Failed"))
         elif (hit or target.withdrawn) and not (keeps and p.is_working(pod)):
             steps.actions.append(Delete(uid, pod, "Withdrawn"))
@@ -294,7 +293,7 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
             body = p.pod_object(target.spec, pod, target.plan, target.slot)
             steps.actions.append(Create(target.spec.uid, pod.name, body))
             complete = False
-        elif p.is_ending(found) or (found.get("status") or {}).get("phase") == "Failed":
+        elif p.is_ending(found) or phase_of(found) == "Failed":
             complete = False
         elif p.is_gated(found):
             gated.append(pod)
@@ -340,13 +339,12 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
         taken.append((pod.node, demand))
     spec, annotations = target.spec, annotations_of(target.spec, target.wanted, target.pods)
     for pod in gated:
-        found = target.pods[pod.name]
-        if target.found is None:
-            patch = p.opening_patch(found, pod.node, pod.hostname)
-            patch += p.marking_patch(found, {}, annotations(pod))
-        else:
-            patch = sending_patch(found, pod, spec, target.plan, target.slot, annotations(pod))
-        steps.actions.append(Open(target.spec.uid, found, patch))
+        found, labels, notes = target.pods[pod.name], {}, annotations(pod)
+        if target.found is not None:  # its controller made it, so that nothing says yet why
+            labels = identity(spec.name, spec.uid, pod.task)
+            notes |= {names.PLAN: target.plan, names.SLOT: str(target.slot), NODE: pod.node}
+        patch = p.opening_patch(found, pod.node, pod.hostname)
+        steps.actions.append(Open(spec.uid, found, patch + p.marking_patch(found, labels, notes)))
 
 
 def _take(room: dict[str, Fraction], demand: Mapping[str, Fraction], sign: int) -> None:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -62,36 +63,12 @@ class TooLateError(OasisError):
         super().__init__(f"{method} {path}: {self.cause}")
 
 
-INSTALL = (
-    "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` installs the kind and gives "
-    "the controller its rights"
-)
-OLDER = ("field not declared in schema", "status.phase: Unsupported value")  # with an older CRD
-# What errors that do not go away by themselves say, and what to do about them.
-ADVICE = (
-    (
-        "CERTIFICATE_VERIFY_FAILED",
-        "correct certificate-authority-data, or server, of the "
-        "kubeconfig: the certificate of the server is of another authority",
-    ),
-    (
-        "WRONG_VERSION_NUMBER",
-        "correct server of the kubeconfig: what answers there does not speak https",
-    ),
-    ("HTTP request to an HTTPS server", "correct server of the kubeconfig: begin it with https://"),
-    (
-        "Connection refused",
-        "nobody listens there: is the API server up, and server of the kubeconfig its address?",
-    ),
-    ("Failed to resolve", "correct server of the kubeconfig: there is no host of that name"),
-    ("connect timeout", "is server of the kubeconfig right, and no firewall between?"),
-    ("Unauthorized", "renew the credentials of the kubeconfig"),
-    *((words, f"the kind there is of an older version: {INSTALL}") for words in OLDER),
-    (
-        'namespaces "',
-        "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` makes it; or name another",
-    ),
-)
+@cache
+def _remedies() -> dict[str, str]:
+    """What to do, by words of an error that does not go away by itself."""
+    text = Path(__file__).with_name("advice.json").read_text(encoding="utf-8")
+    found: dict[str, str] = json.loads(text)
+    return found
 
 
 def _advice(message: str, path: str = "", status: int = 0) -> str:
@@ -99,8 +76,8 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
     # Of all that may be forbidden, rights are what installing gives: it says who cannot do what.
     rights = status == 403 and " cannot " in message
     if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
-        return f"; {INSTALL}"
-    return next((f"; {what}" for words, what in ADVICE if words in message), "")
+        message = "not installed"
+    return next((f"; {what}" for words, what in _remedies().items() if words in message), "")
 
 
 def parsed_error(
@@ -230,19 +207,12 @@ class Connection:
         return str(self._configuration.host)
 
     def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        body: Any = None,
-        query: Mapping[str, Any] | None = None,
-        content_type: str = "application/json",
-        left: Callable[[], float] | None = None,
+        self, method: str, path: str, *, left: Callable[[], float] | None = None, **sent: Any
     ) -> dict[str, Any]:
         """Make a request, and repeat it after errors that may pass.
 
         With `left`, seconds by which an attempt that begins now has to be over, none begins once
-        they are used up.
+        they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
         """
         for attempt in range(self.params.attempts):
             last = attempt == self.params.attempts - 1
@@ -250,7 +220,7 @@ class Connection:
             if timeout <= 0.0:
                 raise TooLateError(method, path)
             try:
-                return self._attempt(method, path, body, query, content_type, timeout)
+                return self._attempt(method, path, timeout, **sent)
             except ApiError as error:
                 if last or error.status not in RETRIED:
                     raise
@@ -276,7 +246,7 @@ class Connection:
 
         `on_open` is called once the server has begun to answer, which may be long before an event.
         """
-        response = self._send("GET", path, None, query, "application/json", timeout)
+        response = self._send("GET", path, timeout, query=query)
         try:
             if response.status != 200:
                 raise parsed_error("GET", path, response.status, response.read(), response.headers)
@@ -292,18 +262,10 @@ class Connection:
         finally:
             response.close()
 
-    def _attempt(
-        self,
-        method: str,
-        path: str,
-        body: Any,
-        query: Mapping[str, Any] | None,
-        content_type: str,
-        timeout: float,
-    ) -> dict[str, Any]:
+    def _attempt(self, method: str, path: str, timeout: float, **sent: Any) -> dict[str, Any]:
         begin, status = time.monotonic(), 0
         try:
-            response = self._send(method, path, body, query, content_type, timeout)
+            response = self._send(method, path, timeout, **sent)
             status = response.status
             content = response.read()
             response.release_conn()
@@ -321,16 +283,14 @@ class Connection:
         self,
         method: str,
         path: str,
-        body: Any,
-        query: Mapping[str, Any] | None,
-        content_type: str,
         timeout: float,
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
     ) -> Any:
-        headers = {
-            "Accept": "application/json",
-            "User-Agent": "oasis-scheduler",
-            **self._authorization(),
-        }
+        headers = {"Accept": "application/json", "User-Agent": "oasis-scheduler"}
+        headers |= self._authorization()
         if body is not None:
             headers["Content-Type"] = content_type
         target = self._prefix + path + (f"?{urlencode(query)}" if query else "")
@@ -344,11 +304,10 @@ class Connection:
                 retries=False,
                 timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout),
             )
-        except urllib3.exceptions.NewConnectionError as error:
-            # No connection was made, so that even a POST may be repeated.
-            raise LostAnswerError(method, path, str(error), never_sent=True) from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise LostAnswerError(method, path, str(error)) from None
+            # Where no connection was made, even a POST may be repeated.
+            never_sent = isinstance(error, urllib3.exceptions.NewConnectionError)
+            raise LostAnswerError(method, path, str(error), never_sent) from None
 
     def _authorization(self) -> Mapping[str, str]:
         """Return the authorization header, cached for a second: reading it is slow."""

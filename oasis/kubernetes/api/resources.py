@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 
 from oasis.kubernetes import names
@@ -169,44 +169,33 @@ class Objects:
                     return
             raise
 
-    def json_patch(
-        self, kind: ResourceKind, found: Mapping[str, Any], patch: list[Object]
-    ) -> Object:
-        """Apply a JSON patch, of fields that are known to exist: the server need not check that."""
-        more = {"fieldValidation": "Ignore"}
-        return self._change("PATCH", kind, found, patch, "json-patch+json", more)
-
-    def merge_patch(self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "") -> Object:
-        """Merge `body` into the object that its metadata names; it may name the uid too."""
-        return self._change("PATCH", kind, body, body, "merge-patch+json", sub=sub)
-
-    def apply(self, kind: ResourceKind, body: Mapping[str, Any], sub: str = "") -> Object:
-        """Server-side apply with our field manager: fields that `body` lacks are removed."""
-        more = {"force": "true"}
-        return self._change("PATCH", kind, body, body, "apply-patch+yaml", more, sub)
-
-    def replace(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
-        """Replace an object, if it still has the version that `body` names."""
-        return self._change("PUT", kind, body, body, "json")
-
     def _change(
         self,
         method: str,
+        content: str,
+        more: Mapping[str, str],
         kind: ResourceKind,
         found: Mapping[str, Any],
-        body: Any,
-        content: str,
-        more: Mapping[str, str] | None = None,
         sub: str = "",
+        body: Any = None,
     ) -> Object:
         meta = found["metadata"]
         return self._request(
             method,
             kind.path(meta.get("namespace"), meta["name"], sub),
-            body=body,
-            query={"fieldManager": names.FIELD_MANAGER, **(more or {}), **self._write},
+            body=found if body is None else body,
+            query={"fieldManager": names.FIELD_MANAGER, **more, **self._write},
             content_type=f"application/{content}",
         )
+
+    # Of fields that are known to exist: the server need not check that.
+    json_patch = partialmethod(_change, "PATCH", "json-patch+json", {"fieldValidation": "Ignore"})
+    # Into the object that the metadata name; they may name the uid too.
+    merge_patch = partialmethod(_change, "PATCH", "merge-patch+json", {})
+    # Server-side with our field manager: fields that are left out are removed.
+    apply = partialmethod(_change, "PATCH", "apply-patch+yaml", {"force": "true"})
+    # If it still has the version that its metadata name.
+    replace = partialmethod(_change, "PUT", "json", {})
 
 
 def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:

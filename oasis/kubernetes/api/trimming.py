@@ -7,96 +7,87 @@ more. Thousands of them are kept for as long as the controller runs, so the rest
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from oasis.kubernetes.names import ENV
 
 Object = dict[str, Any]
+Shape = Mapping[str, Any]  # names of what is kept, each with its shape; None: all of it
 
-META = (
-    *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "ownerReferences"),
+
+def _all(names: str) -> Object:
+    return dict.fromkeys(names.split())
+
+
+METADATA = _all(
+    "name namespace uid resourceVersion generation creationTimestamp deletionTimestamp "
+    "ownerReferences labels annotations managedFields"
 )
-POD_SPEC = (
-    *("nodeName", "nodeSelector", "schedulingGates", "resources", "overhead"),
-    *("hostname", "subdomain"),
+CONTAINERS = dict.fromkeys(("containers", "initContainers"), _all("resources restartPolicy"))
+POD_SPEC = CONTAINERS | _all(
+    "nodeName nodeSelector schedulingGates resources overhead hostname subdomain"
 )
 # The affinity is narrowed when the gate is opened, if the node tolerates such a pod.
-GATED_SPEC = (*POD_SPEC, "affinity", "tolerations")
-CONTAINER = ("resources", "restartPolicy")
-POD_STATUS = ("phase", "reason", "message")
+GATED_SPEC = POD_SPEC | _all("affinity tolerations")
+STATE = dict.fromkeys(("waiting", "terminated"), _all("exitCode reason message"))
+CONTAINER_STATUS = {**_all("name restartCount"), "state": STATE, "lastState": STATE}
+POD_STATUS = {
+    **_all("phase reason message conditions"),
+    "initContainerStatuses": CONTAINER_STATUS,
+    "containerStatuses": CONTAINER_STATUS,
+}
 POD_CONDITIONS = ("Ready", "PodScheduled", "DisruptionTarget")
-NODE_STATUS = ("allocatable", "conditions")
 
 
 def without_fields(found: Mapping[str, Any]) -> Object:
     """Return an object without its lists of managed fields; the managers' names stay."""
-    meta = dict(found["metadata"])
-    _shorten(meta)
-    return {**found, "metadata": meta}
+    return {**found, "metadata": _shortened(found["metadata"])}
 
 
 def trimmed_pod(found: Mapping[str, Any]) -> Object:
     """Return the fields of a pod that are read: owner, requests, constraints and state."""
-    spec, status = found["spec"], found.get("status") or {}
-    kept_spec = _parts(spec, POD_SPEC if not spec.get("schedulingGates") else GATED_SPEC)
-    for name in ("containers", "initContainers"):
-        if spec.get(name):
-            kept_spec[name] = [_parts(container, CONTAINER) for container in spec[name]]
-    kept_status = _parts(status, POD_STATUS)
-    if status.get("conditions"):
-        kept_status["conditions"] = [c for c in status["conditions"] if c["type"] in POD_CONDITIONS]
-    for name in ("initContainerStatuses", "containerStatuses"):
-        if troubled := [one for one in map(_trouble, status.get(name) or ()) if one]:
-            kept_status[name] = troubled
-    return {"metadata": _metadata(found), "spec": kept_spec, "status": kept_status}
+    spec, status = found["spec"], _cut(found.get("status"), POD_STATUS)
+    if "conditions" in status:
+        status["conditions"] = [c for c in status["conditions"] if c["type"] in POD_CONDITIONS]
+    shape = GATED_SPEC if spec.get("schedulingGates") else POD_SPEC
+    return {"metadata": _metadata(found), "spec": _cut(spec, shape), "status": status}
 
 
 def trimmed_node(found: Mapping[str, Any]) -> Object:
     """Return the fields of a node that are read: labels, taints, conditions, allocatable."""
-    return {
-        "metadata": _metadata(found),
-        "spec": _parts(found.get("spec") or {}, ("unschedulable", "taints")),
-        "status": _parts(found.get("status") or {}, NODE_STATUS),
-    }
+    spec = _cut(found.get("spec"), _all("unschedulable taints"))
+    status = _cut(found.get("status"), _all("allocatable conditions"))
+    return {"metadata": _metadata(found), "spec": spec, "status": status}
 
 
-def _trouble(container: Mapping[str, Any]) -> Object | None:
-    """Return the restarts of a container, and why it waits or ended, where it does."""
-    kept = {"restartCount": container["restartCount"]} if container.get("restartCount") else {}
-    for when in ("state", "lastState"):
-        said = _parts(container.get(when) or {}, ("waiting", "terminated"))
-        if said:
-            kept[when] = {
-                how: _parts(told, ("exitCode", "reason", "message")) for how, told in said.items()
-            }
-    return {"name": container.get("name", ""), **kept} if kept else None
+def _cut(found: Any, shape: Shape | None) -> Any:
+    """What of a value is in its shape, without parts of which nothing is."""
+    if shape is None:
+        return found
+    if isinstance(found, list):
+        return [_cut(each, shape) for each in found]
+    inner = ((name, _cut(found[name], shape[name])) for name in shape if name in (found or ()))
+    return {name: kept for name, kept in inner if kept or shape[name] is None}
 
 
 def _metadata(found: Mapping[str, Any]) -> Object:
     """Names, owners and marks; the keys of the marks, which are the same on all, are kept once."""
-    meta = found["metadata"]
-    kept = _parts(meta, META)
+    kept = _cut(found["metadata"], METADATA)
     for name in ("labels", "annotations"):
-        if meta.get(name):
+        if kept.get(name):
             kept[name] = {
                 sys.intern(key): value
-                for key, value in meta[name].items()
+                for key, value in kept[name].items()
                 if not key.startswith(ENV)  # these are for the containers, and long in large gangs
             }
-    # The managers tell the pods that we made from others that carry our labels.
-    if "managedFields" in meta:
-        kept["managedFields"] = meta["managedFields"]
-    _shorten(kept)
-    return kept
+    return _shortened(kept)
 
 
-def _shorten(meta: Object) -> None:
-    if meta.get("managedFields"):
-        managers = {entry.get("manager") or "" for entry in meta["managedFields"]}
-        meta["managedFields"] = [{"manager": sys.intern(name)} for name in sorted(managers)]
-
-
-def _parts(found: Mapping[str, Any], names: Iterable[str]) -> Object:
-    return {name: found[name] for name in names if name in found}
+def _shortened(meta: Mapping[str, Any]) -> Object:
+    """Metadata with the managers alone, which tell our pods from others that carry our labels."""
+    if not meta.get("managedFields"):
+        return dict(meta)
+    managers = {entry.get("manager") or "" for entry in meta["managedFields"]}
+    fields = [{"manager": sys.intern(name)} for name in sorted(managers)]
+    return {**meta, "managedFields": fields}

@@ -17,6 +17,7 @@ PAUSE = 0.2  # seconds after an error, so that a server in trouble is not floode
 ABSENT_SECONDS = 5.0  # to the next look for a kind that is not installed
 NEWEST = 1 << 63  # no version is newer
 REFUSED_SECONDS = 30.0  # so long rights may be missing before we give up
+ASKED = "asked for"  # for the time of a deletion that the watch has not told of yet
 SILENT_SECONDS = 3.0  # so long a question may be without answer before it is said
 
 
@@ -120,6 +121,16 @@ class ObjectStore:
                 del self._items[key]
                 return True
             return False
+
+    def end(self, found: Mapping[str, Any]) -> None:
+        """Mark an object whose deletion was asked for, until the watch tells of it."""
+        meta = found["metadata"]
+        key = meta.get("namespace", ""), meta["name"]
+        with self._lock:
+            known = self._items.get(key)
+            if known is not None and known["metadata"]["uid"] == meta["uid"]:
+                marked = {"deletionTimestamp": ASKED, **known["metadata"]}
+                self._items[key] = {**known, "metadata": marked}
 
     def replace(self, found: list[Object], version: int, namespace: str | None = None) -> None:
         """Take over a whole list; objects that it lacks are gone, unless they are newer than it.

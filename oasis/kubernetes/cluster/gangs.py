@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, filterfalse
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place
+from oasis.kubernetes.cluster.nodes import Place, phase_of
 from oasis.kubernetes.cluster.pods import (
     WantedPod,
     is_ending,
@@ -17,13 +18,11 @@ from oasis.kubernetes.cluster.pods import (
     owner_of,
     plan_hash,
     prefix_of,
-    wanted_pods,
 )
 from oasis.kubernetes.objects.existing import COMPLETION_INDEX, JOB_INDEX
 from oasis.kubernetes.objects.network import (
     Gang,
     address,
-    as_annotations,
     environment,
     service_name,
 )
@@ -46,35 +45,45 @@ def wanted_of(
     Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
     index, of those on one node the highest leaves first, and a new pod gets the lowest that is
     free. If worker 0 or a parameter server has to leave, or is gone, all pods begin anew, because
-    the others cannot train without it. The `spec` is the job in the form in which it runs.
+    the others cannot train without it. The names of a job that is restarted at every change differ
+    from one allocation to the next, so that no pod of the former one is among those of the latter.
+    The `spec` is the job in the form in which it runs.
     """
-    if spec.network is None:
-        return wanted_pods(spec, allocation, places)
     slots = [
         (group, places[machine])
         for group in GROUPS
         for machine, number in group.placed(allocation)
         for _ in range(number)
     ]
-    salt = plan_hash(allocation, places)
-    numbered = _going_on(slots, pods) if spec.resize == "elastic" else _from_zero(slots)
+    salt, is_elastic = plan_hash(allocation, places), spec.resize == "elastic"
+    if spec.network is None:  # numbered on each node
+        numbered: Numbered | None = _counted(slots)
+        salt = "" if is_elastic else salt
+    elif is_elastic:
+        numbered = _going_on(slots, pods)
+    else:
+        numbered = _from_zero(slots)
     if numbered is None:  # then none of the names is that of a pod that is there
         numbered, salt = _from_zero(slots), "\0".join((salt, *sorted(pods)))
     found = []
     for (task, place), (index, name) in zip(slots, numbered, strict=True):
-        made = name or _name(spec, task, place, index, salt)
-        found.append(WantedPod(made, task, place.node, place.hostname, index))
+        key = "\0".join((spec.uid, task, place.node, str(index), salt))
+        digest = hashlib.sha256(key.encode()).hexdigest()[:10]
+        known = None if spec.network is None else index
+        place_in_gang = f"{task[0]}{index}" if known is None else f"{task}-{index}"
+        made = name or f"{prefix_of(spec)}-{place_in_gang}-{digest}"
+        found.append(WantedPod(made, task, place.node, place.hostname, known))
     return tuple(found)
 
 
-def _name(spec: JobSpec, task: TaskGroup, place: Place, index: int, salt: str) -> str:
-    key = "\0".join((spec.uid, task, place.node, str(index), salt))
-    return f"{prefix_of(spec)}-{task}-{index}-{hashlib.sha256(key.encode()).hexdigest()[:10]}"
-
-
 def _from_zero(slots: Sequence[Slot]) -> Numbered:
-    numbers = {group: count() for group in GROUPS}
-    return [(next(numbers[task]), None) for task, _ in slots]
+    return _counted(task for task, _ in slots)
+
+
+def _counted(among: Iterable[Hashable]) -> Numbered:
+    """Numbers from 0 on for what is the same."""
+    numbers: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
+    return [(next(numbers[each]), None) for each in among]
 
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
@@ -86,7 +95,8 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
         if names.INDEX in labels:  # it was made for a job with a network
             task, index = labels[names.TASK], int(labels[names.INDEX])
             at = there.setdefault((task, notes.get(names.NODE, "")), [])
-            at.append((_is_lost(pod), index, name))
+            is_lost = is_ending(pod) or phase_of(pod) == "Failed"
+            at.append((is_lost, index, name))
             taken[task].add(index)
     stay: list[tuple[bool, int, str] | None] = []
     for found in there.values():
@@ -118,10 +128,6 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
     return numbered if CHIEF in begins else None
 
 
-def _is_lost(pod: Object) -> bool:
-    return is_ending(pod) or (pod.get("status") or {}).get("phase") == "Failed"
-
-
 def annotations_of(
     spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
 ) -> Callable[[WantedPod], dict[str, str]]:
@@ -139,7 +145,8 @@ def annotations_of(
 
     def annotations(pod: WantedPod) -> dict[str, str]:
         index, _ = hosts[pod.task][pod.name]
-        return as_annotations(environment(network, gang, pod.task, index))
+        read = environment(network, gang, pod.task, index)
+        return {f"{names.ENV}{name}": value for name, value in read.items()}
 
     return annotations
 

@@ -63,9 +63,14 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
     }
 
 
+def phase_of(pod: Mapping[str, Any]) -> str | None:
+    """The phase of `pod`; None before it has a status."""
+    return (pod.get("status") or {}).get("phase")
+
+
 def has_ended(pod: Mapping[str, Any]) -> bool:
     """Return whether `pod` has released the resources of its node."""
-    return (pod.get("status") or {}).get("phase") in ENDED
+    return phase_of(pod) in ENDED
 
 
 def foreign_use(pods: Iterable[Mapping[str, Any]], ours: Container[str] = ()) -> dict[str, Amounts]:

@@ -12,7 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place, has_ended, natural
+from oasis.kubernetes.api.watching import ASKED
+from oasis.kubernetes.cluster.nodes import Place, has_ended, natural, phase_of
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
     JOB,
@@ -62,28 +63,6 @@ def template_hash(spec: JobSpec, task: TaskGroup) -> str:
     """Ten hexadecimal digits of a pod template; asked for every pod in every turn."""
     plain = json.dumps(task.of(spec), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:10]
-
-
-def wanted_pods(
-    spec: JobSpec, allocation: Allocation, places: tuple[Place, ...]
-) -> tuple[WantedPod, ...]:
-    """The pods of an allocation, workers first.
-
-    The names of a job that is restarted at every change differ from one allocation to the next, so
-    that no pod of the former one is among those of the latter.
-    """
-    salt = plan_hash(allocation, places) if spec.resize == "restart" else ""
-    prefix = prefix_of(spec)
-    found = []
-    for group in GROUPS:
-        for machine, count in group.placed(allocation):
-            place = places[machine]
-            for number in range(count):
-                key = "\0".join((spec.uid, group, place.node, str(number), salt))
-                digest = hashlib.sha256(key.encode()).hexdigest()[:10]
-                name = f"{prefix}-{group[0]}{number}-{digest}"
-                found.append(WantedPod(name, group, place.node, place.hostname))
-    return tuple(found)
 
 
 def prefix_of(spec: JobSpec) -> str:
@@ -186,9 +165,6 @@ def is_ending(pod: Mapping[str, Any]) -> bool:
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
-ASKED = "asked for"  # for the time of a deletion that the watch has not told of yet
-
-
 def lingers(pod: Mapping[str, Any], by: float) -> bool:
     """Return whether `pod` should have been deleted `by` a time and still exists."""
     end = pod["metadata"].get("deletionTimestamp")  # with its grace period
@@ -211,13 +187,8 @@ def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
 def is_working(pod: Mapping[str, Any]) -> bool:
     """Return whether `pod` is Running and Ready, and not being deleted."""
     ready = condition(pod, "Ready")
-    running = (pod.get("status") or {}).get("phase") == "Running"
-    return running and ready is not None and ready["status"] == "True" and not is_ending(pod)
-
-
-def is_ready_or_done(pod: Mapping[str, Any]) -> bool:
-    """Return whether `pod` works or has succeeded."""
-    return is_working(pod) or (pod.get("status") or {}).get("phase") == "Succeeded"
+    running = phase_of(pod) == "Running" and not is_ending(pod)
+    return running and ready is not None and ready["status"] == "True"
 
 
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
@@ -237,7 +208,7 @@ def failures(pod: Mapping[str, Any]) -> int:
     if is_ending(pod) or (told is not None and told["status"] == "True"):
         return 0
     restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
-    return int(restarts) + ((pod.get("status") or {}).get("phase") == "Failed")
+    return int(restarts) + (phase_of(pod) == "Failed")
 
 
 def container_statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -267,7 +238,7 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
         if is_ending(pod):
             name = pod["metadata"]["name"]
             return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
-        if (pod.get("status") or {}).get("phase") == "Succeeded":
+        if phase_of(pod) == "Succeeded":
             return f"pod {pod['metadata']['name']} has ended, and the work is not done"
         for one in container_statuses(pod):
             waiting = (one.get("state") or {}).get("waiting") or {}
@@ -288,17 +259,6 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
         return str(bound)
     notes = pod["metadata"].get("annotations") or {}
     return notes.get(names.NODE) if not is_gated(pod) else None
-
-
-def marked_ending(pods: Mapping[str, Any], ending: set[str]) -> dict[str, Any]:
-    """`pods` by name; those with a requested deletion are marked before the watch reports it."""
-    found = {}
-    for name, pod in pods.items():
-        meta = pod["metadata"]
-        if meta["uid"] in ending and not meta.get("deletionTimestamp"):
-            pod = {**pod, "metadata": {**meta, "deletionTimestamp": ASKED}}  # noqa: PLW2901
-        found[name] = pod
-    return found
 
 
 Object = Mapping[str, Any]
@@ -400,7 +360,7 @@ def _of_task(
         if not is_gated(pod):
             sent.setdefault(target_node(pod), []).append(name)
     gated = [name for name, pod in alive.items() if is_gated(pod)]
-    succeeded = sum((pod.get("status") or {}).get("phase") == "Succeeded" for pod in pods.values())
+    succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods.values())
     due = part.completions - succeeded  # its controller makes no more pods than that
     places_left = []
     made = []
@@ -419,16 +379,6 @@ def _of_task(
 def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
     """The pods of one replicated job, or all pods where there is only one template."""
     return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
-
-
-def sending_patch(
-    pod: Object, wanted: WantedPod, spec: JobSpec, plan: str, slot: int, told: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """The JSON patch that sends a gated pod of another controller to its node, and says why."""
-    labels = identity(spec.name, spec.uid, wanted.task)
-    notes = {names.PLAN: plan, names.SLOT: str(slot), names.NODE: wanted.node, **told}
-    marks = marking_patch(pod, labels, notes)
-    return [*opening_patch(pod, wanted.node, wanted.hostname), *marks]
 
 
 def marking_patch(

@@ -10,7 +10,7 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster.nodes import allocatable, has_ended
+from oasis.kubernetes.cluster.nodes import allocatable, has_ended, phase_of
 from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
@@ -119,4 +119,4 @@ def has_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> 
     workers = [pod for pod in wanted if pod.task is TaskGroup.WORKER]
     chief = min(workers, key=lambda pod: pod.index or 0, default=None)
     found = None if chief is None else pods.get(chief.name)
-    return found is not None and (found.get("status") or {}).get("phase") == "Succeeded"
+    return found is not None and phase_of(found) == "Succeeded"

@@ -17,18 +17,6 @@ FORMAT = "oasis-checkpoint 1"
 NOTE = f"{names.GROUP}/checkpoint"
 
 
-def packed(document: Any) -> bytes:
-    """A document as compressed JSON."""
-    # Sorted keys give equal documents equal bytes, by which `write` sees that nothing changed.
-    text = json.dumps(document, separators=(",", ":"), sort_keys=True)
-    return zlib.compress(text.encode("utf-8"), 6)
-
-
-def unpacked(content: bytes) -> Any:
-    """The inverse of `packed`."""
-    return json.loads(zlib.decompress(content))
-
-
 class Checkpoint:
     """A document that survives the controller.
 
@@ -64,11 +52,13 @@ class Checkpoint:
         if hashlib.sha256(content).hexdigest() != note["digest"]:
             return None
         self._digest, self.size = note["digest"], len(content)
-        return unpacked(content)
+        return json.loads(zlib.decompress(content))
 
     def write(self, document: Any) -> None:
         """Keep `document`, unless it is kept already; `ApiError` 409: another one wrote."""
-        content = packed(document)
+        # Sorted keys give equal documents equal bytes, by which it is seen that nothing changed.
+        text = json.dumps(document, separators=(",", ":"), sort_keys=True)
+        content = zlib.compress(text.encode("utf-8"), 6)
         digest = hashlib.sha256(content).hexdigest()
         if digest == self._digest:
             return

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from oasis.kubernetes import names
@@ -27,7 +28,6 @@ from oasis.kubernetes.api.resources import (
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
-from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.memory import awake
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -42,6 +42,7 @@ log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
+WRITERS = 16  # requests in flight at a time
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 # Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
@@ -75,7 +76,7 @@ class Controller:
         self.stores = {kind.plural: ObjectStore() for kind, *_ in self._followed}
         self.watchers = [
             Watcher(
-                *(objects, kind, self._hears(kind.plural), self.stopping),
+                *(objects, kind, partial(self._hear, kind.plural), self.stopping),
                 *(where, which, optional, self.stores[kind.plural]),
             )
             for kind, where, which, optional in self._followed
@@ -87,33 +88,29 @@ class Controller:
             identity,
             settings.lease_seconds,
             self.stopping,
-            lambda held: self._news.put((self._now(), "lease", str(held), None)),
+            lambda held: self._hear("lease", str(held)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self._left)
+        self._fenced = Objects(objects.connection, left=self.lease.left)
         writes, stores = objects if objects.is_dry else self._fenced, self.stores
-        self.writer = ClusterWriter(writes, stores["pods"], settings.writers, self.metrics, stores)
+        self.writer = ClusterWriter(writes, stores["pods"], WRITERS, self.metrics, stores)
         self.reconciler: Reconciler | None = None
-        self._starts: StartUps | None = None
-        self._no_nodes, self._try_at = "", 0.0  # what was said about nodes, and when to look again
+        self._try_at = 0.0  # when to look for nodes again
+        self._said: dict[str, str] = {}  # last about each subject: nothing is said twice in a row
         self._troubles: frozenset[str] = frozenset()  # that were told last
         self._others: frozenset[str] = frozenset()  # uids of jobs that other controllers schedule
-        self._other, self._again = "", ""  # who was said to have the lease; what is tried again
         self._errors = 0  # turns in a row that an error of ours ended
         self._busy = 0.0  # seconds of processor time that the last turn took
         self._turned = time.monotonic()  # when the last turn began
 
-    def _hears(self, kind: str) -> Callable[[str, Any], None]:
-        return lambda event, found: self._news.put((self._now(), kind, event, found))
-
-    def _left(self) -> float:
-        return self.lease.left()
+    def _hear(self, kind: str, event: str = "", found: Any = None) -> None:
+        self._news.put((self._now(), kind, event, found))
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""
         self.stopping.set()
         self._objects.connection.stopping.set()
-        self._news.put((self._now(), "stop", "", None))
+        self._hear("stop")
 
     def stuck(self) -> str | None:
         """Return why the loop hangs, for the liveness probe; None if it runs."""
@@ -149,7 +146,7 @@ class Controller:
         tries = reconciler.tries(seen, self._now())
         reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         reconciler.begin_slot_if_due(self._now(), seen)
-        actions = reconciler.steps(seen, set(), self._now()).actions
+        actions = reconciler.steps(seen, self._now()).actions
         reconciler.did(actions, self.writer.do(actions), self._now())
         self.writer.close()
         return {
@@ -216,14 +213,13 @@ class Controller:
                 self.reconciler = self._take_over()
             if self.reconciler is not None:
                 self._act(self.reconciler, news)
-            self._errors, self._again = 0, ""
+            self._errors = 0
+            self._say("error", "")
         except TooLateError:
             self.reconciler = None  # the lease has run out, which its thread has said
         except (ApiError, LostAnswerError) as error:
             self.metrics.failures.inc()
-            if str(error) != self._again:
-                log.warning("%s; tried again", error)
-            self._again = str(error)
+            self._say("error", f"{error}; tried again")
             if isinstance(error, ApiError) and error.status == 409:
                 self.reconciler = None  # another controller has written the checkpoint
             self.stopping.wait(AGAIN)
@@ -243,6 +239,11 @@ class Controller:
             self.stopping.wait(pause)
         self._busy = time.thread_time() - begin
 
+    def _say(self, subject: str, what: str, level: int = logging.WARNING) -> None:
+        if what and what != self._said.get(subject):
+            log.log(level, "%s", what)
+        self._said[subject] = what
+
     def _hear_threads(self) -> None:
         """Log once what blocks the API server, who leads instead of us, and when it ends.
 
@@ -259,11 +260,9 @@ class Controller:
         if self._troubles and not troubles:
             log.info("%s answers again", self._objects.connection.host)
         self._troubles = troubles
-        other = self.lease.other
-        if other != self._other and other:
-            lease = f"{self.settings.namespace}/{self.settings.name}"
-            log.info("standing by: %s has the lease %s, and acts", other, lease)
-        self._other = other
+        other, lease = self.lease.other, self.settings.controller
+        said = f"standing by: {other} has the lease {lease}, and acts" if other else ""
+        self._say("lease", said, logging.INFO)
 
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
@@ -275,14 +274,12 @@ class Controller:
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
             )
         except NodesError as error:
-            if str(error) != self._no_nodes:
-                log.warning("%s; waiting for it", error)
-            self._no_nodes, self._try_at = str(error), time.monotonic() + LOOK_AGAIN
+            self._say("nodes", f"{error}; waiting for it")
+            self._try_at = time.monotonic() + LOOK_AGAIN
             return None
-        self._no_nodes = ""
+        self._say("nodes", "")
         name, nodes = reconciler.driver.policy.name, {place.node for place in reconciler.places}
         log.info("serving policy %s on %d nodes", name, len(nodes))
-        self._starts = StartUps(reconciler.clock, self.metrics, seen["pods"])
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
@@ -303,20 +300,16 @@ class Controller:
         self._count(reconciler, news)
 
         # A long plan is made in a thread: until then pods and statuses follow the one before it.
-        def on_end() -> None:
-            self._news.put((self._now(), "plan", "", None))
-
+        on_end = partial(self._hear, "plan")
         if tries := reconciler.tries(self._seen(), self._now()):
             reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
         reconciler.start_between(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
-        if begun and self._starts is not None:
-            self._starts.forget_others(seen["pods"])
         if begun:
             self.writer.write_windows(reconciler.windows.told(seen, self._now()))
-        steps = reconciler.steps(seen, self.writer.ending, self._now())
+        steps = reconciler.steps(seen, self._now())
         jobs = reconciler.statuses
         # Of two controllers that meet a new job one gets it, before either makes a pod for it.
         self.writer.write_statuses(job for job in jobs.values() if not job.is_claimed)
@@ -341,10 +334,7 @@ class Controller:
             return
         ours = reconciler.pods_of(self._seen())
         for uid, at in first.items():
-            pods = ours.get(uid, {})
-            reconciler.note(uid, pods, last[uid], broken_at=at)
-            if self._starts is not None:
-                self._starts.note(pods.values(), reconciler.meter.working(uid), last[uid])
+            reconciler.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once.

@@ -89,7 +89,7 @@ class JobReader:
 
     def _is_new(self, kind: ExistingKind | None, item: Mapping[str, Any]) -> bool:
         job = self.statuses.get(item["metadata"]["uid"])
-        if job is not None and job.is_without_jobset:
+        if job is not None and job.placed == NO_JOBSET:
             return kind is TRAINJOB and bool(kind.parts(item))
         return job is None and not item["metadata"].get("deletionTimestamp")
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import (
     Place,
     available,
@@ -22,11 +21,9 @@ from oasis.kubernetes.cluster.pods import (
     by_job,
     claims_of,
     is_ending,
-    is_working,
     lingers,
     uids_of,
 )
-from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
@@ -50,7 +47,7 @@ class Machines:
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
-        nodes = _by_name(seen)
+        nodes = by_name(seen)
         foreign = foreign_use(seen["pods"], ours(seen))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
@@ -64,7 +61,7 @@ class Machines:
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
         known = set(self.places)
-        return any(place not in known for place in places_of(_by_name(seen).values(), ps_share))
+        return any(place not in known for place in places_of(by_name(seen).values(), ps_share))
 
     def resized(
         self,
@@ -81,7 +78,7 @@ class Machines:
         `late` count as pods of others: their end is unknown.
         """
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
-        nodes, using = _by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
+        nodes, using = by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
         offers = dict(self.offers)
         for k, place in enumerate(self.places):
@@ -128,7 +125,7 @@ class Machines:
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose nodes are gone, cordoned or not ready."""
-        nodes = _by_name(seen)
+        nodes = by_name(seen)
         return frozenset(
             k
             for k, place in enumerate(self.places)
@@ -141,47 +138,9 @@ def ours(seen: Seen) -> set[str]:
     return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 
-def _by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
+def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
+    """The nodes by name."""
     return {node["metadata"]["name"]: node for node in seen["nodes"]}
-
-
-DIGITS = 9  # of the longest number of a slot: of seconds, that is thirty years
-
-
-class StartUps:
-    """Notes once for each worker how long after the beginning of its slot it worked.
-
-    Its slot is the one in which the plan asked for it, which is an annotation of the pod. So this
-    is all the time that a plan loses at a start: to decide, to make the pod, to wait until its gang
-    is complete and its gate is open, to be bound, and to get ready. Of the `pods` that are there at
-    the beginning, those that work are left out: their begin was not seen.
-    """
-
-    def __init__(
-        self, clock: SlotClock, metrics: Metrics, pods: Iterable[Mapping[str, Any]]
-    ) -> None:
-        self._clock, self._metrics = clock, metrics
-        self._known = {pod["metadata"]["uid"] for pod in pods if is_working(pod)}
-
-    def note(self, pods: Iterable[Mapping[str, Any]], working: set[str], at: float) -> None:
-        """Record the pods whose uids are `working` for the first time, at `at`."""
-        for pod in pods:
-            meta = pod["metadata"]
-            uid = meta["uid"]
-            if uid in working and uid not in self._known:
-                self._known.add(uid)
-                begin = self._begin((meta.get("annotations") or {}).get(names.SLOT, ""))
-                if begin is not None and begin <= at:
-                    self._metrics.startup.observe(at - begin)
-
-    def _begin(self, slot: str) -> float | None:
-        """Begin of the slot of an annotation; None if it is invalid: any user may edit it."""
-        is_slot = len(slot) <= DIGITS and slot.isdecimal()
-        return self._clock.begin(int(slot)) if is_slot else None
-
-    def forget_others(self, pods: Iterable[Mapping[str, Any]]) -> None:
-        """Keep only those of `pods`."""
-        self._known &= {pod["metadata"]["uid"] for pod in pods}
 
 
 def check_policy(policy: Policy, site: Site, minimum_run: int = 0) -> None:

@@ -33,54 +33,36 @@ def awake(
 ) -> Reconciler:
     """Restore a controller from the checkpoint, or without one from the objects.
 
-    `make` makes a policy that was never used; `seen` has the objects by kind.
+    `make` makes a policy that was never used; `seen` has the objects by kind. The slots go on where
+    they were counted. What the policy knew is taken over if policy and machines are those of the
+    checkpoint; otherwise all live jobs arrive once more, with the work that is left of them; so
+    they do if the policy's state cannot be written down. A job that was deleted or edited meanwhile
+    leaves or changes at the next boundary, as if the controller had been there.
     """
     checkpoint = Checkpoint(objects, settings.namespace, settings.name)
-    return restored(checkpoint.read(), make, settings, metrics, seen, checkpoint, now)
+    found = checkpoint.read() or {}
 
-
-def restored(
-    found: Mapping[str, Any] | None,
-    make: Callable[[], Policy],
-    settings: ControllerSettings,
-    metrics: Metrics,
-    seen: Mapping[str, list[Any]],
-    checkpoint: Checkpoint,
-    now: Callable[[], float] = time.time,
-) -> Reconciler:
-    """Restore a controller from its state, as far as that still holds.
-
-    The slots go on where they were counted. What the policy knew is taken over if policy and
-    machines are those of the checkpoint; otherwise all live jobs arrive once more, with the work
-    that is left of them; so they do if the policy's state cannot be written down. A job that was
-    deleted or edited meanwhile leaves or changes at the next boundary, as if the controller had
-    been there.
-    """
-    # What jobs have held is not forgotten, whatever else of the checkpoint is of no use any more.
-    tenants = {} if found is None else found.get("tenants", {})
-    if found is not None and found.get("accounts"):
-        log.warning("what jobs have held under an older controller is counted anew")
-    # Work is counted in worker-slots, which mean nothing in slots of another length.
-    if found is not None and (
-        found.get("format") != FORMAT or found["slot_seconds"] != settings.slot_seconds
-    ):
-        found = None
-    epoch = _epoch(seen, settings, now()) if found is None else found["epoch"]
-    clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
-    reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
-    reconciler.tenants.restore(tenants)
-    if found is None:
-        _from_objects(reconciler, reconciler.read_specs(seen, now()))
+    def fresh(epoch: float) -> Reconciler:
+        clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
+        reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
+        # What jobs have held is not forgotten, whatever else of the checkpoint is of no use.
+        reconciler.tenants.restore(found.get("tenants", {}))
         return reconciler
-    try:
-        _go_on(reconciler, found, seen, now())
-    except Exception:
-        metrics.failures.inc()
-        # A damaged checkpoint must not keep the controller
-        # from acting: the objects say enough to begin.
-        log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
-        kept = {"format": None, "tenants": tenants}
-        return restored(kept, make, settings, metrics, seen, checkpoint, now)
+
+    # Work is counted in worker-slots, which mean nothing in slots of another length.
+    if found.get("format") == FORMAT and found["slot_seconds"] == settings.slot_seconds:
+        reconciler = fresh(found["epoch"])
+        try:
+            _go_on(reconciler, found, seen, now())
+        except Exception:
+            metrics.failures.inc()
+            # A damaged checkpoint must not keep the controller
+            # from acting: the objects say enough to begin.
+            log.exception("the checkpoint cannot be gone on from: live jobs arrive once more")
+        else:
+            return reconciler
+    reconciler = fresh(_epoch(seen, settings, now()))
+    _from_objects(reconciler, reconciler.read_specs(seen, now()))
     return reconciler
 
 
@@ -94,9 +76,9 @@ def _go_on(
     entries = *plain_value(found["driver"]["entries"]), *plain_value(found["held"])
     specs = reconciler.read_specs(seen, now, {entry.spec.uid for entry in entries})
     reconciler.done.update(found["done"])
-    reconciler.metered.update(found.get("metered", found["done"]))
+    reconciler.metered.update(found["metered"])
     reconciler.patience.restore(found["patience"])
-    reconciler.learning.verdicts.restore(found.get("verdicts", ()))
+    reconciler.learning.verdicts.restore(found["verdicts"])
     driver = reconciler.driver
     others = _differences(found, reconciler)
     driver.restore(found["driver"], specs, as_it_was, remake=bool(others))
@@ -127,7 +109,7 @@ def _differences(found: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
         values = (f"{name} {before.get(name)}, not {now.get(name)}" for name in names)
         said.append(f"was made with other options ({'; '.join(values)})")
     # It is indexed by machine and resource.
-    if _without_amounts(found["site"]) != _without_amounts(site_text(reconciler.site)):
+    if _without_amounts(found["site"]) != _without_amounts(site_text(reconciler.machines.site)):
         said.append("is of other machines")
     if found["state"] is None:
         said.append("has no state of the policy")  # it cannot be written down, or knew nothing yet
@@ -157,8 +139,7 @@ def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
     """Jobs that were accepted before arrive again, with the work that their status says is left."""
     for uid, spec in specs.items():
         with reconciler.handling(uid, "reading", reconciler.now()):
-            job = reconciler.statuses[uid]
-            if not (job.is_without_node or job.is_held_back):  # they come back when they may
+            if not reconciler.statuses[uid].is_kept_out:  # they come back when they may
                 reconciler.remember(uid, spec)
 
 

@@ -39,7 +39,7 @@ class Metrics:
         )
         self.startup = histogram(
             "oasis_startup_seconds",
-            "Seconds from the beginning of the slot that asked for a worker to its work.",
+            "Seconds from the beginning of the slot in which a job got room to its work.",
             # Buckets up to ten minutes: to pull the image of a framework can take several.
             buckets=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0),
         )
@@ -69,11 +69,6 @@ class Metrics:
         )
         self.checkpoint_bytes = gauge("oasis_checkpoint_bytes", "Size of the checkpoint.")
         self.slot = gauge("oasis_slot", "The present slot.")
-        self._measure_earnings()
-
-    def _measure_earnings(self) -> None:
-        """Earnings of jobs."""
-        counter = partial(Counter, registry=self.registry)
         self.utility = counter("oasis_utility", "Utility of completed jobs.")
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."

@@ -99,15 +99,20 @@ class Patience:
 
     # -- pods --------------------------------------------------------------------------------------
 
-    def note(self, uid: str, is_whole: bool | None, at: float) -> None:
-        """Note whether all that the job holds is ready from `at` on; None: it holds nothing."""
+    def note(self, uid: str, is_whole: bool | None, at: float) -> float | None:
+        """Note whether all that the job holds is ready from `at` on; None: it holds nothing.
+
+        Return since when that was waited for, once it is.
+        """
         wait = self._waits.setdefault(uid, _Wait())
+        waited = wait.since if is_whole else None
         wait.is_whole = is_whole is True
         if is_whole is not False:
             wait.since = None
             wait.taken_back = 0 if is_whole else wait.taken_back
         elif wait.since is None:
             wait.since = at
+        return waited
 
     def excuse(self, uid: str, at: float) -> None:
         """Restart the waiting time, because other pods are in the way."""

@@ -217,7 +217,7 @@ class EarlyStarts:
         """Go on from `state`, once the driver and its policy go on."""
         held = entries_of(state["held"], specs, as_it_was)
         self.held = {entry.spec.uid: entry for entry in held}
-        self._known = frozenset(self._told.union(state.get("waiting", ())))
+        self._known = frozenset(self._told.union(state["waiting"]))
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:

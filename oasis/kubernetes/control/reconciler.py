@@ -30,13 +30,13 @@ from oasis.kubernetes.acting import (
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, Place
+from oasis.kubernetes.cluster.nodes import NodesError, Place, phase_of
 from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission, reach_of, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
 from oasis.kubernetes.control.learning import Learning
-from oasis.kubernetes.control.machines import Machines, check_policy
+from oasis.kubernetes.control.machines import Machines, by_name, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
@@ -50,18 +50,18 @@ from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_te
 from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
-from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
 from oasis.scheduling.capabilities import Planner, state_of
 from oasis.scheduling.policy import Policy
-from oasis.scheduling.site import Site, cluster_of
+from oasis.scheduling.site import cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
 FORMAT = 5  # of the checkpoint
+SHOWN_SLOTS = 5  # of the plan in the status of a job
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 
 
@@ -101,8 +101,9 @@ class Reconciler:
         self.machines = Machines.of(seen, settings, clock)
         self.learning = Learning(clock, self.reader, self.patience)
         self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
-        check_policy(policy, self.site, settings.minimum_run)
-        self.driver: Driver[JobSpec] = Driver(policy, self.site, settings.minimum_run)
+        site = self.machines.site
+        check_policy(policy, site, settings.minimum_run)
+        self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
         self.between = EarlyStarts(self.driver)
         self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
@@ -114,11 +115,6 @@ class Reconciler:
     def places(self) -> tuple[Place, ...]:
         """The machines, in the order of their indices."""
         return self.machines.places
-
-    @property
-    def site(self) -> Site:
-        """The machines as the policy knows them."""
-        return self.machines.site
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
@@ -270,8 +266,10 @@ class Reconciler:
         self.learning.forget_others(self.statuses)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
         self.tenants.forget_others(unfinished, self.metered, outcome.completed)
-        self.done = {uid: done for uid, done in self.done.items() if uid in self.statuses}
-        self.metered = {uid: done for uid, done in self.metered.items() if uid in self.statuses}
+        kept: tuple[dict[str, Any], ...] = self.done, self.metered, self._reports
+        for known in kept:
+            for uid in known.keys() - self.statuses.keys():
+                del known[uid]
         self._telling &= self.statuses.keys()
         self._unsaved = "plan"
         self._save()
@@ -283,12 +281,12 @@ class Reconciler:
         write is refused (409) and nothing is done.
         """
         self._checkpoint.write(self.state())
-        is_plan, self._unsaved = self._unsaved == "plan", None
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
-        if is_plan:
+        if self._unsaved == "plan":
             slot = self.driver.slot or 0
             self.metrics.slot.set(slot)
             self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
+        self._unsaved = None
 
     def start_between(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
@@ -352,9 +350,8 @@ class Reconciler:
         if reach is not None and known is None and (why := too_long(driver, spec, reach)):
             job.waits("TooLong", why, now)
             return None
-        comes_back = known is None and (job.is_without_node or job.is_held_back)
-        job.has_node()
-        counted = self.tenants.judged(spec, known, driver.as_seen, self.site)
+        comes_back = known is None and job.is_kept_out
+        counted = self.tenants.judged(spec, known, driver.as_seen, self.machines.site)
         if isinstance(counted, str):
             job.waits(CLAIM_REFUSED, counted, now)
             self.meter.note(uid, [], now)
@@ -506,17 +503,16 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            is_ready = p.is_ready_or_done if entry.spec.ends_itself else p.is_working
-            ready = sum(is_ready(pods[pod.name]) for pod in wanted if pod.name in pods)
-            self.patience.note(uid, ready == count if count else None, at)
-            if any(self._goes(pod) for pod in pods.values()):
+            there = [pods[pod.name] for pod in wanted if pod.name in pods]
+            done = "Succeeded" if entry.spec.ends_itself else ""
+            ready = sum(p.is_working(pod) or phase_of(pod) == done for pod in there)
+            since = self.patience.note(uid, ready == count if count else None, at)
+            if since is not None:
+                self.metrics.startup.observe(at - self.clock.begin(self.clock.slot(since)))
+            if any(p.is_ending(pod) and not p.lingers(pod, self._late) for pod in pods.values()):
                 self.patience.excuse(uid, at)
             if uid in self.statuses:
                 self.statuses[uid].works(bool(gang))
-
-    def _goes(self, pod: Mapping[str, Any]) -> bool:
-        """Return whether a pod is terminating, and not for too long."""
-        return p.is_ending(pod) and not p.lingers(pod, self._late)
 
     @property
     def _late(self) -> float:
@@ -552,27 +548,27 @@ class Reconciler:
 
     # -- what is to be done ------------------------------------------------------------------------
 
-    def steps(self, seen: Seen, ending: set[str], now: float) -> Steps:
+    def steps(self, seen: Seen, now: float) -> Steps:
         """Return the actions that make the pods those of the plan."""
         if self.slot is None or self._unsaved:
             return Steps()
         self.existing = existing_objects(seen)
         ours = self.pods_of(seen)
-        # The watch tells of a deletion only later. Without
-        # the mark each turn would delete the same pods again.
-        marked = {uid: p.marked_ending(pods, ending) for uid, pods in ours.items()}
-        entries = self._handled(seen)
+        metas = (item["metadata"] for _, item in job_items(seen))
+        there = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
+        there &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
+        entries = {uid: entry for uid, entry in self.live.items() if uid in there}
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
                 if self._has_failed(entry, ours.get(uid, {}), now):
                     continue
-                targets.append(self._target(entry, marked.get(uid, {}), seen))
+                targets.append(self._target(entry, ours.get(uid, {}), seen))
         # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
-            for uid, pods in marked.items()
+            for uid, pods in ours.items()
             if uid not in entries and uid not in self.existing
             for pod in pods.values()
         ]
@@ -580,7 +576,7 @@ class Reconciler:
         nodes: dict[str, Any] = {}
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
-            nodes = {node["metadata"]["name"]: node for node in seen["nodes"]}
+            nodes = by_name(seen)
             free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
         stuck = self.patience.stuck(ours, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
@@ -589,11 +585,11 @@ class Reconciler:
             Switch(uid, found, kind, suspend=True)
             for uid, (kind, found) in self.existing.items()
             if uid not in entries
-            and has_pods_but_no_plan(found, marked.get(uid, {}), is_over=uid in over)
+            and has_pods_but_no_plan(found, ours.get(uid, {}), is_over=uid in over)
         ]
         for uid, (_, found) in self.existing.items():
             if uid in self.statuses:
-                waits = uid not in entries and stays_gated(found, marked.get(uid, {}))
+                waits = uid not in entries and stays_gated(found, ours.get(uid, {}))
                 self.statuses[uid].resumed(waits, now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
@@ -604,16 +600,6 @@ class Reconciler:
             if self.patience.may_write(action.job, action_word(action), now)
         ]
         return steps
-
-    def _handled(self, seen: Seen) -> dict[str, Entry[JobSpec]]:
-        """Return the live jobs with valid objects; no pod runs for the others."""
-        there = {
-            item["metadata"]["uid"]
-            for _, item in job_items(seen)
-            if not item["metadata"].get("deletionTimestamp")
-        }
-        there &= self.reader.specs.keys()
-        return {uid: entry for uid, entry in self.live.items() if uid in there}
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
         uid, slot = entry.spec.uid, self.slot
@@ -674,7 +660,7 @@ class Reconciler:
     # -- what is remembered --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data for `oasis.kubernetes.control.memory.restored`."""
+        """Plain data for `oasis.kubernetes.control.memory.awake`."""
         driver = self.driver
         planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
@@ -686,8 +672,8 @@ class Reconciler:
             # JSON turns tuples into lists, and a takeover compares these with what it reads back.
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
             "making": None if planner is None else planner.making(),
-            "cluster": None if planner is None else cluster_to_dict(cluster_of(self.site)),
-            "site": site_text(self.site),
+            "cluster": None if planner is None else cluster_to_dict(cluster_of(self.machines.site)),
+            "site": site_text(self.machines.site),
             "driver": driver.state(),
             "done": self.done,
             "metered": self.metered,
@@ -706,19 +692,24 @@ class Reconciler:
     # -- what is said ------------------------------------------------------------------------------
 
     def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
-        policy, by_id, entries = self.driver.policy, self._decisions(), self.driver.by_uid
+        policy, entries = self.driver.policy, self.driver.by_uid
+        decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
+        by_id = {decision.job_id: decision for decision in decisions.values()}
         for uid in outcome.completed:
             with self.handling(uid, "telling of", now):
-                entry = outcome.entries[uid]
+                entry, job = outcome.entries[uid], self.statuses.get(uid)
+                if job is None:
+                    log.info("%s was deleted when its work was done", entry.spec.id)
+                    continue
                 # It may have done all its work before it arrived.
-                self._tell_completed(entry, max(slot - 1, entry.arrived), now)
+                job.completed(entry, max(slot - 1, entry.arrived), now)
+                self.metrics.utility.inc(job.status["utility"])
         for uid, reason in outcome.rejected.items():
             with self.handling(uid, "telling of", now):
                 due = outcome.retried.get(uid)
                 again = None if due is None else self.clock.begin(due)
                 decision = by_id.get(self.reader.specs[uid].id)
-                why = self.windows.beside(reason, self.driver)
-                self.statuses[uid].rejected(why, decision, again, now)
+                self.statuses[uid].rejected(reason, decision, again, now)
         for uid, reason in outcome.given_up.items():
             with self.handling(uid, "telling of", now):
                 self.statuses[uid].given_up(reason, now)
@@ -733,19 +724,6 @@ class Reconciler:
                 with self.handling(uid, "telling of", now):
                     said = "its promised completion cannot be kept"
                     self.statuses[uid].say(LATE, "True", "PromiseBroken", said, now)
-
-    def _decisions(self) -> dict[str, Decision]:
-        """Decisions of the policy on the latest arrivals, by id."""
-        policy = self.driver.policy
-        decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
-        return {decision.job_id: decision for decision in decisions.values()}
-
-    def _tell_completed(self, entry: Entry[JobSpec], slot: int, now: float) -> None:
-        if (job := self.statuses.get(entry.spec.uid)) is None:
-            log.info("%s was deleted when its work was done", entry.spec.id)
-            return
-        job.completed(entry, slot, now)
-        self.metrics.utility.inc(job.status["utility"])
 
     def _tell_errors(self, outcome: Decided[JobSpec], now: float) -> None:
         """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
@@ -771,7 +749,7 @@ class Reconciler:
 
     def _tell_plans(self, slot: int, now: float, before: Mapping[str, Entry[JobSpec]]) -> None:
         policy = self.driver.policy
-        planned = planned_ahead(policy, self.settings.shown_slots, self.metrics)
+        planned = planned_ahead(policy, SHOWN_SLOTS, self.metrics)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:

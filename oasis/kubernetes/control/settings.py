@@ -13,7 +13,7 @@ from typing import Any
 from oasis.kubernetes.names import NAMESPACE
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
 from oasis.model.errors import InputError
-from oasis.model.validation import check_unique, integer, number
+from oasis.model.validation import check_unique, number
 
 LOG_FORMATS = ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(message)s"
@@ -71,11 +71,9 @@ class ControllerSettings:
     pods_ready_timeout: float = 300.0
     # For so long a job is left as it is after it was started or changed; 0: not at all.
     minimum_run_time: float = 0.0
-    shown_slots: int = 5  # of the plan in the status of a job
     # So long without a sign of life another controller waits before it takes over; also the
     # duration in Kubernetes' own leader election.
     lease_seconds: float = 15.0
-    writers: int = 16  # requests in flight at a time
 
     @property
     def minimum_run(self) -> int:
@@ -96,5 +94,3 @@ class ControllerSettings:
         check_unique(self.namespaced, "namespaced", "namespaces")
         if self.namespaced and self.watched is not None:
             raise InputError("namespaced", "expected none where one namespace alone is watched")
-        integer(self.writers, "writers", minimum=1)
-        integer(self.shown_slots, "shown_slots", minimum=1)

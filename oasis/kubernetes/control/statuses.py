@@ -26,7 +26,6 @@ from oasis.kubernetes.objects.conditions import (
     decision_message,
     read_status,
     reason_word,
-    state_word,
     time_text,
     with_condition,
 )
@@ -44,6 +43,7 @@ NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
 NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
+KEPT_OUT = frozenset({NO_NODE, PODS_REFUSED, CLAIM_REFUSED})
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
@@ -124,7 +124,7 @@ class StatusWriter:
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
-        self.has_node()
+        self._let_in()
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
         self.stalled(None, now)
@@ -164,14 +164,13 @@ class StatusWriter:
         return time_text(self._clock.wall(self._clock.begin(slot + 1)))
 
     @property
-    def is_without_node(self) -> bool:
-        """Whether no node, or the API server, takes its pods, also under a former controller."""
-        return self._placed in (NO_NODE, PODS_REFUSED)
+    def is_kept_out(self) -> bool:
+        """Whether nodes, API server or class do not let it in, also under a former controller."""
+        return self.placed in KEPT_OUT
 
-    @property
-    def is_without_jobset(self) -> bool:
-        """Whether nothing says yet how many pods a TrainJob has."""
-        return self._placed == NO_JOBSET
+    def _let_in(self) -> None:
+        if self.placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
+            self._unsay(PLACED)
 
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
@@ -193,11 +192,12 @@ class StatusWriter:
 
     def in_trouble(self, reason: str, message: str, now: float) -> None:
         """Record what keeps the job's pods from running; unreadiness for long says more."""
-        if self._placed != "PodsNotReady":
+        if self.placed != "PodsNotReady":
             self.say(PLACED, "False", reason, message, now)
 
     @property
-    def _placed(self) -> str | None:
+    def placed(self) -> str | None:
+        """The reason that `PLACED` has."""
         return (self.said(PLACED) or {}).get("reason")
 
     def works(self, is_working: bool) -> None:
@@ -205,26 +205,15 @@ class StatusWriter:
         if self.phase in HOLDING:
             self.status["phase"] = HOLDING[is_working]
 
-    def has_node(self) -> None:
-        """Record that a node admits the job (again), and that it is not too long."""
-        if self._placed in (NO_NODE, NO_JOBSET, PODS_REFUSED, "TooLong"):
-            self._unsay(PLACED)
-
-    @property
-    def is_held_back(self) -> bool:
-        """Whether the job waits for its utility class, also under a former controller."""
-        return self._placed == CLAIM_REFUSED
-
     def resumed(self, is_resumed: bool, now: float) -> None:
         """Record whether its owner has resumed it while nothing is planned for it."""
-        is_refused = self.is_held_back or self.is_without_node or self.phase in STOPPED
+        is_refused = self.is_kept_out or self.phase in STOPPED
         said = "its owner resumed it, but nothing is planned for it: its pods stay gated"
         self._tell(GATED, "Resumed", said if is_resumed and is_refused else None, now)
 
     def let_in(self, overrun: str | None, now: float) -> None:
-        """Record that the job keeps to its class; `overrun` says why it counts as worth nothing."""
-        if self.is_held_back:
-            self._unsay(PLACED)
+        """Record that the job is planned; `overrun` says why it counts as worth nothing."""
+        self._let_in()
         self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(
@@ -265,9 +254,10 @@ class StatusWriter:
 
         It is a condition as long as the policy says it, unless the phase says the same.
         """
-        word = None if state is None else state_word(state)
-        said = None if word in (None, *PHASES) else f"the policy says that it is {state}"
-        self._tell(IN_STATE, word or "", said, now)
+        # As conditions write their reasons.
+        word = "".join(part.capitalize() for part in (state or "").split())
+        said = None if word in ("", *PHASES) else f"the policy says that it is {state}"
+        self._tell(IN_STATE, word, said, now)
 
     def ended(self, now: float) -> None:
         """Record that the job holds nothing and that nothing is planned for it any more."""
@@ -318,7 +308,7 @@ class StatusWriter:
             message = f"its work is done, of {entry.done * unit:.6g} worker-seconds by now, and it "
             message += f"still trains: {entry.remaining * unit:.6g} more are expected"
             self.say(UNDERESTIMATED, "True", UNDERESTIMATED, message, now)
-        if self._placed in TROUBLES and not is_whole and (workers or before not in HOLDING):
+        if self.placed in TROUBLES and not is_whole and (workers or before not in HOLDING):
             return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
@@ -329,7 +319,7 @@ class StatusWriter:
         elif before in HOLDING:
             message = f"paused: {taker or 'others go before it now'}"
             self.say(PLACED, "False", "Displaced", message, now)
-        elif self._placed is None or self._placed == WINDOWED:
+        elif self.placed is None or self.placed == WINDOWED:
             self.say(PLACED, "False", "Waiting", "its turn comes later", now)
 
     def body(self) -> dict[str, Any]:

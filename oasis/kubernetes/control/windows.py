@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from oasis.driver.closures import slots_needed
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
-from oasis.kubernetes.control.admission import reach_of
-from oasis.kubernetes.control.machines import Machines
+from oasis.kubernetes.control.machines import Machines, by_name
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
 from oasis.kubernetes.objects.capacity_window import (
@@ -109,9 +108,8 @@ class Windows:
         times = list(window.times(self._clock.wall(now)))
         if not times:
             return [], Said(True, "Over", f"it ended at {time_text(window.end)}")
-        labels = {
-            node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in seen["nodes"]
-        }
+        nodes = by_name(seen)
+        labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
         closed = frozenset(
             k
             for k, place in enumerate(machines.places)
@@ -153,16 +151,12 @@ class Windows:
         slot = int(driver.now)
         if entry.allocation.workers:
             return self._leaving(entry, slot, machines)
-        said = [
-            f"waits for {self._keeping(one, slot, machines)}"
-            for one in self._in_the_way(entry, driver, slot)
-        ]
+        said = []
+        for one in self._in_the_way(entry, driver, slot):
+            begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
+            keeps = f"keeps {self._named(one, machines)}{begins} until {time_text(one.end)}"
+            said.append(f"waits for {one.window.what}, which {keeps}")
         return " and ".join(said) or None
-
-    def _keeping(self, one: _Held, slot: int, machines: Machines) -> str:
-        begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
-        nodes = self._named(one, machines)
-        return f"{one.window.what}, which keeps {nodes}{begins} until {time_text(one.end)}"
 
     def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
         """The next window on a machine that the job has, if it is not complete before."""
@@ -202,16 +196,6 @@ class Windows:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         word = "node" if len(names) == 1 else "nodes"
         return f"{word} {', '.join(names[:SHOWN])}{more}"
-
-    def beside(self, reason: str, driver: Driver[JobSpec]) -> str:
-        """Extend the reason of a rejection by the windows that the plan had to go around."""
-        slot, reach = int(driver.now), reach_of(driver.policy)
-        told = dict.fromkeys(
-            f"{one.window.what} from {time_text(one.begin)} to {time_text(one.end)}"
-            for one in self._held
-            if reach is not None and one.entry.begin < slot + reach and one.entry.end > slot
-        )
-        return f"{reason}; planned around {', '.join(told)}" if told else reason
 
 
 def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:

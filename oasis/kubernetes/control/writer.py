@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Expose, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import (
     EVENTS,
@@ -31,6 +31,8 @@ from oasis.kubernetes.objects.existing import controller_of, is_indexed
 
 log = logging.getLogger("oasis.kubernetes")
 
+CREATED = {"Pod": PODS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
+
 
 class ClusterWriter:
     """Writes pods and statuses, with up to `writers` requests at a time.
@@ -49,7 +51,6 @@ class ClusterWriter:
         self._objects, self._store, self._metrics = objects, store, metrics
         self._others = others or {}
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
-        self.ending: set[str] = set()  # uids of pods whose deletion was asked for
         self._untold = ""  # why a status, or the conditions of a window, could not be written
 
     def close(self) -> None:
@@ -58,8 +59,6 @@ class ClusterWriter:
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
         """Carry out `actions` side by side, and return what failed, job by job."""
-        there = {pod["metadata"]["uid"] for pod in self._store.items()}
-        self.ending &= there
         begun = [self._pool.submit(self._try, action) for action in actions]
         wait(begun)  # once: to be woken by each of thousands takes time
         return [failure for done in begun if (failure := done.result()) is not None]
@@ -137,31 +136,25 @@ class ClusterWriter:
     def _one(self, action: Action) -> None:
         # Each answer goes into a store before the watch tells of it:
         # otherwise the next turn would plan the same write once more.
-        if isinstance(action, Create):
-            self._keep(self._objects.create(PODS, action.body))
-        elif isinstance(action, Expose):
-            kind = NETWORK_POLICIES if action.body["kind"] == "NetworkPolicy" else SERVICES
+        kind = PODS
+        if isinstance(action, Create | Expose):
+            kind = CREATED[action.body["kind"]]
             found = self._objects.create(kind, action.body)
-            if not self._objects.is_dry:
-                self._others[kind.plural].put(kind.kept(found))
         elif isinstance(action, Switch):
-            found = self._objects.merge_patch(action.kind.where, _switch_patch(action))
-            if not self._objects.is_dry:
-                self._others[action.kind.where.plural].put(action.kind.where.kept(found))
-        elif isinstance(action, Delete):
-            self._objects.delete(PODS, action.pod)
-            self.ending.add(action.pod["metadata"]["uid"])
+            kind = action.kind.where
+            found = self._objects.merge_patch(kind, _switch_patch(action))
+        elif isinstance(action, Open):
+            found = self._open(action)
         else:
-            self._keep(self._open(action))
-
-    def _keep(self, found: dict[str, Any]) -> None:
-        """Store an answer before the watch reports it; a dry run changes nothing."""
+            self._objects.delete(PODS, action.pod)
+            self._store.end(action.pod)
+            return
         if not self._objects.is_dry:
-            self._store.put(PODS.kept(found))
+            (self._store if kind is PODS else self._others[kind.plural]).put(kind.kept(found))
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:
-            return self._objects.json_patch(PODS, action.pod, action.patch)
+            answer: dict[str, Any] = self._objects.json_patch(PODS, action.pod, body=action.patch)
         except ApiError as error:
             # 409 and 422 are also the answers if the gate is gone already: the patch tests for the
             # gate, and the node selector of a pod without it cannot change.
@@ -173,6 +166,7 @@ class ClusterWriter:
             if found is None or found["metadata"]["uid"] != meta["uid"] or is_gated(found):
                 raise
             return found
+        return answer
 
     def _write(self, job: StatusWriter) -> Exception | None:
         wanted = dict(job.status)
@@ -190,7 +184,9 @@ class ClusterWriter:
                 self._objects.create(EVENTS, _event(job, *job.news[0]))
                 job.news.pop(0)
         except ApiError as error:
-            if error.status == 404 or _is_another(error):  # the object is gone
+            # A patch may also meet an object of the same name with another uid.
+            is_another = "uid" in error.message and "modified" not in error.message
+            if error.status == 404 or (error.status == 409 and is_another):  # the object is gone
                 job.written = wanted
                 return None
             return error
@@ -210,11 +206,6 @@ class ClusterWriter:
             meta["resourceVersion"] = found["metadata"]["resourceVersion"]
         mine = (None, job.status.get("controller"))
         return found is None or controller_of(found, job.kind) in mine
-
-
-def _is_another(error: ApiError) -> bool:
-    """Return whether a patch met an object of the same name with another uid."""
-    return error.status == 409 and "uid" in error.message and "modified" not in error.message
 
 
 def _switch_patch(action: Switch) -> dict[str, Any]:

@@ -80,11 +80,6 @@ def with_condition(
     return [found[kind] for kind in sorted(found)]
 
 
-def state_word(state: str) -> str:
-    """The word for a state of a policy, as conditions write their reasons."""
-    return "".join(part.capitalize() for part in state.split())
-
-
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
     """Explain an admission decision: its numbers, and what would have to change.
 

@@ -120,7 +120,12 @@ def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[O
     Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
     result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     """
-    found = [item for item in seen.get(kind.where.plural, ()) if _is_ours(item)]
+    found = [
+        item
+        for item in seen.get(kind.where.plural, ())
+        if (item["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
+        and _parent_of(item) is None
+    ]
     if kind is not TRAINJOB or not found:
         return found
     made = {(*_name(j), _parent_of(j)): j["spec"] for j in seen.get(JOBSET.where.plural, ())}
@@ -129,11 +134,6 @@ def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[O
         parts = made.get((*_name(item), item["metadata"]["uid"]), {}).get("replicatedJobs")
         whole.append({**item, "spec": {**item["spec"], "replicatedJobs": parts}})
     return whole
-
-
-def _is_ours(found: Object) -> bool:
-    labels = found["metadata"].get("labels") or {}
-    return labels.get(names.SCHEDULED) == "true" and _parent_of(found) is None
 
 
 def _name(found: Object) -> tuple[str, str]:

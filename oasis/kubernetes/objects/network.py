@@ -153,11 +153,6 @@ def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
     return tuple(environment(network, alone, task, 0))
 
 
-def as_annotations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Variables as annotations of a pod."""
-    return {f"{names.ENV}{name}": value for name, value in variables.items()}
-
-
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
     """Spec of a pod whose containers read `variables` from annotations, and its name.
 

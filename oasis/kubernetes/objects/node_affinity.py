@@ -1,20 +1,18 @@
 """Admission of pods by nodes, by the rules of the cluster's own scheduler.
 
-Its filters NodeName, NodeUnschedulable, TaintToleration and NodeAffinity (Kubernetes 1.36). What it
-prefers does not matter here, nor does the room that is left, which the plan counts itself.
+Its filters NodeUnschedulable, TaintToleration and NodeAffinity (Kubernetes 1.36): a pod with our
+gate names no node. What it prefers does not matter here, nor does the room that is left, which the
+plan counts itself.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-
-from oasis.kubernetes.objects.quantities import part
-from oasis.model.document import entry, list_of, mapping, object_of, text
-from oasis.model.errors import InstanceError
 
 Node = Mapping[str, Any]
 
@@ -35,108 +33,41 @@ WIDEST = 1 << 63  # integers that are compared have 64 bits
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
-    """Requirement of a term on one label of a node, or on its name."""
-
-    key: str  # of the label; ``metadata.name`` in `Term.fields`
-    operator: str  # of `WORDS`
-    values: tuple[str, ...] = ()
-
-    def holds(self, labels: Mapping[str, str]) -> bool:
-        """Return whether a node with these labels meets the requirement."""
-        found = labels.get(self.key)
-        if self.operator == "In":
-            return found in self.values
-        if self.operator == "NotIn":  # where the label is missing, too
-            return found not in self.values
-        if self.operator in ("Exists", "DoesNotExist"):
-            return (found is not None) == (self.operator == "Exists")
-        # What is no integer is neither above nor below.
-        has, limit = _integer(found), _integer(self.values[0] if self.values else None)
-        if has is None or limit is None:
-            return False
-        return has > limit if self.operator == "Gt" else has < limit
-
-    def __str__(self) -> str:
-        """Describe what a node lacks that does not meet the requirement."""
-        name = self.key if self.key == NAME else f"label {self.key}"
-        return " ".join((name, WORDS[self.operator], " or ".join(self.values))).rstrip()
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A part of a required affinity: all of it has to hold, or another term.
-
-    Without any expression it holds nowhere.
-    """
-
-    labels: tuple[Expression, ...]
-    fields: tuple[Expression, ...]  # about the name of a node
-
-    def refusal(self, name: str, labels: Mapping[str, str]) -> str | None:
-        """Return why a node does not match; None if it does."""
-        if not self.labels and not self.fields:
-            return "an empty term of its affinity holds nowhere"
-        asked = [(each, labels) for each in self.labels]
-        asked += [(each, {NAME: name}) for each in self.fields]
-        return next((str(each) for each, found in asked if not each.holds(found)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A toleration of a pod."""
-
-    key: str  # of the taints that it is about; empty: of all
-    value: str | None  # None: any
-    effect: str  # empty: any
-
-    def tolerates(self, taint: Mapping[str, Any]) -> bool:
-        """Return whether this toleration covers `taint`."""
-        return (
-            self.effect in ("", taint["effect"])
-            and self.key in ("", taint["key"])
-            and self.value in (None, taint.get("value") or "")
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class NodeRules:
-    """All constraints of a pod on its node."""
+    """All constraints of a pod on its node, equal where they are written alike."""
 
-    node: str  # name of the only node; empty: any
-    selector: frozenset[tuple[str, str]]  # labels that a node must have
-    terms: tuple[Term, ...] | None  # of which one must hold; None: none is asked for
-    tolerations: frozenset[Toleration]
+    text: str
+    selector: Mapping[str, str] = field(compare=False)  # labels that a node must have
+    terms: Sequence[Mapping[str, Any]] = field(compare=False)  # of which one must hold, if any
+    tolerations: Sequence[Mapping[str, Any]] = field(compare=False)
 
     @classmethod
-    def of(cls, pod_spec: Mapping[str, Any], path: str = "spec") -> NodeRules:
-        """Read the spec of a pod at `path`; what the API server refuses of it, a dry run tells."""
-        selector = part(pod_spec, "nodeSelector", object_of(text), path) or {}
-        affinity = part(pod_spec, "affinity", mapping, path) or {}
-        of_nodes = part(affinity, "nodeAffinity", mapping, f"{path}.affinity") or {}
-        terms = part(of_nodes, REQUIRED, _terms, f"{path}.affinity.nodeAffinity")
-        tolerations = part(pod_spec, "tolerations", list_of(_toleration), path) or ()
-        return cls(
-            part(pod_spec, "nodeName", text, path) or "",
-            frozenset(selector.items()),
-            terms,
-            frozenset(tolerations),
+    def of(cls, pod_spec: Mapping[str, Any]) -> NodeRules:
+        """Read the spec of a pod; what the API server refuses of it, a dry run tells."""
+        selector, tolerations = (
+            pod_spec.get("nodeSelector") or {},
+            pod_spec.get("tolerations") or (),
         )
+        of_nodes = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
+        terms = (of_nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+        tolerations = pod_spec.get("tolerations") or ()
+        text = json.dumps((selector, terms, tolerations), sort_keys=True)
+        return cls(text, selector, terms, tolerations)
 
     def refusal(self, node: Node) -> str | None:
         """Return why the scheduler does not admit such a pod to `node`; None if it does."""
-        found = f"spec.nodeName is {self.node}"
-        if self.node in ("", node["metadata"]["name"]):
-            found = self.unmet(node) or next(map(_not_tolerated, self.untolerated(node)), "")
-        return found or None
+        untolerated = (
+            f"taint {taint_text(taint)} is not tolerated" for taint in self.untolerated(node)
+        )
+        return self.unmet(node) or next(untolerated, None)
 
     def unmet(self, node: Node) -> str | None:
         """Return the first label of `node` that a pod does not accept; None if all are fine."""
         name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
-        for key, value in sorted(self.selector):
+        for key, value in sorted(self.selector.items()):
             if labels.get(key) != value:
                 return f"label {key} is not {value}"
-        refusals = [term.refusal(name, labels) for term in self.terms or ()]
+        refusals = [_unmet(term, name, labels) for term in self.terms]
         if refusals and all(refusals):
             return " and ".join(str(each) for each in dict.fromkeys(refusals))
         return None
@@ -146,13 +77,43 @@ class NodeRules:
         spec = node.get("spec") or {}
         cordon = [UNSCHEDULABLE] if spec.get("unschedulable") else []
         for taint in (*(spec.get("taints") or ()), *cordon):
-            tolerated = any(each.tolerates(taint) for each in self.tolerations)
+            tolerated = any(_tolerates(each, taint) for each in self.tolerations)
             if taint["effect"] in BLOCKING and not tolerated:
                 yield taint
 
 
-def _not_tolerated(taint: Mapping[str, Any]) -> str:
-    return f"taint {taint_text(taint)} is not tolerated"
+def _unmet(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> str | None:
+    """Return what a node lacks of a term, all of which has to hold; None if it lacks nothing."""
+    asked = [(each, labels) for each in term.get("matchExpressions") or ()]
+    asked += [(each, {NAME: name}) for each in term.get("matchFields") or ()]
+    if not asked:
+        return "an empty term of its affinity holds nowhere"
+    for each, has in asked:
+        key, operator, values = each["key"], each["operator"], each.get("values") or ()
+        if not _holds(operator, has.get(key), values):
+            what = key if key == NAME else f"label {key}"
+            return " ".join((what, WORDS[operator], " or ".join(values))).rstrip()
+    return None
+
+
+def _holds(operator: str, found: str | None, values: Sequence[str]) -> bool:
+    """Return whether the value of a label, None if there is none, meets a requirement."""
+    if operator in ("In", "NotIn"):  # also where the label is missing
+        return (found in values) == (operator == "In")
+    if operator in ("Exists", "DoesNotExist"):
+        return (found is not None) == (operator == "Exists")
+    # What is no integer is neither above nor below.
+    has, limit = _integer(found), _integer(values[0] if values else None)
+    if has is None or limit is None:
+        return False
+    return has > limit if operator == "Gt" else has < limit
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    key, effect = (toleration.get(name) or "" for name in ("key", "effect"))
+    value, has = toleration.get("value") or "", taint.get("value") or ""
+    is_of_it = effect in ("", taint["effect"]) and key in ("", taint["key"])
+    return is_of_it and (toleration.get("operator") == "Exists" or value == has)
 
 
 def narrowed(
@@ -184,31 +145,3 @@ def _integer(value: str | None) -> int | None:
         return None
     found = int(value)
     return found if -WIDEST <= found < WIDEST else None
-
-
-def _terms(data: Any) -> tuple[Term, ...]:
-    return part(mapping(data), "nodeSelectorTerms", list_of(_term), "") or ()
-
-
-def _term(data: Any) -> Term:
-    mapping(data)
-    both = ("matchExpressions", "matchFields")
-    labels, fields = (part(data, name, list_of(_expression), "") or () for name in both)
-    return Term(labels, fields)
-
-
-def _expression(data: Any) -> Expression:
-    operator = entry(data, "operator", text)
-    if operator not in WORDS:
-        raise InstanceError("operator", f"expected one of {', '.join(WORDS)}", operator)
-    return Expression(
-        entry(data, "key", text), operator, part(data, "values", list_of(text), "") or ()
-    )
-
-
-def _toleration(data: Any) -> Toleration:
-    mapping(data)
-    key, operator, value, effect = (
-        part(data, name, text, "") or "" for name in ("key", "operator", "value", "effect")
-    )
-    return Toleration(key, None if operator == "Exists" else value, effect)

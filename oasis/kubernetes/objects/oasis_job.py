@@ -15,10 +15,8 @@ from oasis.kubernetes.objects.job_forms import specs_in_forms
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, part, requests_of
-from oasis.kubernetes.objects.schema import checked
-from oasis.model.document import mapping, object_of
-from oasis.model.document import text as text_of
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
+from oasis.kubernetes.objects.schema import checked, checked_template
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form
 from oasis.model.groups import GROUPS, TaskGroup
@@ -90,15 +88,16 @@ class JobSpec:
     generation: int  # it changes with every edit of the object's spec
     job: Job  # of the model, arriving in slot 0; its id is that of this
     initial_workers: int | None  # that its owner asked for
-    worker: Mapping[str, Any]  # pod template
-    ps: Mapping[str, Any] | None  # None: no parameter servers
-    worker_requests: Mapping[str, Fraction]  # what a pod asks of its node, in the cluster's units
-    ps_requests: Mapping[str, Fraction]
+    worker: Mapping[str, Any] = field(default_factory=dict)  # pod template
+    ps: Mapping[str, Any] | None = None  # None: no parameter servers
+    # What a pod asks of its node, in the cluster's units.
+    worker_requests: Mapping[str, Fraction] = field(default_factory=dict)
+    ps_requests: Mapping[str, Fraction] = field(default_factory=dict)
     # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
     # they are where pods know each other and their number is fixed.
-    resize: str
-    grace_seconds: int  # that pods have to write a checkpoint before they end
-    on_rejection: str  # of `ON_REJECTION`: what becomes of it if the policy does not admit it
+    resize: str = RESIZE[0]
+    grace_seconds: int = DEFAULT_GRACE  # that pods have to write a checkpoint before they end
+    on_rejection: str = ON_REJECTION[0]  # what becomes of it if the policy does not admit it
     completion: str = COMPLETION[0]
     backoff_limit: int = BACKOFF_LIMIT  # failures of its pods and containers, after which it fails
     kind: str = KIND  # of the object
@@ -165,12 +164,10 @@ def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
                 forms.append(_in_one_form(found["metadata"], one, clock, resources))
     if not forms:
         return made
-    job = replace(made.job, forms=tuple(_form_of(form.job) for form in forms))
+    names_of_form = [one.name for one in fields(Form)]
+    each = ({name: getattr(form.job, name) for name in names_of_form} for form in forms)
+    job = replace(made.job, forms=tuple(Form(**said) for said in each))
     return replace(made, job=job, forms=tuple(forms))
-
-
-def _form_of(job: Job) -> Form:
-    return Form(**{one.name: getattr(job, one.name) for one in fields(Form)})
 
 
 def _in_one_form(
@@ -222,19 +219,15 @@ def job_spec(
 
     The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     """
-    for found, path in templates.values():
-        own = part(found, "metadata", mapping, path) or {}  # ours is put beside it
-        part(own, "labels", object_of(text_of), f"{path}.metadata")
-        part(own, "annotations", object_of(text_of), f"{path}.metadata")
-    specs = {group: (found["spec"], f"{path}.spec") for group, (found, path) in templates.items()}
+    specs = {group: checked_template(*found)["spec"] for group, found in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
-    asked |= {group: requests_of(*found) for group, found in specs.items()}
+    asked |= {group: requests_of(spec) for group, spec in specs.items()}
     worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
     # The model would ask for parameter servers wherever workers reserve bandwidth.
     if TaskGroup.PS not in templates:
         worker.pop(BANDWIDTH, None)
     place, said = work
-    with named_as_written(place, said, specs[TaskGroup.WORKER][1], resources):
+    with named_as_written(place, said, f"{templates[TaskGroup.WORKER][1]}.spec", resources):
         job = Job(
             id=job_id(kind, meta["namespace"], meta["name"]),
             arrival=0,
@@ -255,7 +248,7 @@ def job_spec(
         ps=templates.get(TaskGroup.PS, (None, ""))[0],
         worker_requests=asked[TaskGroup.WORKER],
         ps_requests=asked[TaskGroup.PS],
-        rules={group: NodeRules.of(*found) for group, found in specs.items()},
+        rules={group: NodeRules.of(spec) for group, spec in specs.items()},
         kind=kind,
         **rest,
     )
@@ -403,16 +396,4 @@ def as_it_was(found: Submission, spec: JobSpec | None) -> JobSpec:
     if spec is not None:
         return replace(spec, **known)
     namespace, _, name = found.job.id.rpartition("/")
-    return JobSpec(
-        uid=found.uid,
-        namespace=namespace,
-        name=name,
-        worker={},
-        ps=None,
-        worker_requests={},
-        ps_requests={},
-        resize=RESIZE[0],
-        grace_seconds=DEFAULT_GRACE,
-        on_rejection=ON_REJECTION[0],
-        **known,
-    )
+    return JobSpec(found.uid, namespace, name, **known)

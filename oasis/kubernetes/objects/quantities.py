@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from oasis.kubernetes.names import BANDWIDTH
-from oasis.model.document import Reader, entry, list_of, mapping, optional
-from oasis.model.errors import InstanceError, located_at
+from oasis.model.errors import InstanceError
 from oasis.model.validation import LARGEST_AMOUNT, text
-
-T = TypeVar("T")
 
 Amounts = dict[str, Fraction]
 
@@ -101,47 +98,34 @@ class ResourceMap:
 DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu")
 
 
-def requests_of(pod_spec: Mapping[str, Any], path: str = "spec") -> Amounts:
+def requests_of(pod_spec: Mapping[str, Any]) -> Amounts:
     """Return the requests of a pod, as kube-scheduler counts them.
 
     A limit without a request counts as the request, as the API server sets it.
     """
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for k, container in enumerate(part(pod_spec, "initContainers", list_of(mapping), path) or ()):
-        asked = _asked(container, f"{path}.initContainers[{k}]")
+    for container in pod_spec.get("initContainers") or ():
+        asked = _asked(container)
         # A sidecar stays while the init containers after it run, so they ask for room beside it.
         if container.get("restartPolicy") == "Always":
             sidecars = summed((sidecars, asked))
         else:
             peak = _most(peak, summed((sidecars, asked)))
-    containers = (
-        _asked(container, f"{path}.containers[{k}]")
-        for k, container in enumerate(part(pod_spec, "containers", list_of(mapping), path) or ())
-    )
+    containers = map(_asked, pod_spec.get("containers") or ())
     # What the pod as a whole asks for goes before the sum of its containers.
-    total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec, path)
-    overhead = part(pod_spec, "overhead", mapping, path) or {}
-    return summed(
-        (total, {name: quantity(v, f"{path}.overhead.{name}") for name, v in overhead.items()})
-    )
+    total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec)
+    return summed((total, _amounts(pod_spec.get("overhead"))))
 
 
-def part(owner: Mapping[str, Any], name: str, reader: Reader[T], path: str) -> T | None:
-    """A part that need not be there. No schema of the cluster looks into a template of pods."""
-    with located_at(path):
-        return entry(owner, name, optional(reader)) if name in owner else None
-
-
-def _asked(owner: Mapping[str, Any], path: str) -> Amounts:
+def _asked(owner: Mapping[str, Any]) -> Amounts:
     """Requests of a container, or of a pod as a whole."""
-    resources = part(owner, "resources", mapping, path) or {}
-    found = {}
-    for kind in ("limits", "requests"):
-        asked = part(resources, kind, mapping, f"{path}.resources") or {}
-        for name, value in asked.items():
-            found[name] = quantity(value, f"{path}.resources.{kind}.{name}")
-    return found
+    resources = owner.get("resources") or {}
+    return _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
+
+
+def _amounts(found: Mapping[str, Any] | None) -> Amounts:
+    return {name: quantity(value, name) for name, value in (found or {}).items()}
 
 
 def _most(one: Amounts, other: Amounts) -> Amounts:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from typing import Any
 
+from oasis.kubernetes.objects.quantities import quantity
 from oasis.model import validation
 from oasis.model.document import flag, list_of, mapping, text
 from oasis.model.errors import InstanceError, located_at
@@ -47,7 +49,10 @@ def checked(schema: Schema, value: Any) -> Any:
     return _string(schema, value)
 
 
-def _string(schema: Schema, value: Any) -> str:
+def _string(schema: Schema, value: Any) -> Any:
+    if schema.get("format") == "quantity":
+        quantity(value, "")
+        return value
     if "enum" in schema:
         return choice(value, schema["enum"])
     if "format" in schema or "minLength" in schema:
@@ -70,6 +75,21 @@ def _object(schema: Schema, value: Any) -> dict[str, Any]:
             with located_at(name):
                 made[name] = checked(below, each)
     return {k: field["default"] for k, field in known.items() if "default" in field} | made
+
+
+def checked_template(template: Any, path: str) -> Any:
+    """A template of pods of which all that is read is as it should be."""
+    with located_at(path):
+        return checked(_pod_template(), template)
+
+
+@cache
+def _pod_template() -> Schema:
+    import yaml  # noqa: PLC0415 (needs an extra)
+
+    file = resources.files("oasis.kubernetes.objects") / "template.yaml"
+    found: Schema = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
 
 
 def choice(value: Any, among: Any, path: str = "") -> str:

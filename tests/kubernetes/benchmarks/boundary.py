@@ -68,7 +68,7 @@ class Crowd(Played):
             turn = time.perf_counter()
             evicted += self._evict()
             seen, turns = self.seen(), turns + 1
-            answered = len(reconciler.steps(seen, set(), self.now()).actions)
+            answered = len(reconciler.steps(seen, self.now()).actions)
             took = time.perf_counter() - turn
             longest = max(longest, took)
             made.wait(max(0.02, took))  # as the controller does
@@ -88,9 +88,9 @@ class Crowd(Played):
 
     def settle(self) -> None:
         """Carry out what is wanted, and write the statuses; as `Played` does, for many pods."""
-        for action in self.reconciler.steps(self.seen(), set(), self.now()).actions:
+        for action in self.reconciler.steps(self.seen(), self.now()).actions:
             self._carry_out(action)
-        for action in self.reconciler.steps(self.seen(), set(), self.now()).actions:
+        for action in self.reconciler.steps(self.seen(), self.now()).actions:
             self._carry_out(action)
         for uid, mine in self.reconciler.pods_of(self.seen()).items():
             self.reconciler.note(uid, mine, self.now())

@@ -264,7 +264,7 @@ class Played:
         """Begin the next slot, and make its pods, without what follows from that."""
         self.slot, self.late = self.slot + 1, 0.0
         self.reconciler.begin_slot_if_due(self.now(), self.seen())
-        for action in self.reconciler.steps(self.seen(), set(), self.now()).actions:
+        for action in self.reconciler.steps(self.seen(), self.now()).actions:
             self._carry_out(action)
 
     def run(self, slots: int) -> None:
@@ -274,7 +274,7 @@ class Played:
     def settle(self) -> None:
         """Carry out what is wanted, until nothing is."""
         for _ in range(50):
-            actions = self.reconciler.steps(self.seen(), set(), self.now()).actions
+            actions = self.reconciler.steps(self.seen(), self.now()).actions
             if not actions:
                 break
             failures = []

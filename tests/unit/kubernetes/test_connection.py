@@ -486,7 +486,7 @@ def test_without_its_checkpoint_no_plan_is_carried_out(status: int) -> None:
     for _ in range(3):
         with pytest.raises(ApiError):
             played.step()
-        assert not played.reconciler.steps(played.seen(), set(), played.now()).actions
+        assert not played.reconciler.steps(played.seen(), played.now()).actions
     assert not played.pods
     played.objects._request = request
     played.run(4)

@@ -238,7 +238,7 @@ def test_the_pods_of_a_job_that_went_to_another_controller_are_not_touched() -> 
     seen, _ = without_others(made.seen(), made.settings.controller)
     made.slot += 1
     made.reconciler.begin_slot_if_due(made.now(), seen)
-    assert made.reconciler.steps(seen, set(), made.now()).actions == []
+    assert made.reconciler.steps(seen, made.now()).actions == []
     assert (set(made.pods), made.reconciler.driver.by_uid) == (pods, {})
 
 

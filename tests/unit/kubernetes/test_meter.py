@@ -10,12 +10,10 @@ import pytest
 
 import oasis
 from baselines import FIFO
-from oasis.kubernetes import names
-from oasis.kubernetes.control.machines import StartUps
 from oasis.kubernetes.control.meter import WorkMeter
-from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.demo import report
+from tests.unit.kubernetes.played import Played, job
 
 Event = tuple[
     int, str | None
@@ -57,44 +55,23 @@ def test_a_worker_that_the_plan_took_away_earns_nothing_in_the_slot() -> None:
     assert meter.close(20.0) == {"j": 1.0}
 
 
-CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=15.0, epoch=1000.0)
-
-
-def pod(uid: str, slot: str | None, ready: bool = True) -> dict[str, Any]:
-    notes = {} if slot is None else {names.SLOT: slot}
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": str(ready)}]}
-    return {"metadata": {"uid": uid, "annotations": notes}, "status": status}
-
-
-def noted(metrics: Metrics) -> tuple[float | None, float | None]:
-    value = metrics.registry.get_sample_value
-    return value("oasis_startup_seconds_sum"), value("oasis_startup_seconds_count")
-
-
-def test_each_worker_is_noted_once_from_the_beginning_of_its_slot() -> None:
-    metrics = Metrics()
-    there = [pod("old", "0"), pod("starting", "1", ready=False)]
-    starts = StartUps(CLOCK, metrics, there)
-    pods = [*there, pod("new", "2"), pod("ps", "2"), pod("other", None), pod("odd", "-1")]
-    working = {"old", "starting", "new", "other", "odd"}  # no parameter server is a worker
-    starts.note(pods, {"old"}, at=1120.0)
-    assert noted(metrics) == (0.0, 0.0), "it worked before anybody looked"
-    starts.note(pods, working, at=1130.0)
-    assert noted(metrics) == (70.0 + 10.0, 2.0)
-    starts.note(pods, working - {"new"}, at=1140.0)
-    starts.note(pods, working, at=1150.0)
-    assert noted(metrics) == (80.0, 2.0), "its node was not ready for a while"
-    starts.forget_others([pod("another", "2")])
-    starts.note([pod("new", "3")], {"new"}, at=1185.0)
-    assert noted(metrics) == (85.0, 3.0)
-
-
-@pytest.mark.parametrize("slot", ["", "-1", "1.5", "x", "9", "9" * 9, "9" * 400, "9" * 5000])
-def test_an_annotation_that_is_no_slot_up_to_now_is_not_measured(slot: str) -> None:
-    metrics = Metrics()
-    starts = StartUps(CLOCK, metrics, ())
-    starts.note([pod("p", slot)], {"p"}, at=1130.0)
-    assert noted(metrics) == (0.0, 0.0)
+def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
+    made = Played(FIFO)
+    made.opens = lambda pod: False
+    uid = made.submit(job("a", slots=80.0))
+    made.step()
+    made.opens, made.late = lambda pod: True, 20.0
+    for pod in made.pods.values():
+        ready = {"type": "Ready", "status": "True"}
+        pod["status"] = {"phase": "Running", "conditions": [ready]}
+    made.reconciler.note(uid, made.reconciler.pods_of(made.seen())[uid], made.now())
+    measured = ("oasis_startup_seconds_sum", "oasis_startup_seconds_count")
+    assert [made.measured(name) for name in measured] == [20.0, 1.0]
+    made.late = 0.0
+    made.run(2)
+    made.restart()
+    made.run(2)
+    assert [made.measured(name) for name in measured] == [20.0, 1.0]
 
 
 def test_the_demonstration_fails_where_the_cluster_differs_and_where_it_is_late(

@@ -17,6 +17,7 @@ import yaml
 import oasis
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
+from oasis.kubernetes.objects.schema import checked_template
 from tests.unit.kubernetes.played import Played, policy, rigid
 from tests.unit.kubernetes.played import node as worker_node
 
@@ -75,7 +76,7 @@ def test_a_refusal_names_the_label_or_the_taint(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("spec", "said"), REFUSED)
 def test_rules_that_cannot_be_read_are_bad_input(spec: dict[str, Any], said: str) -> None:
     with pytest.raises(oasis.InstanceError) as caught:
-        NodeRules.of(spec)
+        checked_template({"spec": spec}, "")
     assert said in str(caught.value)
 
 
@@ -191,7 +192,7 @@ def test_a_plan_on_nodes_that_stay_as_they_are_is_never_refused(name: str, seed:
     uids = [made.submit(body) for body in bodies]
     for _ in range(12):
         made.run(1)
-        assert not made.reconciler.steps(made.seen(), set(), made.now()).refused
+        assert not made.reconciler.steps(made.seen(), made.now()).refused
     for uid, count, body in zip(uids, admitting, bodies, strict=True):
         if not count:
             assert made.said(uid, "Placed")[1] == "NoNode"

@@ -35,7 +35,7 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of
-from oasis.kubernetes.objects.schema import PHASES
+from oasis.kubernetes.objects.schema import PHASES, checked_template
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS
@@ -60,7 +60,7 @@ READERS = {
     "OasisJob": lambda row: parse_job(
         {"metadata": META, "spec": merged(ROWS["base"], row["spec"])}, CLOCK, DEFAULT_RESOURCES
     ),
-    "pod": lambda row: requests_of(row["spec"]),
+    "pod": lambda row: checked_template(row, ""),
     "CapacityWindow": lambda row: parse_window(
         merged(window("w", 2, 4, nodes=["n1"]), {"spec": row["spec"]})
     ),

@@ -28,7 +28,7 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
     asked = []
     for tick in range(120):  # a minute in turns of half a second
         now = played.now() + tick / 2
-        actions = played.reconciler.steps(played.seen(), set(), now).actions
+        actions = played.reconciler.steps(played.seen(), now).actions
         asked += [tick / 2] * bool(actions)
         failed = [(a.job, action_word(a), "403") for a in actions]
         played.reconciler.did(actions, failed, now)

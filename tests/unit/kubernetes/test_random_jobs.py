@@ -110,7 +110,7 @@ class Disturbed(Played):
 
     def settle(self) -> None:
         for _ in range(80):
-            actions, failures = self.reconciler.steps(self.seen(), set(), self.now()).actions, []
+            actions, failures = self.reconciler.steps(self.seen(), self.now()).actions, []
             if not actions:
                 break
             at = self.draw.randrange(len(actions)) if self.pending else -1

@@ -160,11 +160,8 @@ def seen_jobs(
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
     """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
-
-    def place(job: Found) -> tuple[str, str]:
-        return "" if job[0] is None else job[0].name, id_of(job)
-
-    return sorted(job_items(seen_jobs(objects, (namespace,))), key=place)
+    found = job_items(seen_jobs(objects, (namespace,)))
+    return sorted(found, key=lambda job: ("" if job[0] is None else job[0].name, id_of(job)))
 
 
 def id_of(job: Found) -> str:
@@ -216,14 +213,11 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     """Read the checkpoint of the controller."""
-    found = Checkpoint(objects, system, name).read()
+    found: dict[str, Any] | None = Checkpoint(objects, system, name).read()
     if found is None:
-        expected = "expected the checkpoint of a controller"
-        raise oasis.InputError(
-            f"--controller-name {name}", f"{expected} in namespace {system}; found none"
-        )
-    memory: dict[str, Any] = found
-    return memory
+        expected = f"expected the checkpoint of a controller in namespace {system}; found none"
+        raise oasis.InputError(f"--controller-name {name}", expected)
+    return found
 
 
 def clock_of(memory: dict[str, Any]) -> SlotClock:

@@ -198,13 +198,9 @@ def plan(
     """
     there = cluster.jobs_of(place.connect(), jobs)
     found, _ = cluster.of_controller(there, of.namespace, of.name)
-    document = {"jobs": [entry for job in found if (entry := planned(job))["plan"]]}
+    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in found)
+    document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
-
-
-def planned(job: cluster.Found) -> dict[str, Any]:
-    """The plan of one job."""
-    return {"job": cluster.id_of(job), "plan": status_of(job[1], job[0]).get("plan") or []}
 
 
 def _show_plan(document: Mapping[str, Any]) -> None:
