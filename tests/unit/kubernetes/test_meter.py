@@ -74,6 +74,9 @@ def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
     assert [made.measured(name) for name in measured] == [20.0, 1.0]
 
 
+CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=15.0, epoch=1000.0)
+
+
 def test_the_demonstration_fails_where_the_cluster_differs_and_where_it_is_late(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
