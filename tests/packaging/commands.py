@@ -40,22 +40,43 @@ SMALL: dict[str, Any] = {
     "metadata": {"seed": 7},
 }
 
+WITHOUT = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""  # code that hides a package
+
 Result = tuple[int, str, str]
 Oasis = Callable[..., Result]
 
 
-def shell(*arguments: object, code: str = "", **environment: str) -> Result:
-    """Run the command, or `code` before it, in a process of its own."""
-    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
-    done = subprocess.run(
-        [sys.executable, "-c", start, *map(str, arguments)],
-        cwd=ROOT,
+def python(
+    code: str,
+    *arguments: object,
+    cwd: Path = ROOT,
+    stdout: Any = subprocess.PIPE,
+    **environment: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a process of its own, with these words behind it."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
     )
+
+
+def shell(*arguments: object, code: str = "", **how: Any) -> Result:
+    """Run the command, or `code` before it, in a process of its own."""
+    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
+    done = python(start, *arguments, **how)
     return done.returncode, done.stdout, done.stderr
 
 

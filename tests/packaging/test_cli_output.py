@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 import oasis
+from tests.packaging import commands
 from tests.packaging.commands import Oasis
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX files")
 
-ROOT = Path(__file__).parents[2]
 INSTANCE = "instance.json"
 TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
 PHILLY = "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-03 00:00:00,3600,2,7200,vc1\n"
@@ -64,22 +64,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def shell(
-    folder: Path, *arguments: object, code: str = "", stdout: Any = subprocess.PIPE
-) -> Result:
-    """Run the command in `folder`, after `code`."""
-    start = f"{code}\nfrom experiments.cli.main import main\nmain()"
-    done = subprocess.run(
-        [sys.executable, "-c", start, *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+def shell(folder: Path, *arguments: object, **how: Any) -> Result:
+    """Run the command in `folder`, after the `code` given."""
+    return commands.shell(*arguments, cwd=folder, COLUMNS="100", **how)
 
 
 @pytest.fixture

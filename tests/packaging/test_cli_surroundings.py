@@ -9,16 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.cli.main import main
-from tests.packaging.commands import EXAMPLE, JOB, ROOT, SWEEP, assert_refused, shell
-
-BLOCK = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {name!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
+from tests.packaging.commands import EXAMPLE, JOB, ROOT, SWEEP, WITHOUT, assert_refused, shell
 
 
 @pytest.mark.parametrize(
@@ -43,7 +34,7 @@ sys.meta_path.insert(0, Absent())
 def test_missing_extra_is_one_line_that_says_what_to_install(
     module: str, extra: str, command: tuple[object, ...]
 ) -> None:
-    result = shell(*command, code=BLOCK.format(name=module))
+    result = shell(*command, code=WITHOUT.format(module))
     assert_refused(result, f"pip install 'oasis-scheduler[{extra}]'")
 
 
@@ -53,14 +44,14 @@ def test_a_trace_without_pandas_says_what_to_install(
 ) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("id,submitted,duration,gpus\na,0,60,4\n", encoding="utf-8")
-    result = shell(*command, path, "-o", tmp_path / "out.json", code=BLOCK.format(name="pandas"))
+    result = shell(*command, path, "-o", tmp_path / "out.json", code=WITHOUT.format("pandas"))
     assert_refused(result, "pip install 'oasis-scheduler[sweep]'")
 
 
 @pytest.mark.parametrize("command", ["run", "quote"])
 def test_commands_that_solve_nothing_need_no_solver(command: str) -> None:
     files = (EXAMPLE,) if command == "run" else (EXAMPLE, JOB)
-    code, out, err = shell(command, *files, code=BLOCK.format(name="highspy"))
+    code, out, err = shell(command, *files, code=WITHOUT.format("highspy"))
     assert (code, err) == (0, "")
     assert out
 

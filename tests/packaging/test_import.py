@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.packaging.commands import python
+
 ROOT = Path(__file__).parents[2]
 HEAVY = (
     *("scipy", "pulp", "highspy", "networkx", "pandas", "matplotlib"),
@@ -191,9 +193,7 @@ def test_what_a_user_calls_as_our_packages_is_left_alone_and_hides_none_of_ours(
 def test_what_a_package_exports_is_there_and_listed(package: str) -> None:
     """In a process of its own, before anything else has asked for the names."""
     program = f"import json, {package} as p; print(json.dumps([dir(p), list(p.__all__)]))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = python(program)
     listed, exported = json.loads(done.stdout)
     assert set(exported) <= set(listed)
     found = importlib.import_module(package)

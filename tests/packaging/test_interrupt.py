@@ -15,8 +15,8 @@ import pytest
 
 import oasis
 from tests.builders import exit_code
+from tests.packaging.commands import ROOT, python
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 # Signals itself some seconds after it has begun to solve, or the phase named first, and says when.
@@ -76,14 +76,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def interrupted(
     delays: str, *arguments: object, phase: str = "", ending: str = "SIGINT"
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, ending, phase, delays, *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return python(PROGRAM, ending, phase, delays, *arguments)
 
 
 def stopped(
@@ -209,14 +202,7 @@ main()
 
 @pytest.mark.parametrize("command", ["run", "compare"])
 def test_sigterm_ends_other_commands_in_one_line(busy: Path, command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SENDS_ITSELF, command, busy],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(SENDS_ITSELF, command, busy)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "oasis: interrupted\n")
 
 
@@ -282,8 +268,7 @@ def test_another_program_keeps_its_own_ctrl_c() -> None:
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
         "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([sys.executable, "-c", program], env=env, check=False).returncode == 0
+    assert python(program).returncode == 0
 
 
 # Signals itself when the policy named first begins.
@@ -307,17 +292,6 @@ main()
 PLAIN_TRACE = "id,submitted,duration,gpus\na,0,60,1\nb,10,60,2\n"
 
 
-def ended_at(policy: str, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", ENDS_AT, policy, *map(str, words)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("command", ["compare", "replay", "elastic"])
 def test_an_interrupted_comparison_keeps_the_policies_that_are_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
@@ -335,13 +309,15 @@ def test_an_interrupted_comparison_keeps_the_policies_that_are_done(
     read = how if command == "replay" else ""
     said = f"{read}interrupted: without drf, las, which had not ended\n"
     kept = tmp_path / "kept.json"
-    done = ended_at("drf", *words, "--policies", "fifo,srtf,drf,las", "-o", kept)
+    done = python(
+        ENDS_AT, "drf", *words, "--policies", "fifo,srtf,drf,las", "-o", kept, COLUMNS="100"
+    )
     assert (done.returncode, done.stderr) == (3, said)
     rows = [line.split()[0] for line in done.stdout.splitlines()[2:]]
     assert [row for row in rows if row in ("fifo", "srtf", "drf", "las")] == ["fifo", "srtf"]
     document = json.loads(kept.read_text())
     assert (list(document["policies"]), document["missing"]) == (["fifo", "srtf"], ["drf", "las"])
-    nothing = ended_at("fifo", *words, "--policies", "fifo,drf", "--json")
+    nothing = python(ENDS_AT, "fifo", *words, "--policies", "fifo,drf", "--json")
     assert (nothing.returncode, nothing.stdout) == (130, "")
     assert nothing.stderr == f"{read}oasis: interrupted\n"
     whole = exit_code(*words, "--policies", "fifo,drf", "--json")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import pkgutil
-import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from experiments.cli.commands.kubernetes import cluster, running
 from experiments.cli.main import main
 from experiments.evaluation import live as cluster_policies
 from experiments.figures import FIGURES, studies
+from tests.packaging.commands import python
 
 
 def test_every_module_of_commands_is_a_command() -> None:
@@ -35,8 +34,7 @@ def test_a_command_loads_no_other() -> None:
         "loaded = [name for name in sys.modules if name.startswith((own, 'kubernetes'))]\n"
         "print(*loaded, file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert done.stderr.decode().split() == ["experiments.cli.commands.schema"]
+    assert python(program).stderr.split() == ["experiments.cli.commands.schema"]
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import oasis
 from experiments.cli.app import COMMANDS, oasis_command, run_app
 from experiments.cli.main import main
 from experiments.cli.usage import usage_message
+from tests.packaging.commands import python
 
 EXTRA = "Got unexpected extra argument(s) (b)"
 
@@ -225,9 +224,7 @@ def test_the_help_is_shown_without_what_the_commands_need() -> None:
         "slow = ('numpy', 'kubernetes', 'pandas', 'matplotlib', 'baselines')\n"
         "print([name for name in slow if name in sys.modules], file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = python(script)
     assert done.stderr == "[]\n"
     assert [name for name in COMMANDS if f"│ {name} " not in done.stdout] == []
 

@@ -9,15 +9,13 @@ import re
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from experiments.cli import progress
 from experiments.cli.progress import describe, solver_progress
 from oasis.solvers import SolveProgress
-
-ROOT = Path(__file__).parents[3]
+from tests.packaging.commands import ROOT, python
 
 
 def news(incumbent: float | None, bound: float, phase: str = "compact MILP") -> SolveProgress:
@@ -180,13 +178,8 @@ def test_on_a_terminal_a_second_ctrl_c_leaves_an_empty_line_and_the_cursor() -> 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_elsewhere_what_ctrl_c_says_is_text_alone() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED.format(times=1)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    done = python(STOPPED.format(times=1))
+    assert done.returncode == 0
     assert "oasis: stopping with what is known so far" in done.stderr
     assert not set(done.stderr) & set("\r\x1b")
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +10,11 @@ import baselines
 import oasis
 from oasis.model import extras
 from oasis.model.extras import EXTRAS, install_line, require
+from tests.packaging.commands import ROOT, WITHOUT, python
 
-ROOT = Path(oasis.__file__).parents[1]
-WITHOUT = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {package!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
+TRY = """
 try:
-    {statement}
+    {}
 except ModuleNotFoundError as error:
     print(error.name, "|", error)
 """
@@ -66,10 +57,7 @@ def test_every_extra_exists_and_brings_its_package() -> None:
     ],
 )
 def test_the_error_in_python_names_the_extra(package: str, statement: str, extra: str) -> None:
-    program = WITHOUT.format(package=package, statement=statement)
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = python(WITHOUT.format(package) + TRY.format(statement))
     name, _, message = done.stdout.partition(" | ")
     assert name == package
     assert message.endswith(f"needs {package}: {install_line(extra)}\n")
