@@ -288,7 +288,8 @@ class _Reader:
         if column is None:
             return np.full(len(self.rows.lines), nan)
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
-        keys = np.where(where, self._texts(name), None)
+        nothing: Any = None
+        keys: Any = np.where(where, self._texts(name), nothing)
         unit, clock = self._unit(name), self.clock
         read: Any = clock.seconds
         values = np.full(len(keys), nan)
@@ -299,7 +300,7 @@ class _Reader:
             values = values * UNIT_SECONDS[unit]
         elif clock.form in (times.LOCAL, times.SECONDS):
             values = clock.dates(keys)
-        keys = np.where(np.isnan(values), keys, None)
+        keys = np.where(np.isnan(values), keys, nothing)
         made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
         values = np.where(np.isnan(values), made, values)
         if name not in DURATIONS and clock.second:
