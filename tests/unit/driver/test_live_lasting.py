@@ -54,21 +54,6 @@ def test_a_saved_state_replaces_an_older_one(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
-def test_a_job_with_a_utility_of_ones_own_is_named_for_it_cannot_be_saved(tmp_path: Path) -> None:
-    class Halving:
-        def __call__(self, delay: Any) -> Any:
-            return 8.0 * 0.5 ** np.asarray(delay)
-
-        def log_value(self, delay: Any) -> Any:
-            return np.log(8.0) + np.log(0.5) * np.asarray(delay)
-
-    calls, own = lasting(), job("own", 0, 1, 5.0)
-    object.__setattr__(own, "utility", Halving())
-    calls.submit(own)
-    with pytest.raises(OasisError, match=r"^job own: expected plain data, got .*"):
-        calls.save(tmp_path / "state")
-
-
 def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Path) -> None:
     path, calls = tmp_path / "journal", lasting()
     submit(calls, "a")
