@@ -9,7 +9,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from oasis.driver.policy_state import plain_text, plain_value
 from oasis.model.calendar import EVER_OPEN, Calendar
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError, located_at
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
@@ -170,7 +170,13 @@ def entries_text(entries: Iterable[Entry[Any]]) -> str:
     for entry in kept:
         parts = (getattr(entry.spec, part.name) for part in fields(Submission))
         entry.spec = Submission(*parts)
-    return plain_text(kept)
+    try:
+        return plain_text(kept)
+    except InputError:
+        for entry in kept:  # which of them it is
+            with located_at(f"job {entry.job.id}"):
+                plain_text(entry)
+        raise
 
 
 def entries_of(

@@ -435,10 +435,9 @@ class LiveScheduler:
 
         Raises
         ------
-        InstanceError
-            If a live job has a utility that the file format does not know.
-        OasisError
-            If the policy has an attribute that cannot be saved.
+        InputError
+            If a live job has a utility of one's own, or the policy an attribute that cannot be
+            saved.
         """
         with self._in_turn():
             policy = self.service.policy

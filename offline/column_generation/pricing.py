@@ -140,7 +140,7 @@ class _Surcharged(Search):
     """The search of Algorithm 2 where each count of workers costs something on top."""
 
     def __init__(self, job: Job, form: int, ledger: Ledger, surcharge: FloatArray | None) -> None:
-        super().__init__(job, ledger, "worker-slot", 0.0, form=form)
+        super().__init__(job, ledger, form=form)
         self._surcharge = surcharge
 
     def _costs(

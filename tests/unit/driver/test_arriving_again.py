@@ -12,6 +12,7 @@ import oasis
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts, Submission
+from oasis.scheduling import Machine, Site
 from tests.live import plain_state
 from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
@@ -153,3 +154,30 @@ def test_late_jobs_share_what_the_plan_leaves() -> None:
         driver.remember(spec, 0, 0.0)
     assert driver.boundary(40, Facts(known)).error is None
     assert [entry.allocation.worker_count for entry in driver.entries.values()] == [2, 2]
+
+
+class Told(FIFO):
+    """Notes which machines it is told to be lost or back."""
+
+    def reset(self, site: Any) -> None:
+        super().reset(site)
+        self.told: list[Any] = []
+
+    def decide(self, view: Any) -> Any:
+        self.told.append((view.lost.copy(), view.returned.copy()))
+        return super().decide(view)
+
+
+def test_a_smaller_machine_is_lost_and_back_at_once_and_a_larger_one_only_back() -> None:
+    def of(*gpus: float) -> Site:
+        machines = tuple(Machine(f"n{k}", (most,)) for k, most in enumerate(gpus))
+        return Site(("gpu",), machines, slotted=True)
+
+    policy = Told()
+    driver: Driver[Any] = Driver(policy, of(4.0, 4.0, 4.0))
+    driver.boundary(0, Facts({}))
+    driver.resize(of(3.0, 6.0, 4.0))
+    driver.resize(of(2.0, 8.0, 4.0))
+    for slot in (1, 2):  # told once
+        driver.boundary(slot, Facts({}))
+        assert policy.told == [([0], [0, 1])]

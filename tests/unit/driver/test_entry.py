@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import oasis
-from oasis.driver.entry import OBSERVED_MOST, Entry, Submission, entries_of, entries_text
+from oasis.driver.entry import OBSERVED_MOST, Entry, Submission
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.site import policy_job, site_of
 
@@ -46,19 +46,3 @@ def test_what_is_observed_is_kept_for_a_while() -> None:
         made.observe(slot, 1.0)
     assert len(made.observed_at(0.0)) == OBSERVED_MOST
     assert made.observed[0][0] == 5.0
-
-
-def test_its_text_is_read_back_and_a_copy_is_its_own() -> None:
-    made = entry()
-    made.done, made.held = 2.0, 1
-    assert made.remaining_at(9.0) == made.work - 2.0
-    assert made.held_at(9.0) == 1.0
-    made.done = made.work + 1.0
-    assert made.remaining == 0.0
-    made.done = 2.0
-    (again,) = entries_of(entries_text([made]), {}, lambda known, _: known)
-    assert (again.work, again.done, again.spec) == (made.work, 2.0, made.spec)
-    assert made.job.work == again.job.work
-    copy = made.copy()
-    copy.observe(1, 0.5)
-    assert made.observed == []

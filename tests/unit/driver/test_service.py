@@ -31,13 +31,11 @@ from oasis.driver.events import (
 )
 from oasis.driver.service import Service
 from oasis.model.errors import InstanceError
-from oasis.model.schedule import Schedule
 from oasis.model.utility import Constant
 from oasis.online.answers import Change, Completion, Progress, Totals
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.policy import Recourse
-from oasis.online.rolling import restricted
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.policy import BasePolicy, Plan, View
 from oasis.scheduling.site import site_of
@@ -104,20 +102,6 @@ def test_bad_patience_is_refused(make: Make, options: dict[str, Any], message: s
     assert str(caught.value) == message
 
 
-@BOTH
-def test_a_copy_goes_its_own_way(make: Make) -> None:
-    core = make()
-    core.take(Submit(job("a", 0, 2, 5.0)))
-    copy = deepcopy(core)
-    assert copy.cluster is core.cluster  # what nobody changes is shared
-    assert copy.find("a") is not core.find("a")
-    copy.take(Advance(2))
-    copy.take(LoseServer("w#0"))
-    assert core.now == 0
-    assert core.planned()["a"][0] == Schedule("a", [[0, 0, 2], [0, 1, 2], [1, 0, 2], [1, 1, 2]], [])
-    assert copy.planned() == {}
-
-
 def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
     core = recourse()
     core.take(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
@@ -129,13 +113,6 @@ def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> N
     assert core.planned()["a"][0] is None
     core.take(FinishEarly("a"))
     assert core._happened.completed == [Completion("a", 0, 8.0)]
-
-
-def test_the_part_of_a_schedule_before_a_slot() -> None:
-    schedule = Schedule("a", [[1, 0, 2], [3, 0, 1]], [[1, 0, 1], [3, 0, 1]])
-    assert restricted(schedule, 4) == schedule
-    assert restricted(schedule, 3) == Schedule("a", [[1, 0, 2]], [[1, 0, 1]])
-    assert restricted(schedule, 1) is None
 
 
 def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
