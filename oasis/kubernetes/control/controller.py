@@ -91,7 +91,7 @@ class Controller:
             lambda held: self._hear("lease", str(held)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self.lease.left)
+        self._fenced = Objects(objects.connection, left=self._left)
         writes, stores = objects if objects.is_dry else self._fenced, self.stores
         self.writer = ClusterWriter(writes, stores["pods"], WRITERS, self.metrics, stores)
         self.reconciler: Reconciler | None = None
@@ -105,6 +105,9 @@ class Controller:
 
     def _hear(self, kind: str, event: str = "", found: Any = None) -> None:
         self._news.put((self._now(), kind, event, found))
+
+    def _left(self) -> float:
+        return self.lease.left()
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""
