@@ -204,9 +204,9 @@ OF_THE_RUN = (
 def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
     """The constants of the certificate by name; all None if the online run did not end."""
     if isinstance(certificate, WeakDuality):
-        known = {"corrected_bound": certificate.upper_bound}
-        known["corrected_ratio_bound"] = certificate.ratio_bound
-        return dict.fromkeys(GUARANTEES) | known
+        bounds = (certificate.upper_bound, certificate.ratio_bound)
+        named = zip(("corrected_bound", "corrected_ratio_bound"), bounds, strict=True)
+        return dict.fromkeys(GUARANTEES) | dict(named)
     return {
         name: None if certificate is None else value(certificate)
         for name, value in GUARANTEES.items()
@@ -363,12 +363,12 @@ def _online(
     return run, WarmStart(run.schedules, value=verify(instance, run))
 
 
-def _check_theorem(offline: OfflineResult, certificate: Certificate) -> None:
+def _check_theorem(offline: OfflineResult, certificate: Certificate | WeakDuality) -> None:
     """The corrected Theorem 4 holds on every run; if it does not, one of the two is wrong."""
     # A verified schedule above the bound refutes it, be the optimum proven or not.
     if offline.objective > certificate.upper_bound * (1 + ROUNDING):
         detail = f"a schedule is worth {offline.objective:.9g}"
-        bound = f"D_0 + alpha_x P + G is {certificate.upper_bound:.9g}"
+        bound = f"the certificate says at most {certificate.upper_bound:.9g}"
         raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
 
 

@@ -73,7 +73,7 @@ def import_policy(name: str) -> type[Policy]:
     return found
 
 
-def import_prices(name: str) -> type[Any]:
+def import_prices(name: str) -> Any:
     """The class of prices that ``module:Name`` or ``file.py:Name`` stands for."""
     found = _import_class(name, "prices", _has_prices)
     if not _has_prices(found):

@@ -27,6 +27,7 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule, committed
+from oasis.online.prices import PriceLaw
 from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def plot_prices(
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()
     r = servers.index(resource)
-    price = TaskGroup(group).of(run.bounds)
+    price: PriceLaw = TaskGroup(group).of(run.bounds)
     values = price(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
     values[:, servers.capacity[:, r] == 0] = np.nan
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free

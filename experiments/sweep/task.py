@@ -14,6 +14,7 @@ import oasis
 from experiments.evaluation.comparison import figures
 from experiments.evaluation.options import check_known, options_of
 from oasis.model.errors import located_at
+from oasis.online.prices import PriceBounds
 from oasis.simulator import Policy
 from oasis.simulator.result import Run
 
@@ -108,7 +109,7 @@ def run_figures(run: Run) -> Figures:
     """Utility, jobs, completion times in slots, shares of capacity used, and measured times."""
     found = figures(run)
     found["jobs"] = len(run.decisions)
-    found["alpha"] = run.bounds.alpha if run.bounds else None
+    found["alpha"] = run.bounds.alpha if isinstance(run.bounds, PriceBounds) else None
     for name in [name for name in found if name.endswith("_seconds")]:
         found[MEASURED + name] = found.pop(name)
     return _flat(found)

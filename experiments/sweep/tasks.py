@@ -25,7 +25,6 @@ from oasis.model.document import Reader, entry, mapping, optional
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED, integer, number
-from oasis.online.prices import PriceBounds
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
 GIVEN_ONLY = ("gap", "no_improvement", "params")
@@ -159,7 +158,7 @@ def optimum(case: Case) -> Figures:
 
 def ratio(case: Case) -> Figures:
     """Run the policy and divide the offline optimum, or its bounds, by what the policy earned."""
-    from oasis.certify.certificate import certify  # noqa: PLC0415
+    from oasis.certify.certificate import Certificate, certify  # noqa: PLC0415
     from oasis.solvers import relative_gap  # noqa: PLC0415
 
     online = simulated(case)
@@ -185,8 +184,9 @@ def ratio(case: Case) -> Figures:
         "offline_method": offline["offline_method"],
         MEASURED + "offline_seconds": offline[MEASURED + "offline_seconds"],
     }
-    if isinstance(online.bounds, PriceBounds):
-        certificate = certify(case.instance, online)
+    if online.bounds is not None and isinstance(
+        certificate := certify(case.instance, online), Certificate
+    ):
         found |= {
             "bound_2alpha": 2 * certificate.alpha,
             "log_alpha_x": certificate.log_alpha_x,
