@@ -23,7 +23,7 @@ from experiments.plotting.canvas import (
     step_of,
 )
 from oasis.model.errors import InputError
-from oasis.model.groups import GROUPS, TaskGroup
+from oasis.model.groups import GROUPS, PerGroup, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule, committed
@@ -233,7 +233,8 @@ def plot_prices(
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()
     r = servers.index(resource)
-    price: PriceLaw = TaskGroup(group).of(run.bounds)
+    bounds: PerGroup[PriceLaw] = run.bounds
+    price = TaskGroup(group).of(bounds)
     values = price(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
     values[:, servers.capacity[:, r] == 0] = np.nan
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free
