@@ -369,7 +369,7 @@ def test_scenario(
             WORDS[word](made, value)
     assert made.measured("oasis_policy_errors_total") == 0
     for doing in ("planning", "acting on", "following", "telling of", "reading"):
-        wanted = given.get("errors", 0) if doing == "planning" else 0
+        wanted = given.get({"planning": "errors", "acting on": "acting"}.get(doing, ""), 0)
         assert made.measured("oasis_job_errors_total", doing=doing) == wanted
 
 
