@@ -299,7 +299,15 @@ class OasisOptions:
         "prices of your own in place of (22): FILE.py:CLASS with a method at (docs: own prices)",
     )
 
+    trust: float = described(
+        0.0, "weight of the learned prices of --bounds in the price, 0 (none) to 1 (they alone)"
+    )
+
     def __post_init__(self) -> None:
+        if not 0 <= self.trust <= 1:
+            raise InputError("trust", f"expected 0 <= trust <= 1, got {self.trust:g}")
+        if self.trust and self.bounds is None:
+            raise InputError("trust", "expected bounds beside it, a file of `oasis learn`")
         if self.prices is not None:
             with located_at("prices"):
                 import_prices(self.prices)
@@ -397,7 +405,7 @@ def _plain(value: Any) -> Any:
 def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) -> oasis.OASiS:
     if prices is None:
         return oasis.OASiS.from_instance(instance, **options)
-    own, floor = import_prices(prices)(), options[FLOOR]
+    own, floor = import_prices(prices)(), options[FLOOR]  # bounds and trust are none beside it
     named = oasis.OwnPrices(own, own, floor, name=prices)
     granularity = options["granularity"]
     return oasis.OASiS(instance.cluster, instance.horizon, named, granularity=granularity)

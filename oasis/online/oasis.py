@@ -18,7 +18,7 @@ from oasis.model.schedule import Schedule
 from oasis.model.validation import LARGEST_SIZE, integer, number
 from oasis.online.best_schedule import admitted, found_by
 from oasis.online.ledger import Ledger, LedgerHistory
-from oasis.online.own_prices import OwnPrices, Prices, check_prices
+from oasis.online.own_prices import OwnPrices, Prices, blended, check_prices
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
@@ -127,6 +127,7 @@ class OASiS:
         granularity: Granularity = "worker-slot",
         bounds: LearnedPrices | str | None = None,
         prices: Prices | tuple[Prices, Prices] | OwnPrices | None = None,
+        trust: float = 0.0,
     ) -> OASiS:
         """Scheduler with the exact bounds of `instance`, U/L multiplied by `scale` (Fig. 6).
 
@@ -134,8 +135,8 @@ class OASiS:
         fixed beforehand no false priority pays (docs/theory, "Truth in bids").
 
         With `bounds`, learned prices or their file, U and L are those of past days instead, and
-        so are `normalize` and `min_utility_fraction`. With `prices`, one's own for all machines or
-        a pair for workers and parameter servers, there are no bounds.
+        so are `normalize` and `min_utility_fraction`; `trust`, 0 to 1, mixes the learned prices
+        in. With `prices`, one's own for both groups or a pair, there are no bounds.
         """
         expect_instance(instance)
         if prices is not None:
@@ -152,7 +153,8 @@ class OASiS:
         scale = number(scale, "scale", above=True)
         if scale != 1.0:
             own = own.scaled(scale)
-        scheduler = cls(instance.cluster, instance.horizon, own, granularity=granularity)
+        laws = own if learned is None or not trust else blended(own, learned, trust)
+        scheduler = cls(instance.cluster, instance.horizon, laws, granularity=granularity)
         if learned is not None:
             scheduler.bounds_from = bounds if isinstance(bounds, str) else learned.name
         return scheduler

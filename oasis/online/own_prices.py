@@ -13,7 +13,8 @@ from oasis.model.groups import GROUPS
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
-from oasis.online.prices import PriceBounds, PriceLaw
+from oasis.online.prices import PriceBounds, PriceFunction, PriceLaw
+from oasis.online.recourse.learned import LearnedPrices
 
 
 @runtime_checkable
@@ -73,6 +74,8 @@ class OwnPrices(Summarised):
         The utility floor of the search, from 0 on and below 1; see `PriceBounds`.
     name : str
         What results call the prices; default: the names of their classes.
+    options : mapping of str to object, optional
+        What results record of the prices instead of their name.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class OwnPrices(Summarised):
     ps: PriceLaw = field(compare=False)
     min_utility_fraction: float = 0.0
     name: str = ""
+    options: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         fraction = number(self.min_utility_fraction, "min_utility_fraction")
@@ -117,12 +121,59 @@ class OwnPrices(Summarised):
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What results record of the prices."""
-        return {"prices": self.name, "min_utility_fraction": self.min_utility_fraction}
+        recorded = {"prices": self.name} if self.options is None else self.options
+        return {**recorded, "min_utility_fraction": self.min_utility_fraction}
 
     def summary(self) -> tuple[str, Facts]:
         """The name, and the floor."""
         floor = ("min_utility_fraction", short(self.min_utility_fraction))
         return "OwnPrices", [("prices", self.name), floor]
+
+
+@dataclass(frozen=True, slots=True)
+class Blend:
+    """Prices between the paper's and a prediction that knows no use: (1 - trust) p + trust q.
+
+    Parameters
+    ----------
+    paper : PriceFunction
+        The paper's prices p, (22).
+    predicted : (R,) float array
+        The predicted price q of a unit of each resource, such as the mean of learned prices.
+    trust : float
+        The weight of the prediction, 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np, oasis
+    >>> from oasis.online.own_prices import Blend
+    >>> paper = oasis.PriceFunction(np.log([1.0]), np.log([100.0]), 1.0)
+    >>> Blend(paper, np.array([3.0]), 0.5).at(np.array([[0.0], [4.0]]), np.array([4.0])).round(6)
+    array([[ 2. ],
+           [51.5]])
+    """
+
+    paper: PriceFunction
+    predicted: FloatArray
+    trust: float
+
+    def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
+        """Prices at committed amounts, as `Prices.at` has them."""
+        prices: FloatArray = (1 - self.trust) * self.paper(used, capacity)
+        return prices + self.trust * self.predicted
+
+
+def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPrices:
+    """The paper's prices with these bounds, and the mean of learned ones, by weight."""
+    share = number(trust, "trust")
+    if share > 1:
+        raise InputError("trust", "expected a weight from 0 to 1", trust)
+    worker, ps = (
+        Blend(group.of(bounds), np.asarray(group.of(learned)).mean(axis=0), share)
+        for group in GROUPS
+    )
+    options = {**bounds.parameters, "trust": share}
+    return OwnPrices(worker, ps, bounds.min_utility_fraction, "blend", options)
 
 
 def _has_prices(given: object) -> bool:
