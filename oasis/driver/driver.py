@@ -165,11 +165,11 @@ class Driver(World, Generic[Spec]):
         # many rounds as there are jobs at most.
         while (outcome := self._attempt(facts, failed)).error is not None:
             self._roll_back(saved)
-            found = self._find_cause(facts, failed, saved, outcome.error)
-            if found is None:
+            culprit = self._find_cause(facts, failed, saved, outcome.error)
+            if culprit is None:
                 self.closures.leave(facts.calendar, self.entries, slot)
                 return self._put_off(slot, outcome.error)
-            failed[found[0]] = found[1]
+            failed[culprit[0]] = culprit[1]
         self.planned_with = self._amounts()
         self.closures.untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
@@ -230,10 +230,10 @@ class Driver(World, Generic[Spec]):
 
     def copied(self, policy: Policy) -> Driver[Spec]:
         """The same books for `policy`, a copy of this one's; none of the two changes the other."""
-        made: Driver[Spec] = copy(self)
-        vars(made).update(self._saved())
-        made.policy, made._loop = policy, Loop(policy, made, made, self.wake_at)
-        return made
+        driver: Driver[Spec] = copy(self)
+        vars(driver).update(self._saved())
+        driver.policy, driver._loop = policy, Loop(policy, driver, driver, self.wake_at)
+        return driver
 
     def rebuild(self, site: Site) -> None:
         """Continue on other machines: at the next boundary all live jobs arrive once more."""
@@ -407,8 +407,8 @@ class Driver(World, Generic[Spec]):
         elif entry.arrived < slot or entry.done:
             # Whole worker-slots, forgiving what rounding left over;
             # none would be a job without work.
-            left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
-            source = remaining_job(source, left, slot, REACH)
+            slots = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
+            source = remaining_job(source, slots, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
@@ -445,8 +445,8 @@ class Driver(World, Generic[Spec]):
         None if it fits in no form.
         """
         seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
-        found = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
-        return math.ceil(min(found) - TOLERANCE) if found else None
+        counts = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
+        return math.ceil(min(counts) - TOLERANCE) if counts else None
 
     # -- what is decided ---------------------------------------------------------------------------
 
@@ -550,11 +550,11 @@ class Driver(World, Generic[Spec]):
         def fails(count: int) -> bool:
             # A trial has the first `count` jobs alone; whatever it does is rolled back.
             left_out = dict.fromkeys(uids[count:], error)
-            found = self._attempt(facts, {**failed, **left_out}, ask=True).error
+            failure = self._attempt(facts, {**failed, **left_out}, ask=True).error
             self._roll_back(saved)
-            if found is not None:
-                errors[count] = found
-            return found is not None
+            if failure is not None:
+                errors[count] = failure
+            return failure is not None
 
         # The likely culprit is new: if the live jobs alone work, only new ones are searched.
         if live < last:
