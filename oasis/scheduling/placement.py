@@ -75,7 +75,7 @@ class Room:
         """Return the mean free share of the resources that `machine` has."""
         capacity = self.site.machines[machine].capacity
         shares = [
-            left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
+            free / most for free, most in zip(self.free[machine], capacity, strict=True) if most
         ]
         # Shares closer than `rounding.TOLERANCE` are equal, or the order of machines is one of
         # the last bits.
@@ -211,16 +211,16 @@ class BestFit(TaskByTask):
             )
         for machine in machines:
             row = free[machine]
-            left = []
+            amounts = []
             for resource, amount in demand:
                 if row[resource] < amount:
                     break
-                left.append(row[resource])
+                amounts.append(row[resource])
             else:
                 # Amounts are compared resource by resource, the first one that differs decides; a
                 # strict comparison keeps the lowest index among equals.
-                if least is None or left < least:
-                    best, least = machine, left
+                if least is None or amounts < least:
+                    best, least = machine, amounts
         return best
 
 
@@ -327,12 +327,12 @@ class OneNode:
                 server = _fullest(room, site.machines_for("ps"), beside)
         if (workers and home is None) or (ps and server is None):
             return None
-        found = Allocation(
+        allocation = Allocation(
             ((home, workers),) if home is not None else (),
             ((server, ps),) if server is not None else (),
         )
-        room.hold(job, found)
-        return found
+        room.hold(job, allocation)
+        return allocation
 
 
 class MostIdle:
