@@ -274,14 +274,14 @@ class Engine(World):
         A job that does not fit the empty machines has no such time; it is taken to have its fewest
         workers, each with the speed of one.
         """
-        job, left = progress.job, progress.remaining_at(self.state.now)
+        job, remaining = progress.job, progress.remaining_at(self.state.now)
         rate = float(job.min_workers)
         held = self._loop.empty.most(job)
         if held is not None:
             load = Load(self.workload.site)
             load.add(job, held)
             rate = self.speed.rate(job, held, load) or rate
-        return left / rate
+        return remaining / rate
 
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Enter `job` at its arrival, with its samples and its checkpoints."""
