@@ -108,8 +108,8 @@ def payoff_noise(utility: float, cost: float = 0.0) -> float:
 
 def difference(one: float, other: float) -> float:
     """``one - other``; 0 if they are equal up to rounding."""
-    found = one - other
-    return 0.0 if abs(found) <= TOLERANCE * max(abs(one), abs(other)) else found
+    gap = one - other
+    return 0.0 if abs(gap) <= TOLERANCE * max(abs(one), abs(other)) else gap
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
