@@ -187,7 +187,7 @@ class EarlyStarts:
 
         return found
 
-    def _take(self, found: Mapping[str, Entry[JobSpec]]) -> None:
+    def _take(self, entries: Mapping[str, Entry[JobSpec]]) -> None:
         """Start the jobs that the copy put on machines that are free now.
 
         A job that it puts elsewhere than it began ends its early start.
@@ -198,9 +198,9 @@ class EarlyStarts:
         staying = {
             uid: entry
             for uid, entry in self.held.items()
-            if uid in found and found[uid].allocation == entry.allocation
+            if uid in entries and entries[uid].allocation == entry.allocation
         }
-        new = {uid: entry for uid, entry in found.items() if uid not in self.held}
+        new = {uid: entry for uid, entry in entries.items() if uid not in self.held}
         for entry in held.values():
             room.occupy(entry.job, entry.allocation)
         for uid, entry in (staying | new).items():

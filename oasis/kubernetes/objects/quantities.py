@@ -50,10 +50,10 @@ def quantity(value: Any, path: str) -> Fraction:
 @lru_cache(maxsize=4096)
 def _amount(text: str) -> Fraction | None:
     """An amount; None if the text is none. Cached: nodes and pods repeat a few texts."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    number, exponent, suffix = found.groups()
+    number, exponent, suffix = match.groups()
     scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
     amount = Fraction(number) * scale
     # As Kubernetes reads it: what is finer than a billionth is rounded up.
@@ -124,8 +124,8 @@ def _asked(owner: Mapping[str, Any]) -> Amounts:
     return _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
 
 
-def _amounts(found: Mapping[str, Any] | None) -> Amounts:
-    return {name: quantity(value, name) for name, value in (found or {}).items()}
+def _amounts(quantities: Mapping[str, Any] | None) -> Amounts:
+    return {name: quantity(value, name) for name, value in (quantities or {}).items()}
 
 
 def _most(one: Amounts, other: Amounts) -> Amounts:
