@@ -26,7 +26,7 @@ class Closures:
         # Jobs that lost a closed machine while the policy failed, so that it does not know yet.
         self.untold: frozenset[int] = frozenset()
 
-    def come_to(self, calendar: Calendar, slot: int) -> None:
+    def move_to(self, calendar: Calendar, slot: int) -> None:
         """Move to `slot`."""
         self.calendar, self.closed = calendar, calendar.closed(slot)
 

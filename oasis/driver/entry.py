@@ -212,7 +212,7 @@ class Facts(Generic[Spec]):
 
 
 @dataclass(slots=True)
-class Decided(Generic[Spec]):
+class SlotOutcome(Generic[Spec]):
     """Decisions of a boundary, by uid."""
 
     admitted: list[str] = field(default_factory=list)

@@ -28,7 +28,7 @@ from oasis.kubernetes.api.resources import (
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
-from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -143,7 +143,7 @@ class Controller:
             else:
                 items += self._objects.list_all(kind, where, which)[0]
         seen, _ = without_others(with_defaults(seen), self.settings.controller)
-        reconciler = awake(
+        reconciler = restore_controller(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
         tries = reconciler.tries(seen, self._now())
@@ -273,7 +273,7 @@ class Controller:
         if isinstance(self._now, SteadyTime):
             self._now.begin()  # the checkpoint's slots are those of the clock on the wall
         try:
-            reconciler = awake(
+            reconciler = restore_controller(
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
             )
         except NodesError as error:
@@ -311,7 +311,7 @@ class Controller:
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun:
-            self.writer.write_windows(reconciler.windows.told(seen, self._now()))
+            self.writer.write_windows(reconciler.windows.outdated(seen, self._now()))
         steps = reconciler.steps(seen, self._now())
         jobs = reconciler.statuses
         # Of two controllers that meet a new job one gets it, before either makes a pod for it.

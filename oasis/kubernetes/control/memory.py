@@ -23,7 +23,7 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 
-def awake(
+def restore_controller(
     objects: Objects,
     make: Callable[[], Policy],
     settings: ControllerSettings,
@@ -53,7 +53,7 @@ def awake(
     if saved.get("format") == FORMAT and saved["slot_seconds"] == settings.slot_seconds:
         reconciler = fresh(saved["epoch"])
         try:
-            _go_on(reconciler, saved, seen, now())
+            _restore(reconciler, saved, seen, now())
         except Exception:
             metrics.failures.inc()
             # A damaged checkpoint must not keep the controller
@@ -66,7 +66,7 @@ def awake(
     return reconciler
 
 
-def _go_on(
+def _restore(
     reconciler: Reconciler, saved: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
 ) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
@@ -93,7 +93,7 @@ def _go_on(
         driver.bring_policy(saved["state"])
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
         reconciler.between.restore(saved, specs)
-        _go_on_counting(reconciler, seen, now)
+        _resume_metering(reconciler, seen, now)
     else:
         log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(others))
 
@@ -143,7 +143,7 @@ def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
                 reconciler.remember(uid, spec)
 
 
-def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
+def _resume_metering(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
     """Count work done without a controller, from the times at which pods became Ready.
 
     They say it in whole seconds, so a second is taken off.

@@ -156,7 +156,7 @@ class Patience:
             wait.again_at = None if wait.again_at is None else now
         return wait.again_at is not None and now < wait.again_at
 
-    def comes_back(self, uid: str) -> bool:
+    def ends_pause(self, uid: str) -> bool:
         """Return, once, that a job has ended its pause."""
         wait = self._waits.get(uid)
         if wait is None or wait.again_at is None:

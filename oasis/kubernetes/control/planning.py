@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Decided, Entry, Facts, entries_of, entries_text
+from oasis.driver.entry import Entry, Facts, SlotOutcome, entries_of, entries_text
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
 from oasis.kubernetes.objects.existing import controller_of, job_items
@@ -56,8 +56,8 @@ class Planning:
     now: float  # when it was begun
     slot_before: int | None
     live_before: Mapping[str, Entry[JobSpec]]  # copies of the entries, by uid
-    question: Callable[[], Decided[JobSpec]]
-    answered: Future[Decided[JobSpec]] = field(default_factory=Future)
+    question: Callable[[], SlotOutcome[JobSpec]]
+    answered: Future[SlotOutcome[JobSpec]] = field(default_factory=Future)
     seconds: float = 0.0  # that the policy thought
 
     def make(self) -> None:
@@ -68,7 +68,7 @@ class Planning:
         """Make the plan in a thread, and wait `patience` seconds for its end."""
         answer_in_thread(self._timed, self.answered, on_end, patience)
 
-    def _timed(self) -> Decided[JobSpec]:
+    def _timed(self) -> SlotOutcome[JobSpec]:
         begin = time.perf_counter()
         try:
             return self.question()

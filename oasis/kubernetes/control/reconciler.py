@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Decided, Entry, Facts
+from oasis.driver.entry import Entry, Facts, SlotOutcome
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
@@ -358,7 +358,7 @@ class Reconciler:
             return None
         if comes_back:
             self.remember(uid, counted)
-        job.let_in(self.tenants.overrun(counted), now)
+        job.planned(self.tenants.overrun(counted), now)
         return counted
 
     def _ready_in_time(
@@ -366,15 +366,15 @@ class Reconciler:
     ) -> JobSpec | None:
         """The job with as many workers as become ready; None if it has lost its room."""
         if known is not None and self.patience.is_over(spec.uid, now):
-            self._take_back(known, spec, pods, now)
+            self._release(known, spec, pods, now)
         if self.patience.pauses(spec, now):
             return None
         limited = self.patience.limited(spec)
-        if self.patience.comes_back(spec.uid):
+        if self.patience.ends_pause(spec.uid):
             self.remember(spec.uid, limited)
         return limited
 
-    def _take_back(
+    def _release(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
     ) -> None:
         """Free capacity with unready pods; the job is planned smaller if that suffices."""
@@ -660,7 +660,7 @@ class Reconciler:
     # -- what is remembered --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data for `oasis.kubernetes.control.memory.awake`."""
+        """Plain data for `oasis.kubernetes.control.memory.restore_controller`."""
         driver = self.driver
         planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
@@ -691,7 +691,7 @@ class Reconciler:
 
     # -- what is said ------------------------------------------------------------------------------
 
-    def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
+    def _tell(self, slot: int, outcome: SlotOutcome[JobSpec], now: float) -> None:
         policy, entries = self.driver.policy, self.driver.by_uid
         decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
         by_id = {decision.job_id: decision for decision in decisions.values()}
@@ -725,7 +725,7 @@ class Reconciler:
                     message = "its promised completion cannot be kept"
                     self.statuses[uid].say(LATE, "True", "PromiseBroken", message, now)
 
-    def _tell_errors(self, outcome: Decided[JobSpec], now: float) -> None:
+    def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
         """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)

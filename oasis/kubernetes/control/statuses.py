@@ -124,7 +124,7 @@ class StatusWriter:
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
-        self._let_in()
+        self._stops_waiting()
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
         self.stalled(None, now)
@@ -168,7 +168,7 @@ class StatusWriter:
         """Whether nodes, API server or class do not let it in, also under a former controller."""
         return self.placed in KEPT_OUT
 
-    def _let_in(self) -> None:
+    def _stops_waiting(self) -> None:
         if self.placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
             self._unsay(PLACED)
 
@@ -211,9 +211,9 @@ class StatusWriter:
         message = "its owner resumed it, but nothing is planned for it: its pods stay gated"
         self._tell(GATED, "Resumed", message if is_resumed and is_refused else None, now)
 
-    def let_in(self, overrun: str | None, now: float) -> None:
+    def planned(self, overrun: str | None, now: float) -> None:
         """Record that the job is planned; `overrun` says why it counts as worth nothing."""
-        self._let_in()
+        self._stops_waiting()
         self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(

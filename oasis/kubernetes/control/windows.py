@@ -35,7 +35,7 @@ NOTHING = "; nothing of it is done"
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
 
 
-class Said(NamedTuple):
+class WindowOutcome(NamedTuple):
     """What becomes of a window, as it is told on the object."""
 
     is_kept: bool
@@ -59,34 +59,34 @@ class Windows:
     def __init__(self, settings: ControllerSettings, clock: SlotClock) -> None:
         self._settings, self._clock = settings, clock
         self._held: tuple[_Held, ...] = ()
-        self.said: dict[str, Said] = {}  # what becomes of each, by name
+        self.outcomes: dict[str, WindowOutcome] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
         """Calendar of closed nodes from the slot at `now` on; what is not kept is logged."""
         reserved: list[_Held] = []
-        outcomes: dict[str, Said] = {}
+        outcomes: dict[str, WindowOutcome] = {}
         for item in seen.get(WINDOW_PLURAL, ()):
             name = item["metadata"]["name"]
             try:
                 held, outcomes[name] = self._placed(parse_window(item), seen, machines, now)
                 reserved += held
             except InstanceError as error:
-                outcomes[name] = Said(False, "Invalid", f"{error}{NOTHING}")
+                outcomes[name] = WindowOutcome(False, "Invalid", f"{error}{NOTHING}")
         for name in sorted(outcomes):
-            if self.said.get(name) != outcomes[name] and outcomes[name].reason not in FINE:
+            if self.outcomes.get(name) != outcomes[name] and outcomes[name].reason not in FINE:
                 log.warning("%s %s: %s", WINDOW_KIND, name, outcomes[name].message)
         # In the order in which they begin, in that of their names where it is the same.
         reserved.sort(key=lambda one: (one.entry.begin, one.window.name))
-        self.said, self._held = outcomes, tuple(reserved)
+        self.outcomes, self._held = outcomes, tuple(reserved)
         return Calendar(tuple(one.entry for one in reserved))
 
-    def told(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+    def outdated(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
         """Windows whose conditions are out of date, each with the conditions to write."""
         mine = self._settings.controller
         for item in seen.get(WINDOW_PLURAL, ()):
             before = (item.get("status") or {}).get("conditions") or []
             wanted = [entry for entry in before if entry.get("controller") != mine]
-            result = self.said.get(item["metadata"]["name"])
+            result = self.outcomes.get(item["metadata"]["name"])
             if result is None:  # it came after the boundary
                 continue
             # What is to be kept on the nodes of another controller is that one's to tell.
@@ -102,11 +102,11 @@ class Windows:
 
     def _placed(
         self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
-    ) -> tuple[list[_Held], Said]:
+    ) -> tuple[list[_Held], WindowOutcome]:
         """Return the calendar entries of a window, and what becomes of it."""
         times = list(window.times(self._clock.wall(now)))
         if not times:
-            return [], Said(True, "Over", f"it ended at {time_text(window.end)}")
+            return [], WindowOutcome(True, "Over", f"it ended at {time_text(window.end)}")
         nodes = by_name(seen)
         labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
         closed = frozenset(
@@ -119,17 +119,17 @@ class Windows:
         lacks = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
         if not closed:
             lacks = lacks or "no node with a role has its labels"
-            return [], Said(False, "NoNode", f"{lacks}{NOTHING}")
+            return [], WindowOutcome(False, "NoNode", f"{lacks}{NOTHING}")
         entries = [
             _Held(window, *at, CalendarEntry(window.name, *self._slots(window, *at), closed))
             for at in times
         ]
         if lacks:
-            return entries, Said(True, "Partly", lacks)
+            return entries, WindowOutcome(True, "Partly", lacks)
         when = f"from {time_text(entries[0].begin)} until {time_text(entries[0].end)}"
         again = ", and every week from then on" if window.weekly else ""
         named = self._named(entries[0], machines)
-        return entries, Said(True, ACCEPTED, f"keeps {named} {when}{again}")
+        return entries, WindowOutcome(True, ACCEPTED, f"keeps {named} {when}{again}")
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""
