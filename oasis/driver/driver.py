@@ -413,8 +413,8 @@ class Driver(World, Generic[Spec]):
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
         job, policy = self.as_seen(spec, source, self.next_index, fixed), self.policy
-        told = job if wants(policy, "told_remaining") else job.untold(policy.name)
-        entry.show(job, told, wants(policy, "knows_forms"))
+        shown = job if wants(policy, "told_remaining") else job.untold(policy.name)
+        entry.show(job, shown, wants(policy, "knows_forms"))
         if entry.forms:
             entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0

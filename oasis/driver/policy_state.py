@@ -92,7 +92,7 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
         writer.dump(value)
         saved = writer.memo.copy().keys() - writer.paths  # by id
         # The function of a fresh policy would go on with what was not brought into this state.
-        astray = [f for f, held in _held(writer.parts) if id(held) in saved]
+        astray = [f for f, bound in _held(writer.parts) if id(bound) in saved]
     except OasisError:
         raise
     except Exception as error:  # too deep, or an attribute that cannot be read
@@ -191,8 +191,8 @@ class _StateReader(pickle.Unpickler):
             raise OasisError("policy state: expected the state of a policy")
         kept = {id(part) for part in _parts(self._fresh, self._own).values()}
         replaced = {id(part) for part in self._parts.values()} - kept
-        for function, held in _held(self._parts):
-            if id(held) in replaced:
+        for function, bound in _held(self._parts):
+            if id(bound) in replaced:
                 raise OasisError(f"policy state: the function {function} is of a part that is gone")
 
     def persistent_load(self, name: Any) -> Any:
@@ -275,13 +275,13 @@ def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for part in parts.values():
         for function in attributes(part).values():
             if isinstance(function, _FUNCTIONS):
-                held = [getattr(function, "__self__", None)]
+                bound = [getattr(function, "__self__", None)]
                 for cell in getattr(function, "__closure__", None) or ():
                     with suppress(ValueError):  # the variable has no value yet
-                        held.append(cell.cell_contents)
+                        bound.append(cell.cell_contents)
                 if isinstance(function, partial):
-                    held += [*function.args, *function.keywords.values()]
-                for value in held:
+                    bound += [*function.args, *function.keywords.values()]
+                for value in bound:
                     if not (isinstance(value, _FUNCTIONS) or _is_frozen(value)):
                         yield _called(function), value
 

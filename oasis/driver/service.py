@@ -271,9 +271,9 @@ class Service:
         # The driver says when it arrives: the slot of its step.
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
         self._step(self.now)
-        told = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
-        if index in told:
-            return told[index]
+        decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
+        if index in decisions:
+            return decisions[index]
         reason = self._happened.rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason)
@@ -299,8 +299,8 @@ class Service:
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Plan for other amounts of work than were left of these jobs."""
         if not isinstance(remaining_work, Mapping):
-            wanted = "expected a mapping of ids to worker-slots"
-            raise InstanceError("remaining_work", wanted, remaining_work)
+            expected = "expected a mapping of ids to worker-slots"
+            raise InstanceError("remaining_work", expected, remaining_work)
         # All are looked up before any is changed: one wrong id leaves everything as it was.
         revised = [
             (self.find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))

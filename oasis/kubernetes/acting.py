@@ -146,10 +146,10 @@ def steps_of_existing(
             workers = target.workers if resizable else None
             steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
-    others = alive.keys() - {pod.name for pod in target.wanted}
+    surplus = alive.keys() - {pod.name for pod in target.wanted}
     # The number of workers that was set at the last resume says which gang runs now.
     resized = resizable and target.workers != item["spec"].get("parallelism", 1)
-    if withdrawn or others or resized:
+    if withdrawn or surplus or resized:
         steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []
     if any(pod.name not in alive for pod in target.wanted):
@@ -230,7 +230,7 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -> None:
     """Delete pods that the plan does not name, workers first, and gangs without capacity."""
-    wanted = {pod.name for pod in target.wanted}
+    pod_names = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
     if hit:
@@ -242,7 +242,7 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     for name, pod in sorted(target.pods.items(), key=_workers_first):
         if p.is_ending(pod):
             continue
-        if name not in wanted:
+        if name not in pod_names:
             steps.actions.append(Delete(uid, pod, "Shrunk"))
         elif edited:
             steps.actions.append(Delete(uid, pod, "Edited"))
@@ -280,9 +280,9 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     """Create missing pods; return the gated pods of the gang if it is complete, otherwise none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
-    wanted = {pod.name for pod in target.wanted}
-    anew = target.spec.network is not None and not wanted & target.pods.keys()
-    if (target.spec.resize == "restart" or anew) and target.pods.keys() - wanted:
+    pod_names = {pod.name for pod in target.wanted}
+    anew = target.spec.network is not None and not pod_names & target.pods.keys()
+    if (target.spec.resize == "restart" or anew) and target.pods.keys() - pod_names:
         return []  # the new gang begins when the last pod of the old one is gone
     gated, complete = [], not target.lacking
     if target.wanted:
@@ -307,12 +307,12 @@ def _is_refused(
     steps: Steps,
 ) -> bool:
     """Return whether a node of the gang does not admit its pod, which would never be bound."""
-    for wanted in gated:
-        if wanted.node in nodes:
-            rules = NodeRules.of(target.pods[wanted.name]["spec"])
-            why = rules.refusal(nodes[wanted.node])
+    for pod in gated:
+        if pod.node in nodes:
+            rules = NodeRules.of(target.pods[pod.name]["spec"])
+            why = rules.refusal(nodes[pod.node])
             if why is not None:
-                steps.refused[target.spec.uid] = wanted, rules, why
+                steps.refused[target.spec.uid] = pod, rules, why
                 return True
     return False
 

@@ -138,8 +138,8 @@ def is_torn(line: bytes) -> bool:
     except ValueError:  # the entry itself does not end
         return True
     # Behind a whole entry only the rest of its own line may be missing.
-    whole, rest = line[: _BODY + end] + _TAIL, line[_BODY + end :]
-    return decoded(whole) is not None and _TAIL.startswith(rest)
+    whole, after = line[: _BODY + end] + _TAIL, line[_BODY + end :]
+    return decoded(whole) is not None and _TAIL.startswith(after)
 
 
 def _framed(crc: bytes, body: bytes) -> bytes:

@@ -68,8 +68,8 @@ def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
     asked = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
-    held: IntArray = np.clip(fits, 0, most).astype(np.int64)
-    return held
+    counts: IntArray = np.clip(fits, 0, most).astype(np.int64)
+    return counts
 
 
 def within(count: float, limit: float) -> bool:

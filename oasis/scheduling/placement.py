@@ -314,17 +314,17 @@ class OneNode:
     name = "one-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        site, asked, beside = room.site, (job.worker, workers), (job.ps, ps)
+        site, of_workers, of_ps = room.site, (job.worker, workers), (job.ps, ps)
         home: int | None = None
         server: int | None = None
         # On a cluster one machine may hold both groups; in the model the two never share one.
         if workers and ps and site.machines_for_both:
-            home = server = _fullest(room, site.machines_for_both, asked, beside)
+            home = server = _fullest(room, site.machines_for_both, of_workers, of_ps)
         else:
             if workers:
-                home = _fullest(room, site.machines_for("worker"), asked)
+                home = _fullest(room, site.machines_for("worker"), of_workers)
             if ps:
-                server = _fullest(room, site.machines_for("ps"), beside)
+                server = _fullest(room, site.machines_for("ps"), of_ps)
         if (workers and home is None) or (ps and server is None):
             return None
         allocation = Allocation(
@@ -420,11 +420,11 @@ def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tas
     for machine in machines:
         if not count:
             break
-        here = room.count(machine, demand, count)
-        if here:
-            room.take(machine, demand, here)
-            tasks.append((machine, here))
-            count -= here
+        fitting = room.count(machine, demand, count)
+        if fitting:
+            room.take(machine, demand, fitting)
+            tasks.append((machine, fitting))
+            count -= fitting
     # Sorted by machine, so that equal allocations are equal whatever the order of placing.
     return None if count else tuple(sorted(tasks))
 

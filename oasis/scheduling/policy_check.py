@@ -44,20 +44,20 @@ def check_policy(policy: Any) -> None:
     # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:
         raise _no_policy(policy)
-    for method, wanted in METHODS.items():
-        _check_method(policy, method, wanted)
-    for attribute, (kind, wanted) in ATTRIBUTES.items():
+    for method, expected in METHODS.items():
+        _check_method(policy, method, expected)
+    for attribute, (kind, expected) in ATTRIBUTES.items():
         value = _attribute(policy, attribute)
         if value is MISSING:
             # Silence means no: knowing the work left is an advantage that a policy has to declare.
             if attribute == "told_remaining":
                 continue  # not declared: it is not told
             hint = "; oasis.scheduling.BasePolicy has a default"
-            raise _error(policy, f"{attribute}: missing; expected {wanted}{hint}")
+            raise _error(policy, f"{attribute}: missing; expected {expected}{hint}")
         is_line = not isinstance(value, str) or (value and value.isprintable())  # of a table
         if not isinstance(value, kind) or not is_line:
             hint = "; is @property missing?" if inspect.ismethod(value) else ""
-            raise _error(policy, f"{attribute}: expected {wanted}, got {describe(value)}{hint}")
+            raise _error(policy, f"{attribute}: expected {expected}, got {describe(value)}{hint}")
     parameters_of(policy)
 
 
@@ -194,11 +194,11 @@ def _error(policy: Any, detail: str, source: Any = None) -> PolicyError:
     return PolicyError(_name(policy), f"{line_of(source or type(policy))}{detail}")
 
 
-def _check_method(policy: Any, method: str, wanted: str) -> None:
+def _check_method(policy: Any, method: str, expected: str) -> None:
     function = _attribute(policy, method)
     if not callable(function):
         got = "missing" if function is MISSING else f"got {describe(function)}"
-        raise _error(policy, f"{method}: expected a method {wanted}, {got}")
+        raise _error(policy, f"{method}: expected a method {expected}, {got}")
     try:
         # One argument besides self; found out here, not in the middle of a long run.
         inspect.signature(function).bind(None)
@@ -206,10 +206,10 @@ def _check_method(policy: Any, method: str, wanted: str) -> None:
         return  # of something that Python cannot look into
     except TypeError as error:
         source = function if inspect.isroutine(function) else None
-        raise _error(policy, f"{method}: expected {wanted}: {error}", source) from None
+        raise _error(policy, f"{method}: expected {expected}: {error}", source) from None
     for kind, is_kind in LATER.items():
         if is_kind(function):  # its call does nothing but make an object
-            raise _error(policy, f"{method}: expected {wanted}, got {kind}", function)
+            raise _error(policy, f"{method}: expected {expected}, got {kind}", function)
 
 
 def _attribute(candidate: Any, name: str) -> Any:

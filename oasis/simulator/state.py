@@ -208,9 +208,9 @@ class Saving:
         """Amounts of the tasks that `after` has more than `before`, by machine."""
         rows: dict[int, list[int]] = {}
         for group in GROUPS:
-            held = dict(group.placed(before))
+            counts = dict(group.placed(before))
             for machine, count in group.placed(after):
-                if (more := count - held.get(machine, 0)) > 0:
+                if (more := count - counts.get(machine, 0)) > 0:
                     row = rows.setdefault(machine, [0] * len(self._site.resources))
                     for resource, amount in group.of(job):
                         row[resource] += more * amount

@@ -77,7 +77,7 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
     rights = status == 403 and " cannot " in message
     if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
         message = "not installed"
-    return next((f"; {what}" for words, what in _remedies().items() if words in message), "")
+    return next((f"; {remedy}" for words, remedy in _remedies().items() if words in message), "")
 
 
 def parsed_error(
@@ -251,9 +251,9 @@ class Connection:
             if response.status != 200:
                 raise parsed_error("GET", path, response.status, response.read(), response.headers)
             on_open()
-            rest = b""
+            pending = b""
             for chunk in response.stream(65536, decode_content=True):
-                *lines, rest = (rest + chunk).split(b"\n")
+                *lines, pending = (pending + chunk).split(b"\n")
                 for line in lines:
                     if line.strip():
                         yield json.loads(line)

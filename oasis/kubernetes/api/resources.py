@@ -201,10 +201,10 @@ class Objects:
 def _is_same(existing: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     """Return whether `existing` is what `body` describes, made by us and not being deleted."""
     owners = [owner["uid"] for owner in existing["metadata"].get("ownerReferences") or ()]
-    wanted = [owner["uid"] for owner in body["metadata"].get("ownerReferences") or ()]
+    expected = [owner["uid"] for owner in body["metadata"].get("ownerReferences") or ()]
     managers = [entry.get("manager") for entry in existing["metadata"].get("managedFields") or ()]
     return (
-        owners == wanted
+        owners == expected
         and names.FIELD_MANAGER in managers
         and not existing["metadata"].get("deletionTimestamp")
     )

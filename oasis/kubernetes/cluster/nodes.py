@@ -155,9 +155,9 @@ def available(
     resources: ResourceMap,
 ) -> dict[str, float]:
     """Return the capacity of a machine minus the requests of other pods, in units of the model."""
-    others = foreign.get(place.node, {})
+    used = foreign.get(place.node, {})
     free = {
-        resource: max(Fraction(0), amount - others.get(resource, Fraction(0))) * place.share
+        resource: max(Fraction(0), amount - used.get(resource, Fraction(0))) * place.share
         for resource, amount in allocatable(node).items()
     }
     return resources.amounts(free)

@@ -95,8 +95,8 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     labels = {**(meta.get("labels") or {}), **identity(spec.name, spec.uid, pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes |= {names.NODE: pod.node, names.TEMPLATE: template_hash(spec, pod.task)}
-    for told in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
-        notes.pop(told, None)
+    for report in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
+        notes.pop(report, None)
     # A gate cannot be added to a pod that exists, so each is made with it.
     pod_spec = {"restartPolicy": "OnFailure", **body["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
@@ -125,8 +125,8 @@ def tried_pod(spec: JobSpec) -> tuple[str, dict[str, Any]]:
     """Name and body of a worker that is asked for in a dry run, to see whether one can be made."""
     name = f"{prefix_of(spec)}-try-{spec.uid[:8]}"
     index = None if spec.network is None else 0
-    wanted = WantedPod(name, TaskGroup.WORKER, "", "", index)
-    return name, pod_object(spec, wanted, "", 0)
+    pod = WantedPod(name, TaskGroup.WORKER, "", "", index)
+    return name, pod_object(spec, pod, "", 0)
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -204,8 +204,8 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
 
 def failures(pod: Mapping[str, Any]) -> int:
     """Count the failures of a pod and its containers; 0 if the pod was deleted on purpose."""
-    told = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
-    if is_ending(pod) or (told is not None and told["status"] == "True"):
+    disruption = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
+    if is_ending(pod) or (disruption is not None and disruption["status"] == "True"):
         return 0
     restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
     return int(restarts) + (phase_of(pod) == "Failed")

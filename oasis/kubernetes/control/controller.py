@@ -178,9 +178,9 @@ class Controller:
     def _leave(self) -> None:
         # Writes under way end before the lease is released: after that another controller may act.
         self.writer.close()
-        held = self.lease.is_held
+        is_held = self.lease.is_held
         self.stopping.set()
-        if held:
+        if is_held:
             # `stop` has cut short all pauses between attempts;
             # those of the release may take their time.
             self._objects.connection.stopping.clear()
@@ -291,8 +291,8 @@ class Controller:
         own, others = without_others(with_defaults(seen), self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
-                what = "to take it over when that one is gone, set its status.controller to null"
-                log.warning("%s: left alone, the controller %s schedules it; %s", job, other, what)
+                hint = "to take it over when that one is gone, set its status.controller to null"
+                log.warning("%s: left alone, the controller %s schedules it; %s", job, other, hint)
         self._others = frozenset(others)
         return own
 

@@ -108,15 +108,15 @@ class Learning:
         self, steps: Steps, forms: Mapping[str, int], admission: Admission, now: float, longest: int
     ) -> None:
         """Leave out nodes that refuse pods as they were made, which their template does not say."""
-        for uid, (wanted, rules, why) in steps.refused.items():
+        for uid, (pod, rules, why) in steps.refused.items():
             spec = self._reader.specs.get(uid)
             if spec is None or uid not in self._reader.statuses:
                 continue
-            known = admission.refusing(begun_in(spec, forms[uid]).rules[wanted.task])
+            known = admission.refusing(begun_in(spec, forms[uid]).rules[pod.task])
             for node, refusal in admission.refusing(rules).items():
-                if node == wanted.node or node not in known:
+                if node == pod.node or node not in known:
                     self.verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node, longest)
-            message = f"node {wanted.node} does not admit pod {wanted.name}: {why}"
+            message = f"node {pod.node} does not admit pod {pod.name}: {why}"
             self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
 
     def forget_others(self, existing: Container[str]) -> None:

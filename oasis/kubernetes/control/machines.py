@@ -85,10 +85,10 @@ class Machines:
             node, used = nodes.get(place.node), using.get(place.node, {})
             if node is None:
                 continue
-            told, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
+            known, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
             if place.node not in short:
-                used = {name: min(used[name], told[name]) for name in used.keys() & told.keys()}
-            if used != told or offer != self.offers[place.node]:
+                used = {name: min(used[name], known[name]) for name in used.keys() & known.keys()}
+            if used != known or offer != self.offers[place.node]:
                 foreign[place.node], offers[place.node] = used, offer
                 amounts = available(place, node, foreign, settings.resources)
                 machines[k] = replace(machines[k], amounts=tuple(amounts.values()))
@@ -101,11 +101,11 @@ class Machines:
         if machines is self:
             return {}
         takers, mine = {}, ours(seen)
-        others = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
+        foreign = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
         for k, (place, old) in enumerate(zip(self.places, self.site.machines, strict=True)):
             amounts = zip(machines.site.machines[k].amounts, old.amounts, strict=True)
             if any(now < before for now, before in amounts):
-                metas = [p["metadata"] for p in others if p["spec"].get("nodeName") == place.node]
+                metas = [p["metadata"] for p in foreign if p["spec"].get("nodeName") == place.node]
                 last = max(metas, key=lambda m: str(m.get("creationTimestamp")), default=None)
                 who = f"pod {last['namespace']}/{last['name']}" if last else "somebody else"
                 takers[k] = f"{who} has taken room on node {place.node}"

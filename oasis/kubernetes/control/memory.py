@@ -80,8 +80,8 @@ def _restore(
     reconciler.patience.restore(saved["patience"])
     reconciler.learning.verdicts.restore(saved["verdicts"])
     driver = reconciler.driver
-    others = _differences(saved, reconciler)
-    driver.restore(saved["driver"], specs, as_it_was, remake=bool(others))
+    reasons = _differences(saved, reconciler)
+    driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock
@@ -89,13 +89,13 @@ def _restore(
         clock.epoch -= behind
         if behind >= JUMP:
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
-    if not others:
+    if not reasons:
         driver.bring_policy(saved["state"])
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
         reconciler.between.restore(saved, specs)
         _resume_metering(reconciler, seen, now)
     else:
-        log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(others))
+        log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(reasons))
 
 
 def _differences(saved: Mapping[str, Any], reconciler: Reconciler) -> list[str]:

@@ -201,8 +201,8 @@ class Patience:
         by_place: Counter[str] = Counter()
         for key, count in self._failures.get(uid, {}).items():
             by_place[key.rpartition("/")[0]] += count
-        alone = by_place.pop("", 0)
-        return alone + max(by_place.values(), default=0)
+        independent = by_place.pop("", 0)
+        return independent + max(by_place.values(), default=0)
 
     def forgive(self, uid: str) -> None:
         """Reset the number of failures of the job to 0."""

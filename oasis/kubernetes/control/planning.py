@@ -215,8 +215,8 @@ class EarlyStarts:
 
     def restore(self, state: Mapping[str, Any], specs: Mapping[str, JobSpec]) -> None:
         """Go on from `state`, once the driver and its policy go on."""
-        held = entries_of(state["held"], specs, as_it_was)
-        self.held = {entry.spec.uid: entry for entry in held}
+        entries = entries_of(state["held"], specs, as_it_was)
+        self.held = {entry.spec.uid: entry for entry in entries}
         self._known = frozenset(self._told.union(state["waiting"]))
 
 

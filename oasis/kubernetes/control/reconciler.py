@@ -243,8 +243,8 @@ class Reconciler:
         job_pods = self.pods_of(seen)
         self.metrics.policy_seconds.observe(planning.seconds)
         count, jobs = len(outcome.changed), len(self.driver.entries)
-        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
-        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
+        figures = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=figures)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
@@ -757,10 +757,10 @@ class Reconciler:
             with self.handling(uid, "telling of", now):
                 had = before[uid].allocation.machines if uid in before else ()
                 taken = (self._taken[machine] for machine in had if machine in self._taken)
-                alone = [(slot, entry.allocation)] if entry.allocation.workers else []
+                now_only = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
                     replace(entry, done=entry.done + entry.early),
-                    planned.get(entry.job.index, alone),
+                    planned.get(entry.job.index, now_only),
                     self.places,
                     now,
                     is_working=bool(self.meter.working(uid)),

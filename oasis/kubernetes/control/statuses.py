@@ -301,7 +301,7 @@ class StatusWriter:
             self.status["resizes"] = {"count": entry.resizes, "restarts": entry.restarts}
         if entry.has_form and entry.spec.forms:
             self.status["form"] = entry.form
-        self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
+        self.status["plan"] = [_slot(slot, allocation, places) for slot, allocation in ahead]
         self.progress(entry.done, entry.work)
         if entry.extensions:
             unit = self._clock.work_seconds
@@ -358,9 +358,9 @@ def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
         return {}
 
 
-def _slot(slot: int, held: Allocation, places: Sequence[Place]) -> Status:
+def _slot(slot: int, allocation: Allocation, places: Sequence[Place]) -> Status:
     return {
         "slot": slot,
-        "workers": {places[k].id: count for k, count in held.workers},
-        "parameterServers": {places[k].id: count for k, count in held.ps},
+        "workers": {places[k].id: count for k, count in allocation.workers},
+        "parameterServers": {places[k].id: count for k, count in allocation.ps},
     }

@@ -148,8 +148,8 @@ class Tenants:
             # The work of the model is whole worker-slots.
             if seconds > most + self._clock.work_seconds:
                 allows = f"{CLASS_KIND} {utility_class.name} allows at most {most:.6g}"
-                what = f"raises its work to {seconds:.6g} worker-seconds from {before:.6g}"
-                return f"{what}, and {allows}"
+                raises = f"raises its work to {seconds:.6g} worker-seconds from {before:.6g}"
+                return f"{raises}, and {allows}"
         return None
 
     # -- what they do ------------------------------------------------------------------------------
@@ -255,8 +255,8 @@ class Tenants:
                 continue
             # Room that was held without any pod at work counts, too, but for a slot in which a job
             # that is short did not need all of it.
-            held = account.used / self._clock.slot_seconds - account.most
-            work, took = _work_in(declared, account), max(worked.get(uid, 0.0), held)
+            slots = account.used / self._clock.slot_seconds - account.most
+            work, took = _work_in(declared, account), max(worked.get(uid, 0.0), slots)
             if took > work or (uid in completed and took):
                 self._took.learn(declared.spec.namespace, work, took)
 

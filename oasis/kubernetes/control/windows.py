@@ -68,8 +68,8 @@ class Windows:
         for item in seen.get(WINDOW_PLURAL, ()):
             name = item["metadata"]["name"]
             try:
-                held, outcomes[name] = self._placed(parse_window(item), seen, machines, now)
-                reserved += held
+                entries, outcomes[name] = self._placed(parse_window(item), seen, machines, now)
+                reserved += entries
             except InstanceError as error:
                 outcomes[name] = WindowOutcome(False, "Invalid", f"{error}{NOTHING}")
         for name in sorted(outcomes):
@@ -85,20 +85,20 @@ class Windows:
         mine = self._settings.controller
         for item in seen.get(WINDOW_PLURAL, ()):
             before = (item.get("status") or {}).get("conditions") or []
-            wanted = [entry for entry in before if entry.get("controller") != mine]
+            after = [entry for entry in before if entry.get("controller") != mine]
             result = self.outcomes.get(item["metadata"]["name"])
             if result is None:  # it came after the boundary
                 continue
             # What is to be kept on the nodes of another controller is that one's to tell.
-            if result.reason != "NoNode" or not wanted:
+            if result.reason != "NoNode" or not after:
                 own = [entry for entry in before if entry.get("controller") == mine]
                 generation = int(item["metadata"].get("generation", 1))
                 kept, at = str(result.is_kept), self._clock.wall(now)
                 conditions = with_condition(own, ACCEPTED, kept, *result[1:], at, generation)
-                wanted += [{**entry, "controller": mine} for entry in conditions]
-            wanted.sort(key=lambda entry: str(entry.get("controller")))
-            if wanted != before:
-                yield item, wanted
+                after += [{**entry, "controller": mine} for entry in conditions]
+            after.sort(key=lambda entry: str(entry.get("controller")))
+            if after != before:
+                yield item, after
 
     def _placed(
         self, window: CapacityWindow, seen: Seen, machines: Machines, now: float

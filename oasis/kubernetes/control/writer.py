@@ -97,9 +97,9 @@ class ClusterWriter:
                 self._metrics.job_errors.labels("telling").inc()
                 log.error("a status could not be written; tried again", exc_info=error)
 
-    def write_windows(self, told: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
+    def write_windows(self, windows: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
         """Write conditions on capacity windows; what is refused is asked at the next boundary."""
-        for done in [self._pool.submit(self._write_window, *each) for each in told]:
+        for done in [self._pool.submit(self._write_window, *each) for each in windows]:
             done.result()
 
     def _is_told(self, error: ApiError | LostAnswerError) -> bool:
@@ -169,7 +169,7 @@ class ClusterWriter:
         return answer
 
     def _write(self, job: StatusWriter) -> Exception | None:
-        wanted = dict(job.status)
+        status = dict(job.status)
         try:
             # The status comes before its events: a takeover goes on from the status, and events are
             # for people alone. An event leaves the list only once it is written.
@@ -187,14 +187,14 @@ class ClusterWriter:
             # A patch may also meet an object of the same name with another uid.
             is_another = "uid" in error.message and "modified" not in error.message
             if error.status == 404 or (error.status == 409 and is_another):  # the object is gone
-                job.written = wanted
+                job.written = status
                 return None
             return error
         except TooLateError:
             raise
         except Exception as error:  # noqa: BLE001 (of this job: it is logged)
             return error
-        job.written = wanted
+        job.written = status
         return None
 
     def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:

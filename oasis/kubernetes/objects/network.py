@@ -149,8 +149,8 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
 
 def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
     """Names of the variables of such a pod, the same for every gang."""
-    alone = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
-    return tuple(environment(network, alone, task, 0))
+    gang = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
+    return tuple(environment(network, gang, task, 0))
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:

@@ -91,8 +91,8 @@ def _unmet(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> str
     for each, has in asked:
         key, operator, values = each["key"], each["operator"], each.get("values") or ()
         if not _holds(operator, has.get(key), values):
-            what = key if key == NAME else f"label {key}"
-            return " ".join((what, WORDS[operator], " or ".join(values))).rstrip()
+            subject = key if key == NAME else f"label {key}"
+            return " ".join((subject, WORDS[operator], " or ".join(values))).rstrip()
     return None
 
 

@@ -267,8 +267,8 @@ def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, r
     if network is None or resize == "restart":
         return resize
     if ranges and not network.can_resize(has_ps):
-        what = network.framework + " without parameterServers" * (network.framework != "jax")
-        expected = f"expected restart: the processes of {what} cannot come and go"
+        framework = network.framework + " without parameterServers" * (network.framework != "jax")
+        expected = f"expected restart: the processes of {framework} cannot come and go"
         raise InstanceError("resizePolicy", expected, resize)
     # A gang of a fixed number has fixed ranks, which a pod that moves would leave.
     return resize if ranges else "restart"

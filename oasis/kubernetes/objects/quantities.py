@@ -84,15 +84,15 @@ class ResourceMap:
         """The map where the cluster calls GPUs so."""
         # Gigabytes of the file format are decimal; a Gi is 7 % more.
         giga = Fraction(10**9)
-        others = (
+        entries = (
             ("cpu", "cpu", Fraction(1)),
             ("memory_gb", "memory", giga),
             ("storage_gb", "ephemeral-storage", giga),
             ("bandwidth_gbps", BANDWIDTH, giga),
         )
-        if text(gpu, "gpu") in [name for _, name, _ in others]:
+        if text(gpu, "gpu") in [name for _, name, _ in entries]:
             raise InstanceError("gpu", "expected another resource than the others", gpu)
-        return cls((("gpu", gpu, Fraction(1)), *others))
+        return cls((("gpu", gpu, Fraction(1)), *entries))
 
 
 DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu")
