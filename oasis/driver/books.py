@@ -41,11 +41,11 @@ def choose_forms(
         is_new, forms = index in new, tracked.forms
         if forms and not tracked.has_form and (is_new or not once):
             before, first = tracked.seen, tracked.form + 1 if again else 0
-            found = next((k for k in range(first, len(forms)) if _begin(room, forms[k])), None)
-            if found is None and is_new:
-                found = next((k for k, form in enumerate(forms) if empty.fewest(form)), 0)
-            if found is not None and found != tracked.form:
-                tracked.be_in(found)
+            chosen = next((k for k in range(first, len(forms)) if _begin(room, forms[k])), None)
+            if chosen is None and is_new:
+                chosen = next((k for k, form in enumerate(forms) if empty.fewest(form)), 0)
+            if chosen is not None and chosen != tracked.form:
+                tracked.be_in(chosen)
                 if not is_new:
                     view.finished.append(before)
                     is_new = True
@@ -68,8 +68,8 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
     if not isinstance(plan, Plan):
         raise PolicyError(policy, f"expected a Plan, got {plan!r:.60}")
     for name in ("changes", "rejected"):
-        if not isinstance(found := getattr(plan, name), dict):
-            raise PolicyError(policy, f"{name}: expected a dict, got {found!r:.60}")
+        if not isinstance(value := getattr(plan, name), dict):
+            raise PolicyError(policy, f"{name}: expected a dict, got {value!r:.60}")
     if plan.wake_at is not None:
         _check_timer(plan.wake_at, books, policy)
     # The usual answer of a policy that has nothing to do.

@@ -26,7 +26,7 @@ class Closures:
         # Jobs that lost a closed machine while the policy failed, so that it does not know yet.
         self.untold: frozenset[int] = frozenset()
 
-    def come_to(self, calendar: Calendar, slot: int) -> None:
+    def move_to(self, calendar: Calendar, slot: int) -> None:
         """Move to `slot`."""
         self.calendar, self.closed = calendar, calendar.closed(slot)
 
@@ -59,7 +59,7 @@ class Closures:
 
 def slots_needed(entry: Entry[Any]) -> int:
     """Slots that a job takes with the workers that it has, or is likely to get."""
-    held = entry.allocation.worker_count
+    count = entry.allocation.worker_count
     # The most cautious guess where nothing is known: fewer workers take more slots.
-    workers = held or entry.job.initial_workers or entry.job.min_workers
+    workers = count or entry.job.initial_workers or entry.job.min_workers
     return math.ceil(entry.remaining / workers - TOLERANCE)

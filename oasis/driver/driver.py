@@ -18,9 +18,9 @@ from oasis.driver.closures import Closures
 from oasis.driver.entry import (
     NO_JOB,
     AsItWas,
-    Decided,
     Entry,
     Facts,
+    SlotOutcome,
     Spec,
     differs,
     entries_of,
@@ -65,7 +65,7 @@ class Driver(World, Generic[Spec]):
         self.next_index = 0  # of the next job that arrives
         # What the loop takes in next, and where this says what came of it.
         self._facts: Facts[Spec] = Facts({})
-        self._outcome: Decided[Spec] = Decided()
+        self._outcome: SlotOutcome[Spec] = SlotOutcome()
         self._begin(site)
 
     def _begin(self, site: Site) -> None:
@@ -127,7 +127,7 @@ class Driver(World, Generic[Spec]):
         """Latest time at which the policy asked to be called."""
         return self._loop.wake_at
 
-    def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> Decided[Spec]:
+    def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> SlotOutcome[Spec]:
         """Take in what happened in or before `slot` and ask the policy; an error ends it.
 
         With `ask` the policy is asked even if nothing happened. After an error of the policy, of
@@ -143,20 +143,20 @@ class Driver(World, Generic[Spec]):
             entry.settle()
         return outcome
 
-    def boundary(self, slot: int, facts: Facts[Spec]) -> Decided[Spec]:
+    def boundary(self, slot: int, facts: Facts[Spec]) -> SlotOutcome[Spec]:
         """Begin `slot`: take in what happened, and ask the policy.
 
         An error of the policy, or a plan that cannot be carried out, does not end this. The job
         that causes it is looked for: the first one in order of arrival with which the policy
-        fails. It is left out and told in `Decided.failed`, and the others are planned. If leaving
-        out jobs does not help, all jobs hold what they held before, `Decided.error` tells why, and
-        the policy is asked again at the next boundary, then after two slots, four, and so on.
+        fails. It is left out and named in `SlotOutcome.failed`; the others are planned. If leaving
+        out jobs does not help, all jobs hold what they held before, `SlotOutcome.error` says why,
+        and the policy is asked again at the next boundary, then after two slots, four, and so on.
         """
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
             self.closures.leave(facts.calendar, self.entries, slot)
-            return Decided(error=self._error, again_at=self.again_at)
+            return SlotOutcome(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
         saved = self._saved()
@@ -165,11 +165,11 @@ class Driver(World, Generic[Spec]):
         # many rounds as there are jobs at most.
         while (outcome := self._attempt(facts, failed)).error is not None:
             self._roll_back(saved)
-            found = self._find_cause(facts, failed, saved, outcome.error)
-            if found is None:
+            culprit = self._find_cause(facts, failed, saved, outcome.error)
+            if culprit is None:
                 self.closures.leave(facts.calendar, self.entries, slot)
                 return self._put_off(slot, outcome.error)
-            failed[found[0]] = found[1]
+            failed[culprit[0]] = culprit[1]
         self.planned_with = self._amounts()
         self.closures.untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
@@ -202,13 +202,13 @@ class Driver(World, Generic[Spec]):
 
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
-    ) -> Decided[Spec]:
+    ) -> SlotOutcome[Spec]:
         """Decide without the jobs that `failed`; after an error the caller rolls everything back.
 
         With `ask` the policy is asked even if nothing happened.
         """
         assert self.slot is not None
-        outcome: Decided[Spec] = Decided(failed=dict(failed))
+        outcome: SlotOutcome[Spec] = SlotOutcome(failed=dict(failed))
         # The policy lost its memory in an error and had no state to
         # go back to: to it, all jobs are new.
         if self._begins_anew:
@@ -230,10 +230,10 @@ class Driver(World, Generic[Spec]):
 
     def copied(self, policy: Policy) -> Driver[Spec]:
         """The same books for `policy`, a copy of this one's; none of the two changes the other."""
-        made: Driver[Spec] = copy(self)
-        vars(made).update(self._saved())
-        made.policy, made._loop = policy, Loop(policy, made, made, self.wake_at)
-        return made
+        driver: Driver[Spec] = copy(self)
+        vars(driver).update(self._saved())
+        driver.policy, driver._loop = policy, Loop(policy, driver, driver, self.wake_at)
+        return driver
 
     def rebuild(self, site: Site) -> None:
         """Continue on other machines: at the next boundary all live jobs arrive once more."""
@@ -348,7 +348,7 @@ class Driver(World, Generic[Spec]):
         gone, were = set(facts.down), set(self.away)
         sizes = list(zip(self.planned_with, self._amounts(), strict=True))
         were_closed = self.closures.closed
-        self.closures.come_to(facts.calendar, int(view.now))
+        self.closures.move_to(facts.calendar, int(view.now))
         if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
@@ -407,14 +407,14 @@ class Driver(World, Generic[Spec]):
         elif entry.arrived < slot or entry.done:
             # Whole worker-slots, forgiving what rounding left over;
             # none would be a job without work.
-            left = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
-            source = remaining_job(source, left, slot, REACH)
+            slots = max(1, math.ceil(entry.remaining - TOLERANCE * max(1.0, entry.work)))
+            source = remaining_job(source, slots, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
         job, policy = self.as_seen(spec, source, self.next_index, fixed), self.policy
-        told = job if wants(policy, "told_remaining") else job.untold(policy.name)
-        entry.show(job, told, wants(policy, "knows_forms"))
+        shown = job if wants(policy, "told_remaining") else job.untold(policy.name)
+        entry.show(job, shown, wants(policy, "knows_forms"))
         if entry.forms:
             entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0
@@ -445,8 +445,8 @@ class Driver(World, Generic[Spec]):
         None if it fits in no form.
         """
         seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
-        found = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
-        return math.ceil(min(found) - TOLERANCE) if found else None
+        counts = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
+        return math.ceil(min(counts) - TOLERANCE) if counts else None
 
     # -- what is decided ---------------------------------------------------------------------------
 
@@ -550,11 +550,11 @@ class Driver(World, Generic[Spec]):
         def fails(count: int) -> bool:
             # A trial has the first `count` jobs alone; whatever it does is rolled back.
             left_out = dict.fromkeys(uids[count:], error)
-            found = self._attempt(facts, {**failed, **left_out}, ask=True).error
+            failure = self._attempt(facts, {**failed, **left_out}, ask=True).error
             self._roll_back(saved)
-            if found is not None:
-                errors[count] = found
-            return found is not None
+            if failure is not None:
+                errors[count] = failure
+            return failure is not None
 
         # The likely culprit is new: if the live jobs alone work, only new ones are searched.
         if live < last:
@@ -567,12 +567,12 @@ class Driver(World, Generic[Spec]):
         count = bisect_left(range(last), True, first + 1, key=fails)
         return uids[count - 1], errors[count]
 
-    def _put_off(self, slot: int, error: Exception) -> Decided[Spec]:
+    def _put_off(self, slot: int, error: Exception) -> SlotOutcome[Spec]:
         """Keep the last plan, and ask the policy again after a delay that grows with each error."""
         # Twice as long each time, up to a limit: a policy that recovers is asked soon enough.
         self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
         self._error, self._errors = error, self._errors + 1
-        return Decided(error=error, again_at=self.again_at)
+        return SlotOutcome(error=error, again_at=self.again_at)
 
     # -- what lasts --------------------------------------------------------------------------------
 
@@ -619,7 +619,7 @@ class Driver(World, Generic[Spec]):
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:
             self.away.update(state["down"])
-            self.closures.come_to(Calendar.from_dict(state["calendar"]), int(self.now))
+            self.closures.move_to(Calendar.from_dict(state["calendar"]), int(self.now))
         for entry in entries_of(state["entries"], specs, as_it_was):
             uid = entry.spec.uid
             if not remake and uid not in state["again"]:

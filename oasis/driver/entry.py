@@ -153,9 +153,9 @@ class Entry(Tracked, Generic[Spec]):
 
     def copy(self) -> Self:
         """An independent copy."""
-        made = copy(self)
-        made.observed = list(self.observed)
-        return made
+        entry = copy(self)
+        entry.observed = list(self.observed)
+        return entry
 
     def anew(self, spec: Spec) -> Self:
         """What lasts where the policy gets to know the job anew."""
@@ -212,7 +212,7 @@ class Facts(Generic[Spec]):
 
 
 @dataclass(slots=True)
-class Decided(Generic[Spec]):
+class SlotOutcome(Generic[Spec]):
     """Decisions of a boundary, by uid."""
 
     admitted: list[str] = field(default_factory=list)
@@ -233,11 +233,11 @@ class Decided(Generic[Spec]):
     def forget(self, uids: Iterable[str]) -> None:
         """Remove all decisions on these jobs."""
         for uid in uids:
-            for found in (self.admitted, self.completed, self.changed, self.late):
-                if uid in found:
-                    found.remove(uid)
-            for said in (self.rejected, self.given_up, self.retried, self.entries, self.failed):
-                said.pop(uid, None)
+            for listed in (self.admitted, self.completed, self.changed, self.late):
+                if uid in listed:
+                    listed.remove(uid)
+            for by_uid in (self.rejected, self.given_up, self.retried, self.entries, self.failed):
+                by_uid.pop(uid, None)
 
 
 def differs(one: Submitted, other: Submitted) -> bool:

@@ -50,8 +50,8 @@ class JournalLock:
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> JournalLock:
         """The lock of a journal, which this process may have already."""
-        held = _LOCKS.get(os.path.realpath(f"{os.fspath(path)}.lock"))
-        return cls(path) if held is None or not held.is_held else held
+        lock = _LOCKS.get(os.path.realpath(f"{os.fspath(path)}.lock"))
+        return cls(path) if lock is None or not lock.is_held else lock
 
     @property
     def is_held(self) -> bool:

@@ -483,10 +483,10 @@ class LiveScheduler:
                 policy = KNOWN[name].made(making)
             else:
                 # Through JSON, as the saved ones went: tuples become lists on both sides.
-                found = policy.name, json.loads(json.dumps(parameters_of(policy)))
-                if found != (name, state["parameters"]):
+                own = policy.name, json.loads(json.dumps(parameters_of(policy)))
+                if own != (name, state["parameters"]):
                     saved = f"{name!r} with {state['parameters']}"
-                    got = f"{found[0]!r} with {found[1]}"
+                    got = f"{own[0]!r} with {own[1]}"
                     raise OasisError(f"policy: expected {saved}, got {got}")
             scheduler = cls(policy, cluster_from_dict(state["cluster"]))
             scheduler.service.restore(state["state"])

@@ -92,7 +92,7 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
         writer.dump(value)
         saved = writer.memo.copy().keys() - writer.paths  # by id
         # The function of a fresh policy would go on with what was not brought into this state.
-        astray = [f for f, held in _held(writer.parts) if id(held) in saved]
+        astray = [f for f, bound in _held(writer.parts) if id(bound) in saved]
     except OasisError:
         raise
     except Exception as error:  # too deep, or an attribute that cannot be read
@@ -157,13 +157,13 @@ class _StateWriter(pickle.Pickler):
             return _StateReader.made, (name, None, value.name)
         if isinstance(value, tuple):
             return _StateReader.made, (name, None, *value)
-        found = attributes(value)
+        values = attributes(value)
         for known in (GIVEN, *getattr(kind, "REMADE", ())):  # what a fresh one has, too
-            found.pop(known, None)
-        functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
+            values.pop(known, None)
+        functions = {key: _called(f) for key, f in values.items() if isinstance(f, _FUNCTIONS)}
         if path is None and functions:
             raise _unwritable(*functions.values())
-        state = {key: item for key, item in found.items() if key not in functions}
+        state = {key: item for key, item in values.items() if key not in functions}
         return _StateReader.made, (name, path, functions), state, None, None, _StateReader.filled
 
 
@@ -191,8 +191,8 @@ class _StateReader(pickle.Unpickler):
             raise OasisError("policy state: expected the state of a policy")
         kept = {id(part) for part in _parts(self._fresh, self._own).values()}
         replaced = {id(part) for part in self._parts.values()} - kept
-        for function, held in _held(self._parts):
-            if id(held) in replaced:
+        for function, bound in _held(self._parts):
+            if id(bound) in replaced:
                 raise OasisError(f"policy state: the function {function} is of a part that is gone")
 
     def persistent_load(self, name: Any) -> Any:
@@ -226,8 +226,8 @@ class _StateReader(pickle.Unpickler):
 
     def made(self, name: str, path: str | None, *parts: Any) -> Any:
         """An object without its attributes: that of the fresh policy, or a new one."""
-        made: Any = None if path is None else self._parts.get(path)
-        if made is None or name_of(type(made), self._own) != name:
+        instance: Any = None if path is None else self._parts.get(path)
+        if instance is None or name_of(type(instance), self._own) != name:
             kind: Any = _found(name, self._own)
             if kind is None:
                 raise OasisError(f"policy state: expected a class of this project, got {name}")
@@ -235,23 +235,23 @@ class _StateReader(pickle.Unpickler):
                 return kind.__members__[parts[0]]
             if issubclass(kind, tuple):
                 return tuple.__new__(kind, parts)
-            made = object.__new__(kind)
-        (functions,), before = parts, attributes(made)
+            instance = object.__new__(kind)
+        (functions,), before = parts, attributes(instance)
         for key, called in functions.items():
             if not isinstance(before.get(key), _FUNCTIONS) or _called(before[key]) != called:
                 function = f"the function {called}"
                 raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
-        self._made[id(made)] = made
-        return made
+        self._made[id(instance)] = instance
+        return instance
 
-    def filled(self, made: Any, state: Mapping[str, Any]) -> None:
+    def filled(self, instance: Any, state: Mapping[str, Any]) -> None:
         """Set attributes past every `__setattr__` and property: a frozen class refuses them."""
-        slots = _slots(self._made[id(made)].__class__)  # neither the machines nor a live job
+        slots = _slots(self._made[id(instance)].__class__)  # neither the machines nor a live job
         for name, value in state.items():
             if name in slots:
-                slots[name].__set__(made, value)
+                slots[name].__set__(instance, value)
             else:
-                vars(made)[name] = value
+                vars(instance)[name] = value
 
 
 _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
@@ -275,30 +275,30 @@ def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for part in parts.values():
         for function in attributes(part).values():
             if isinstance(function, _FUNCTIONS):
-                held = [getattr(function, "__self__", None)]
+                bound = [getattr(function, "__self__", None)]
                 for cell in getattr(function, "__closure__", None) or ():
                     with suppress(ValueError):  # the variable has no value yet
-                        held.append(cell.cell_contents)
+                        bound.append(cell.cell_contents)
                 if isinstance(function, partial):
-                    held += [*function.args, *function.keywords.values()]
-                for value in held:
+                    bound += [*function.args, *function.keywords.values()]
+                for value in bound:
                     if not (isinstance(value, _FUNCTIONS) or _is_frozen(value)):
                         yield _called(function), value
 
 
 def _parts(
-    value: Any, own: str, path: str = "policy", found: dict[str, Any] | None = None
+    value: Any, own: str, path: str = "policy", parts: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """The policy and the objects that are attributes of it, and so on, by where they are."""
-    found = {} if found is None else found
-    is_new = all(value is not other for other in found.values())
-    is_part = not found or _found(name_of(type(value), own), own) is type(value)
+    parts = {} if parts is None else parts
+    is_new = all(value is not other for other in parts.values())
+    is_part = not parts or _found(name_of(type(value), own), own) is type(value)
     is_part |= hasattr(type(value), "REMADE")  # such as a rule of admission of another module
     if is_new and is_part and not isinstance(value, (PolicyJob, Site)) and not _is_frozen(value):
-        found[path] = value
+        parts[path] = value
         for name, item in sorted(attributes(value).items()):
-            _parts(item, own, f"{path}.{name}", found)
-    return found
+            _parts(item, own, f"{path}.{name}", parts)
+    return parts
 
 
 def _is_frozen(value: Any) -> bool:
@@ -309,12 +309,12 @@ def _is_frozen(value: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """Attributes of an object, in its dictionary and its slots."""
-    found = dict(getattr(value, "__dict__", {}))
+    values = dict(getattr(value, "__dict__", {}))
     for name, slot in _slots(value.__class__).items():
         # the slot itself: an `UntoldJob` has none of what it is asked for in vain
         with suppress(AttributeError):
-            found[name] = slot.__get__(value)
-    return found
+            values[name] = slot.__get__(value)
+    return values
 
 
 @cache
@@ -338,6 +338,6 @@ def _found(name: str, own: str) -> type[Any] | None:
     module, _, qualified = name.partition(":")
     if not name.startswith((*PACKAGES, ":")):
         return None
-    found = vars(sys.modules.get(module or own, object)).get(qualified)
-    is_there = isinstance(found, type) and found.__module__ == (module or own)
-    return found if is_there else None
+    kind = vars(sys.modules.get(module or own, object)).get(qualified)
+    is_there = isinstance(kind, type) and kind.__module__ == (module or own)
+    return kind if is_there else None

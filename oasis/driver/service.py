@@ -120,11 +120,11 @@ class Service:
 
     def locate(self, server: str, lost: bool) -> int:
         """Index of `server` among the machines; it must be lost or not."""
-        found = self._index(server, "server")
-        if (found in self._lost) != lost:
+        machine = self._index(server, "server")
+        if (machine in self._lost) != lost:
             expected = "a lost server" if lost else "a server that is not lost"
             raise InstanceError("server", f"expected {expected}", server)
-        return found
+        return machine
 
     def _index(self, server: str, field: str) -> int:
         if not isinstance(server, str) or server not in self._servers:
@@ -135,19 +135,19 @@ class Service:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
         if not isinstance(self.policy, Planner):
             return {}
-        found = dict(self.policy.planned())
+        plans = dict(self.policy.planned())
         for entry in self.live:
             # a policy that sees one form of a job does not know which one it is
-            if entry.form and not entry.seen.forms and entry.job.id in found:
-                schedule, utility = found[entry.job.id]
+            if entry.form and not entry.seen.forms and entry.job.id in plans:
+                schedule, utility = plans[entry.job.id]
                 if schedule is not None:
-                    found[entry.job.id] = replace(schedule, form=entry.form), utility
-        return found
+                    plans[entry.job.id] = replace(schedule, form=entry.form), utility
+        return plans
 
     def schedules(self) -> dict[str, Schedule]:
         """Decided allocations from the present slot on, by job."""
         if isinstance(self.policy, Planner):
-            return {name: found for name, (found, _) in self.planned().items() if found is not None}
+            return {name: plan for name, (plan, _) in self.planned().items() if plan is not None}
         first_ps, now = len(self.cluster.worker_ids), self.now
         return {
             entry.job.id: Schedule(
@@ -163,11 +163,11 @@ class Service:
     def quote(self, job: Job) -> Quote:
         """Quote `job`: the decision of `submit` now, and its effects on other jobs."""
         self.check_new(job)
-        found: Quote | None = None
+        quote: Quote | None = None
         if isinstance(self.policy, Planner):
-            found = self.policy.foresee(job, self.now)
-        if found is not None:
-            return found
+            quote = self.policy.foresee(job, self.now)
+        if quote is not None:
+            return quote
         # The policy does not say it: the whole service is copied, and the call is made there.
         copy = deepcopy(self)
         decision = copy.take(Submit(job))
@@ -271,9 +271,9 @@ class Service:
         # The driver says when it arrives: the slot of its step.
         self._specs[uid] = Submission(uid, replace(job, arrival=0))
         self._step(self.now)
-        told = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
-        if index in told:
-            return told[index]
+        decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
+        if index in decisions:
+            return decisions[index]
         reason = self._happened.rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason)
@@ -299,16 +299,16 @@ class Service:
     def _revise(self, remaining_work: Mapping[str, int]) -> None:
         """Plan for other amounts of work than were left of these jobs."""
         if not isinstance(remaining_work, Mapping):
-            wanted = "expected a mapping of ids to worker-slots"
-            raise InstanceError("remaining_work", wanted, remaining_work)
+            expected = "expected a mapping of ids to worker-slots"
+            raise InstanceError("remaining_work", expected, remaining_work)
         # All are looked up before any is changed: one wrong id leaves everything as it was.
-        found = [
+        revised = [
             (self.find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
             for job_id, work in remaining_work.items()
         ]
-        for entry, work in found:
+        for entry, work in revised:
             entry.work = entry.done + work
-        if found:
+        if revised:
             self._step(self.now, ask=True)
 
     def _reserve(self, event: ReserveWindow) -> None:
@@ -354,8 +354,8 @@ class Service:
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
-        there = decided.entries | self.driver.by_uid
-        events.broken += [there[uid].job.id for uid in decided.late]
+        entries = decided.entries | self.driver.by_uid
+        events.broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
         for uid in (*decided.completed, *decided.given_up, *decided.rejected):
             # Nothing of a job that ended stays but the counts.

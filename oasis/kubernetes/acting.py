@@ -122,7 +122,7 @@ class Steps:
 
 
 def steps_of_existing(
-    target: Target, found: Mapping[str, Any], stuck: frozenset[str], steps: Steps
+    target: Target, item: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
     """Suspend or resume the object; return its gated pods if the gang is complete, otherwise none.
 
@@ -131,26 +131,26 @@ def steps_of_existing(
     """
     # Pods that are ending count as there, because their nodes are not free yet.
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
-    there = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
-    alive = {name: pod for name, pod in there.items() if not p.is_ending(pod)}
+    present = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
+    alive = {name: pod for name, pod in present.items() if not p.is_ending(pod)}
     if not target.workers:
-        if not is_suspended(found):
-            steps.actions.append(Switch(uid, found, kind, suspend=True))
+        if not is_suspended(item):
+            steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []
     if any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
         steps.withdrawn.add(uid)
     withdrawn = target.withdrawn or uid in steps.withdrawn
-    resizable = names.MAXIMUM in (found["metadata"].get("annotations") or {})
-    if is_suspended(found):
-        if not (withdrawn or there):
+    resizable = names.MAXIMUM in (item["metadata"].get("annotations") or {})
+    if is_suspended(item):
+        if not (withdrawn or present):
             workers = target.workers if resizable else None
-            steps.actions.append(Switch(uid, found, kind, suspend=False, workers=workers))
+            steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
-    others = alive.keys() - {pod.name for pod in target.wanted}
+    surplus = alive.keys() - {pod.name for pod in target.wanted}
     # The number of workers that was set at the last resume says which gang runs now.
-    resized = resizable and target.workers != found["spec"].get("parallelism", 1)
-    if withdrawn or others or resized:
-        steps.actions.append(Switch(uid, found, kind, suspend=True))
+    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
+    if withdrawn or surplus or resized:
+        steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []
     if any(pod.name not in alive for pod in target.wanted):
         return []
@@ -158,20 +158,20 @@ def steps_of_existing(
 
 
 def has_pods_but_no_plan(
-    found: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
+    item: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
 ) -> bool:
     """Return whether pods that we placed run for an object without a live job.
 
     Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     """
-    there = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
-    is_ours = not is_suspended(found) and queue_of(found) is None
-    return is_ours and any(is_over or not p.is_gated(pod) for pod in there)
+    running = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
+    is_ours = not is_suspended(item) and queue_of(item) is None
+    return is_ours and any(is_over or not p.is_gated(pod) for pod in running)
 
 
-def stays_gated(found: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
+def stays_gated(item: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
     """Return whether an object that is not suspended has pods that only we can place."""
-    return not is_suspended(found) and any(map(p.is_gated, pods.values()))
+    return not is_suspended(item) and any(map(p.is_gated, pods.values()))
 
 
 Free = dict[str, dict[str, Fraction]]
@@ -230,7 +230,7 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
 
 def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -> None:
     """Delete pods that the plan does not name, workers first, and gangs without capacity."""
-    wanted = {pod.name for pod in target.wanted}
+    pod_names = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
     if hit:
@@ -242,7 +242,7 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     for name, pod in sorted(target.pods.items(), key=_workers_first):
         if p.is_ending(pod):
             continue
-        if name not in wanted:
+        if name not in pod_names:
             steps.actions.append(Delete(uid, pod, "Shrunk"))
         elif edited:
             steps.actions.append(Delete(uid, pod, "Edited"))
@@ -254,9 +254,9 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
 
 def _is_of_another_template(spec: JobSpec, pod: Pod) -> bool:
     meta = pod["metadata"]
-    made = (meta.get("annotations") or {}).get(names.TEMPLATE)  # none: by an older controller
+    digest = (meta.get("annotations") or {}).get(names.TEMPLATE)  # none: by an older controller
     task = TaskGroup.PS if (meta.get("labels") or {}).get(TASK) == "ps" else TaskGroup.WORKER
-    return made is not None and made != p.template_hash(spec, task)
+    return digest is not None and digest != p.template_hash(spec, task)
 
 
 def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:
@@ -268,8 +268,8 @@ def _works_without_the_new(target: Target) -> bool:
     """Return whether the running pods form a gang, so that only the new ones leave."""
     counts = dict.fromkeys(GROUPS, 0)
     for pod in target.wanted:
-        found = target.pods.get(pod.name)
-        if found is not None and p.is_working(found):
+        existing = target.pods.get(pod.name)
+        if existing is not None and p.is_working(existing):
             counts[pod.task] += 1
     workers, ps = counts.values()
     needed = int(target.spec.job.ps_needed(workers))
@@ -280,22 +280,22 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     """Create missing pods; return the gated pods of the gang if it is complete, otherwise none."""
     if target.withdrawn or target.spec.uid in steps.withdrawn:
         return []
-    wanted = {pod.name for pod in target.wanted}
-    anew = target.spec.network is not None and not wanted & target.pods.keys()
-    if (target.spec.resize == "restart" or anew) and target.pods.keys() - wanted:
+    pod_names = {pod.name for pod in target.wanted}
+    anew = target.spec.network is not None and not pod_names & target.pods.keys()
+    if (target.spec.resize == "restart" or anew) and target.pods.keys() - pod_names:
         return []  # the new gang begins when the last pod of the old one is gone
     gated, complete = [], not target.lacking
     if target.wanted:
         steps.actions += [Expose(target.spec.uid, body) for body in target.lacking]
     for pod in target.wanted:
-        found = target.pods.get(pod.name)
-        if found is None:
+        existing = target.pods.get(pod.name)
+        if existing is None:
             body = p.pod_object(target.spec, pod, target.plan, target.slot)
             steps.actions.append(Create(target.spec.uid, pod.name, body))
             complete = False
-        elif p.is_ending(found) or phase_of(found) == "Failed":
+        elif p.is_ending(existing) or phase_of(existing) == "Failed":
             complete = False
-        elif p.is_gated(found):
+        elif p.is_gated(existing):
             gated.append(pod)
     return gated if complete else []
 
@@ -307,12 +307,12 @@ def _is_refused(
     steps: Steps,
 ) -> bool:
     """Return whether a node of the gang does not admit its pod, which would never be bound."""
-    for wanted in gated:
-        if wanted.node in nodes:
-            rules = NodeRules.of(target.pods[wanted.name]["spec"])
-            why = rules.refusal(nodes[wanted.node])
+    for pod in gated:
+        if pod.node in nodes:
+            rules = NodeRules.of(target.pods[pod.name]["spec"])
+            why = rules.refusal(nodes[pod.node])
             if why is not None:
-                steps.refused[target.spec.uid] = wanted, rules, why
+                steps.refused[target.spec.uid] = pod, rules, why
                 return True
     return False
 
@@ -339,12 +339,12 @@ def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> 
         taken.append((pod.node, demand))
     spec, annotations = target.spec, annotations_of(target.spec, target.wanted, target.pods)
     for pod in gated:
-        found, labels, notes = target.pods[pod.name], {}, annotations(pod)
+        body, labels, notes = target.pods[pod.name], {}, annotations(pod)
         if target.found is not None:  # its controller made it, so that nothing says yet why
             labels = identity(spec.name, spec.uid, pod.task)
             notes |= {names.PLAN: target.plan, names.SLOT: str(target.slot), NODE: pod.node}
-        patch = p.opening_patch(found, pod.node, pod.hostname)
-        steps.actions.append(Open(spec.uid, found, patch + p.marking_patch(found, labels, notes)))
+        patch = p.opening_patch(body, pod.node, pod.hostname)
+        steps.actions.append(Open(spec.uid, body, patch + p.marking_patch(body, labels, notes)))
 
 
 def _take(room: dict[str, Fraction], demand: Mapping[str, Fraction], sign: int) -> None:

@@ -53,17 +53,17 @@ class Calendar(Unchanging):
         Jobs that need more than there is between two windows of a machine do not count: they would
         wait for ever.
         """
-        needs, found = set(needs), set()
+        needs, machines = set(needs), set()
         for machine, spans in self._spans.items():
             ahead = sorted(span for span in spans if span[0] > slot)
             if not ahead:
                 continue
             ends = accumulate((end for _, end in ahead), max)  # one may lie within another
             gaps = [begin - end for end, (begin, _) in zip(ends, ahead[1:], strict=False)]
-            longest, left = max(gaps, default=math.inf), ahead[0][0] - slot
-            if any(left < need <= longest for need in needs):
-                found.add(machine)
-        return frozenset(found)
+            longest, remaining = max(gaps, default=math.inf), ahead[0][0] - slot
+            if any(remaining < need <= longest for need in needs):
+                machines.add(machine)
+        return frozenset(machines)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -30,10 +30,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     Near are the same letters and digits, the initials of several words, a beginning or a part, and
     what few changes of single letters lead to.
     """
-    found = _near(name, list(known)) if isinstance(name, str) else []
-    if not found:
+    similar = _near(name, list(known)) if isinstance(name, str) else []
+    if not similar:
         return ""
-    return f"; did you mean {' or '.join(map(repr, found[:MOST_SUGGESTED]))}?"
+    return f"; did you mean {' or '.join(map(repr, similar[:MOST_SUGGESTED]))}?"
 
 
 def _near(name: str, known: list[str]) -> list[str]:

@@ -205,9 +205,9 @@ class Cluster(Summarised, Unchanging):
         if key not in self._admitted:
             servers = group.servers(self)
             each = np.array([required.admits(server.labels) for server in servers], dtype=bool)
-            found = np.repeat(each, np.array([server.count for server in servers], dtype=int))
-            found.flags.writeable = False
-            self._admitted[key] = found
+            admits = np.repeat(each, np.array([server.count for server in servers], dtype=int))
+            admits.flags.writeable = False
+            self._admitted[key] = admits
         return self._admitted[key]
 
     def unmet(self, job: Job) -> str | None:
@@ -222,10 +222,10 @@ class Cluster(Summarised, Unchanging):
         >>> instance.cluster.unmet(job)
         'label gpu of the worker servers; its workers require gpu is h100'
         """
-        found = self.unmet_label(job)
-        if found is None:
+        unmet = self.unmet_label(job)
+        if unmet is None:
             return None
-        group, label = found
+        group, label = unmet
         return group.unmet(label, group.required(job))
 
     def unmet_label(self, job: Job) -> tuple[TaskGroup, str] | None:

@@ -75,11 +75,11 @@ def list_of(reader: Reader[T]) -> Reader[tuple[T, ...]]:
     """A reader of lists; errors have the index."""
 
     def read(value: Any) -> tuple[T, ...]:
-        found = []
+        items = []
         for k, part in enumerate(check_list(value, "")):
             with located_at(f"[{k}]"):
-                found.append(reader(part))
-        return tuple(found)
+                items.append(reader(part))
+        return tuple(items)
 
     return read
 

@@ -238,8 +238,8 @@ class PolicyError(OasisError):
         places = [("job", job), ("server", server), ("resource", resource)]
         where = ", ".join(f"{name} {value}" for name, value in places if value)
         when = "" if time is None else f" at time {time:g}"
-        found = f"policy {policy}" + (f" [{where}]" if where else "") + f": {detail}{when}"
-        super().__init__(found)
+        message = f"policy {policy}" + (f" [{where}]" if where else "") + f": {detail}{when}"
+        super().__init__(message)
         self.policy = policy
         self.detail = detail
         self.job = job

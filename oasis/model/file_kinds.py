@@ -81,18 +81,18 @@ def _zstd(content: bytes) -> bytes:
     except ModuleNotFoundError:
         line = install_line(EXTRAS["zstandard"])
         raise InstanceError("", f"is compressed with zstd, which needs zstandard: {line}") from None
-    found = bytearray()
+    decompressed = bytearray()
     try:
         # zstd files may hold several frames, one after the other, as gzip files do.
         while content:
             stream = package.ZstdDecompressor().decompressobj()
-            found += stream.decompress(content)
+            decompressed += stream.decompress(content)
             if not stream.eof:
                 raise EOFError("it ends too early")
             content = stream.unused_data
     except package.ZstdError as error:
         raise ValueError(str(error)) from None
-    return bytes(found)
+    return bytes(decompressed)
 
 
 COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {

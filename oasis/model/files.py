@@ -91,12 +91,12 @@ def save_state(
 
 def saved_state(path: str | os.PathLike[str], kind: str) -> Any:
     """Read what `save_state` wrote; `InputError` if `path` is no whole file of that `kind`."""
-    found = decoded(Path(path).read_bytes())
-    if found is None or not {"kind", "state"} <= found.keys():
+    document = decoded(Path(path).read_bytes())
+    if document is None or not {"kind", "state"} <= document.keys():
         raise InputError(os.fspath(path), f"expected {kind!r}, got another file or a damaged one")
-    if found["kind"] != kind:
-        raise InputError(os.fspath(path), f"expected {kind!r}", found["kind"])
-    return found["state"]
+    if document["kind"] != kind:
+        raise InputError(os.fspath(path), f"expected {kind!r}", document["kind"])
+    return document["state"]
 
 
 _HEAD, _MIDDLE, _TAIL = b'{"crc":"', b'","entry":', b"}\n"
@@ -138,8 +138,8 @@ def is_torn(line: bytes) -> bool:
     except ValueError:  # the entry itself does not end
         return True
     # Behind a whole entry only the rest of its own line may be missing.
-    whole, rest = line[: _BODY + end] + _TAIL, line[_BODY + end :]
-    return decoded(whole) is not None and _TAIL.startswith(rest)
+    whole, after = line[: _BODY + end] + _TAIL, line[_BODY + end :]
+    return decoded(whole) is not None and _TAIL.startswith(after)
 
 
 def _framed(crc: bytes, body: bytes) -> bytes:

@@ -173,10 +173,10 @@ class InForms:
     def _each_form(self, alone: Mapping[str, Any]) -> Iterator[Self]:
         if self.speeds is None:
             for k, form in enumerate(self.forms):
-                said = {one.name: getattr(form, one.name) for one in fields(form)}
-                given = {name: value for name, value in said.items() if value is not None}
+                values = {one.name: getattr(form, one.name) for one in fields(form)}
+                changes = {name: value for name, value in values.items() if value is not None}
                 with located_at(f"forms[{k}]"):
-                    yield replace(self, forms=(), **alone, **given)
+                    yield replace(self, forms=(), **alone, **changes)
             return
         if self.forms:
             raise InstanceError("speeds", "expected either speeds or forms, not both")

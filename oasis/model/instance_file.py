@@ -67,8 +67,8 @@ def parse_json(
         text = content.decode("utf-8-sig", errors="replace")
         refuse_other(kind_of(text), kinds, expected or "JSON", file)
         is_text = not isinstance(error, UnicodeDecodeError)
-        found = f"expected JSON: {error}" if is_text else f"expected UTF-8 text ({error})"
-        raise InstanceError("", found) from None
+        message = f"expected JSON: {error}" if is_text else f"expected UTF-8 text ({error})"
+        raise InstanceError("", message) from None
     if kinds:
         refuse_other(kind_of_data(data), kinds, expected, file)
     return data
@@ -106,8 +106,8 @@ def instance_from_dict(data: Any) -> Instance:
     except ValueError:
         raise InstanceError("metadata", "expected finite numbers, got NaN or infinity") from None
     cluster = cluster_from_dict(data)
-    given = {"horizon": data["horizon"], "cluster": cluster, "jobs": data["jobs"]}
-    return parse(Instance, given, metadata=dict(metadata))
+    parts = {"horizon": data["horizon"], "cluster": cluster, "jobs": data["jobs"]}
+    return parse(Instance, parts, metadata=dict(metadata))
 
 
 def cluster_from_dict(data: Mapping[str, Any]) -> Cluster:

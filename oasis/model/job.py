@@ -161,11 +161,11 @@ class Job(InForms, Summarised, Unchanging):
                 "minibatch_time", "expected > 0 for a job without gradients to send"
             )
         if self.bandwidth == 0 and self.gradient_mb > 0:
-            found = "expected > 0 for a job with gradients to send"
-            raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
+            expected = "expected > 0 for a job with gradients to send"
+            raise InstanceError(f"worker.{BANDWIDTH}", expected, self.bandwidth)
         if self.bandwidth > self.ps_bandwidth:
-            found = f"expected at most that of a parameter server ({self.ps_bandwidth:g})"
-            raise InstanceError(f"worker.{BANDWIDTH}", found, self.bandwidth)
+            expected = f"expected at most that of a parameter server ({self.ps_bandwidth:g})"
+            raise InstanceError(f"worker.{BANDWIDTH}", expected, self.bandwidth)
 
     def summary(self) -> tuple[str, Facts]:
         """Name, arrival, numbers of workers, mini-batches, demand of a worker and utility."""

@@ -75,10 +75,10 @@ class Number(Kind):
         return number(value, path, minimum=self.minimum, above=self.above, maximum=self.maximum)
 
     def body(self) -> Schema:
-        found: Schema = {"type": "number"}
+        schema: Schema = {"type": "number"}
         if self.minimum > -math.inf:
-            found["exclusiveMinimum" if self.above else "minimum"] = _shown(self.minimum)
-        return found | ({"maximum": _shown(self.maximum)} if self.maximum < math.inf else {})
+            schema["exclusiveMinimum" if self.above else "minimum"] = _shown(self.minimum)
+        return schema | ({"maximum": _shown(self.maximum)} if self.maximum < math.inf else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +172,9 @@ class TableOf(Kind):
         return {name: self.of.plain(one) for name, one in value.items()}
 
     def body(self) -> Schema:
-        said = {"description": self.meaning} if self.meaning else {}
+        description = {"description": self.meaning} if self.meaning else {}
         names = {"propertyNames": {"minLength": 1}, "additionalProperties": self.of.schema()}
-        return {"type": "object", **said, **names}
+        return {"type": "object", **description, **names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,28 +187,28 @@ class ListOf(Kind):
 
     def check(self, value: Any, path: str) -> tuple[Any, ...]:
         parts = enumerate(check_list(value, path))
-        found = tuple(self.item.check(part, f"{path}[{k}]") for k, part in parts)
-        if self.filled and not found:
+        items = tuple(self.item.check(part, f"{path}[{k}]") for k, part in parts)
+        if self.filled and not items:
             raise InstanceError(path, self.filled)
-        return found
+        return items
 
     def parse(self, data: Any) -> Any:
-        found = []
+        items = []
         for k, part in enumerate(check_list(data, "")):
             with located_at(f"[{k}]"):
-                found.append(self.item.parse(part))
-        return tuple(found)
+                items.append(self.item.parse(part))
+        return tuple(items)
 
     def plain(self, value: Any) -> Any:
         return [self.item.plain(part) for part in value]
 
     def body(self) -> Schema:
-        found: Schema = {"type": "array"}
+        schema: Schema = {"type": "array"}
         if self.filled:
-            found["minItems"] = 1
+            schema["minItems"] = 1
         if self.unique:
-            found["uniqueItems"] = True
-        return found | {"items": self.item.schema()}
+            schema["uniqueItems"] = True
+        return schema | {"items": self.item.schema()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +304,8 @@ class _Form:
     def __init__(self, record: type[Any]) -> None:
         self.entries = {one.name: one for one in fields(record) if "kind" in one.metadata}
         kinds: dict[str, Kind] = {name: one.metadata["kind"] for name, one in self.entries.items()}
-        given = {name: one.metadata["absent"] for name, one in self.entries.items()}
-        self.absent = {name: value for name, value in given.items() if value is not MISSING}
+        defaults = {name: one.metadata["absent"] for name, one in self.entries.items()}
+        self.absent = {name: value for name, value in defaults.items() if value is not MISSING}
         self.required = [
             name
             for name, one in self.entries.items()
@@ -342,10 +342,10 @@ def check(record: Any) -> None:
     for name, checked, is_optional in _form(type(record)).checks:
         value = getattr(record, name)
         if not (is_optional and value is None):
-            found = checked(value, name)
+            parsed = checked(value, name)
             # Most values are kept as they are: to set an attribute of a frozen record is slow.
-            if found is not value:
-                object.__setattr__(record, name, found)
+            if parsed is not value:
+                object.__setattr__(record, name, parsed)
 
 
 def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
@@ -366,28 +366,28 @@ def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:
 
 def plain(record: Any) -> dict[str, Any]:
     """Plain data of a record, the inverse of `parse`; fields with their default are left out."""
-    found = {}
+    data = {}
     for name, default, write in _form(type(record)).writers:
         value = getattr(record, name)
         if default is MISSING or value != default:
             try:
-                found[name] = write(value)
+                data[name] = write(value)
             except InstanceError as error:
                 raise error.within(name) from None
-    return found
+    return data
 
 
 def properties(record: type[Any]) -> dict[str, Schema]:
     """JSON Schema of each field of a record."""
-    found = {}
+    schemas = {}
     for name, one in _form(record).entries.items():
-        said = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
+        description = {"description": one.metadata["meaning"]} if one.metadata["meaning"] else {}
         kind, value = one.metadata["kind"], one.metadata["absent"]
         if one.default is not MISSING:
             value = None if one.default is None else kind.plain(one.default)
         default = {} if value is MISSING or value is None else {"default": _shown(value)}
-        found[name] = kind.schema() | default | said
-    return found
+        schemas[name] = kind.schema() | default | description
+    return schemas
 
 
 def object_schema(record: type[Any], meaning: str = "") -> Schema:

@@ -68,8 +68,8 @@ def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
     asked = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
         fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
-    held: IntArray = np.clip(fits, 0, most).astype(np.int64)
-    return held
+    counts: IntArray = np.clip(fits, 0, most).astype(np.int64)
+    return counts
 
 
 def within(count: float, limit: float) -> bool:
@@ -108,8 +108,8 @@ def payoff_noise(utility: float, cost: float = 0.0) -> float:
 
 def difference(one: float, other: float) -> float:
     """``one - other``; 0 if they are equal up to rounding."""
-    found = one - other
-    return 0.0 if abs(found) <= TOLERANCE * max(abs(one), abs(other)) else found
+    gap = one - other
+    return 0.0 if abs(gap) <= TOLERANCE * max(abs(one), abs(other)) else gap
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:

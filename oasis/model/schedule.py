@@ -25,11 +25,11 @@ def placements(rows: npt.ArrayLike) -> IntArray:
     """Rows (slot, server, count), sorted and read-only, as an int array of shape (P, 3)."""
     expected = "expected rows of integers (slot, server, count)"
     try:
-        given = np.asarray(rows).reshape(-1, 3)
-        table = given.astype(np.int64, copy=False)
+        array = np.asarray(rows).reshape(-1, 3)
+        table = array.astype(np.int64, copy=False)
     except (TypeError, ValueError, OverflowError):
         raise InputError("", expected, rows) from None
-    if table is not given and not (table == given).all():
+    if table is not array and not (table == array).all():
         raise InputError("", expected, rows)
     # Sorted by slot, then server: equal schedules are
     # equal arrays, and a slot is found by bisection.
@@ -106,9 +106,9 @@ class Schedule(Summarised, Unchanging):
             return "Schedule", [("job", self.job_id), ("without", "workers")]
         slots = f"{self.start} to {self.completion}"
         counts = [("worker-slots", self.worker_slots), ("PS-slots", int(self.ps[:, COUNT].sum()))]
-        said = [(name, str(count)) for name, count in counts]
+        facts = [(name, str(count)) for name, count in counts]
         form = [("form", str(self.form))] if self.form else []
-        return "Schedule", [("job", self.job_id), ("slots", slots), *said, *form]
+        return "Schedule", [("job", self.job_id), ("slots", slots), *facts, *form]
 
     def since(self, slot: int) -> Schedule | None:
         """The part of the schedule from `slot` on; None if nothing runs there."""
@@ -142,9 +142,9 @@ class Schedule(Summarised, Unchanging):
 
 def schedules_by_job(value: Any) -> dict[str, Schedule]:
     """Read the list ``schedules`` of a document: schedules by job id."""
-    found = document.list_of(Schedule.from_dict)(value)
-    check_unique([schedule.job_id for schedule in found], "", "job id", ".job_id")
-    return {schedule.job_id: schedule for schedule in found}
+    schedules = document.list_of(Schedule.from_dict)(value)
+    check_unique([schedule.job_id for schedule in schedules], "", "job id", ".job_id")
+    return {schedule.job_id: schedule for schedule in schedules}
 
 
 def _rows(value: Any) -> IntArray:

@@ -44,8 +44,8 @@ class Summarised:
 
 def called(value: object, options: Mapping[str, Any]) -> str:
     """The call that makes an object like `value`: its class and some options."""
-    given = ", ".join(f"{name}={cut(repr(option))}" for name, option in options.items())
-    return f"{type(value).__name__}({given})"
+    arguments = ", ".join(f"{name}={cut(repr(option))}" for name, option in options.items())
+    return f"{type(value).__name__}({arguments})"
 
 
 def cut(text: str) -> str:

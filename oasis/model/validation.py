@@ -28,16 +28,16 @@ def number(
     if type(value) is float and minimum < value <= maximum and value < math.inf:
         return value  # nearly all numbers are such: what follows takes ten times as long
     limit = f" {'>' if above else '>='} {minimum:g}" if minimum > -math.inf else ""
-    wanted = f"expected a finite number{limit}"
+    expected = f"expected a finite number{limit}"
     # True is an integer for Python, and never meant as a number in a file.
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise InstanceError(path, wanted, value)
+        raise InstanceError(path, expected, value)
     try:
         result = float(value)
     except OverflowError:
-        raise InstanceError(path, f"{wanted}, got an integer too large for a float") from None
+        raise InstanceError(path, f"{expected}, got an integer too large for a float") from None
     if not math.isfinite(result) or result < minimum or (above and result == minimum):
-        raise InstanceError(path, wanted, value)
+        raise InstanceError(path, expected, value)
     if result > maximum:
         raise InstanceError(path, f"expected a number <= {maximum:g}", value)
     return result
@@ -47,8 +47,8 @@ def amount(value: Any, path: str) -> float:
     """Return `value` as a float that is 0, or from `SMALLEST_AMOUNT` to `LARGEST_AMOUNT`."""
     result = number(value, path, maximum=LARGEST_AMOUNT)
     if 0.0 < result < SMALLEST_AMOUNT:
-        wanted = f"expected 0 or a number >= {SMALLEST_AMOUNT:g}"
-        raise InstanceError(path, wanted, value)
+        expected = f"expected 0 or a number >= {SMALLEST_AMOUNT:g}"
+        raise InstanceError(path, expected, value)
     return result
 
 

@@ -136,8 +136,8 @@ class TrainingCurve:
         share = min(1.0, max(0.0, share))
         # At share 1 there is no point after: the last piece is meant, at its end.
         after = min(bisect_right(self.points, share, key=lambda p: p[0]), len(self.points) - 1)
-        (left, low), (right, high) = self.points[after - 1], self.points[after]
-        return low + (high - low) * (share - left) / (right - left)
+        (start, low), (end, high) = self.points[after - 1], self.points[after]
+        return low + (high - low) * (share - start) / (end - start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Room:
         """Return the mean free share of the resources that `machine` has."""
         capacity = self.site.machines[machine].capacity
         shares = [
-            left / most for left, most in zip(self.free[machine], capacity, strict=True) if most
+            free / most for free, most in zip(self.free[machine], capacity, strict=True) if most
         ]
         # Shares closer than `rounding.TOLERANCE` are equal, or the order of machines is one of
         # the last bits.
@@ -211,16 +211,16 @@ class BestFit(TaskByTask):
             )
         for machine in machines:
             row = free[machine]
-            left = []
+            amounts = []
             for resource, amount in demand:
                 if row[resource] < amount:
                     break
-                left.append(row[resource])
+                amounts.append(row[resource])
             else:
                 # Amounts are compared resource by resource, the first one that differs decides; a
                 # strict comparison keeps the lowest index among equals.
-                if least is None or left < least:
-                    best, least = machine, left
+                if least is None or amounts < least:
+                    best, least = machine, amounts
         return best
 
 
@@ -314,25 +314,25 @@ class OneNode:
     name = "one-node"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        site, asked, beside = room.site, (job.worker, workers), (job.ps, ps)
+        site, of_workers, of_ps = room.site, (job.worker, workers), (job.ps, ps)
         home: int | None = None
         server: int | None = None
         # On a cluster one machine may hold both groups; in the model the two never share one.
         if workers and ps and site.machines_for_both:
-            home = server = _fullest(room, site.machines_for_both, asked, beside)
+            home = server = _fullest(room, site.machines_for_both, of_workers, of_ps)
         else:
             if workers:
-                home = _fullest(room, site.machines_for("worker"), asked)
+                home = _fullest(room, site.machines_for("worker"), of_workers)
             if ps:
-                server = _fullest(room, site.machines_for("ps"), beside)
+                server = _fullest(room, site.machines_for("ps"), of_ps)
         if (workers and home is None) or (ps and server is None):
             return None
-        found = Allocation(
+        allocation = Allocation(
             ((home, workers),) if home is not None else (),
             ((server, ps),) if server is not None else (),
         )
-        room.hold(job, found)
-        return found
+        room.hold(job, allocation)
+        return allocation
 
 
 class MostIdle:
@@ -420,11 +420,11 @@ def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tas
     for machine in machines:
         if not count:
             break
-        here = room.count(machine, demand, count)
-        if here:
-            room.take(machine, demand, here)
-            tasks.append((machine, here))
-            count -= here
+        fitting = room.count(machine, demand, count)
+        if fitting:
+            room.take(machine, demand, fitting)
+            tasks.append((machine, fitting))
+            count -= fitting
     # Sorted by machine, so that equal allocations are equal whatever the order of placing.
     return None if count else tuple(sorted(tasks))
 

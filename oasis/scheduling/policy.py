@@ -127,12 +127,12 @@ class BasePolicy:
     knows_forms: bool = False  # whether it chooses the form in which a job of several runs
     keeps_run_times: bool = False  # whether it changes no job before `View.kept_until`
 
-    def __new__(cls, *given: Any, **named: Any) -> Any:
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
         """Make the object, and keep what its constructor is given for `parameters`."""
-        made = super().__new__(cls)
+        policy = super().__new__(cls)
         if cls.parameters is BasePolicy.parameters:
-            made.__dict__["_given"] = _arguments(cls, given, named)
-        return made
+            policy.__dict__["_given"] = _arguments(cls, arguments, named)
+        return policy
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -160,22 +160,22 @@ class BasePolicy:
         return called(self, chosen)
 
 
-def _arguments(source: type, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(source: type, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of a constructor by name; nothing where the call itself will be refused."""
     try:
         # partial: copy and pickle make objects without arguments and then restore all attributes
-        bound = inspect.signature(source.__init__).bind_partial(None, *given, **named)  # type: ignore[misc]
+        bound = inspect.signature(source.__init__).bind_partial(None, *positional, **named)  # type: ignore[misc]
     except (TypeError, ValueError):
         return {}
     bound.apply_defaults()
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, value in list(bound.arguments.items())[1:]:  # the first is the object itself
         kind = bound.signature.parameters[name].kind
         if kind is inspect.Parameter.VAR_KEYWORD:
-            found |= value
+            parameters |= value
         elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
-            found[name] = value
-    return found
+            parameters[name] = value
+    return parameters
 
 
 def _plain(value: Any) -> Any:

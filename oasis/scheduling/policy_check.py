@@ -44,35 +44,35 @@ def check_policy(policy: Any) -> None:
     # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:
         raise _no_policy(policy)
-    for method, wanted in METHODS.items():
-        _check_method(policy, method, wanted)
-    for attribute, (kind, wanted) in ATTRIBUTES.items():
+    for method, expected in METHODS.items():
+        _check_method(policy, method, expected)
+    for attribute, (kind, expected) in ATTRIBUTES.items():
         value = _attribute(policy, attribute)
         if value is MISSING:
             # Silence means no: knowing the work left is an advantage that a policy has to declare.
             if attribute == "told_remaining":
                 continue  # not declared: it is not told
             hint = "; oasis.scheduling.BasePolicy has a default"
-            raise _error(policy, f"{attribute}: missing; expected {wanted}{hint}")
+            raise _error(policy, f"{attribute}: missing; expected {expected}{hint}")
         is_line = not isinstance(value, str) or (value and value.isprintable())  # of a table
         if not isinstance(value, kind) or not is_line:
             hint = "; is @property missing?" if inspect.ismethod(value) else ""
-            raise _error(policy, f"{attribute}: expected {wanted}, got {describe(value)}{hint}")
+            raise _error(policy, f"{attribute}: expected {expected}, got {describe(value)}{hint}")
     parameters_of(policy)
 
 
-def _no_policy(given: object) -> TypeError:
+def _no_policy(value: object) -> TypeError:
     """The error about an argument that is no policy, which says how to make one of it."""
-    got = describe(given)
-    if isinstance(given, type):
-        how = f"{given.__name__}()" if "decide" in dir(given) else ""
-        if "submit" in dir(given):
-            how = f"{given.__name__}.from_instance(instance)"
-        got = f"the class {given.__name__}" + (f"; {how} makes one" if how else "")
-    elif isinstance(given, str):
+    got = describe(value)
+    if isinstance(value, type):
+        how = f"{value.__name__}()" if "decide" in dir(value) else ""
+        if "submit" in dir(value):
+            how = f"{value.__name__}.from_instance(instance)"
+        got = f"the class {value.__name__}" + (f"; {how} makes one" if how else "")
+    elif isinstance(value, str):
         known = {"oasis": "oasis.OASiS.from_instance(instance)", "recourse": "oasis.Recourse()"}
-        got += f"; {known.get(given, f'baselines.make({given!r})')} makes one by its name"
-    elif hasattr(given, "jobs"):  # an instance or a workload
+        got += f"; {known.get(value, f'baselines.make({value!r})')} makes one by its name"
+    elif hasattr(value, "jobs"):  # an instance or a workload
         got += "; the policy comes second"
     expected = "expected a policy, such as oasis.Recourse() or baselines.FIFO()"
     return TypeError(f"policy: {expected}, got {got}")
@@ -126,10 +126,10 @@ def naming_own_line(policy: Any, where: str, time: float | None = None) -> Itera
 
 def in_words(error: BaseException) -> str:
     """An error in one line: its class and its message."""
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
-    said = " ".join(said.split())
-    said = said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}..."
-    return type(error).__name__ + (f": {said}" if said else "")
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    message = " ".join(message.split())
+    message = message if len(message) <= LONGEST else f"{message[: LONGEST - 3]}..."
+    return type(error).__name__ + (f": {message}" if message else "")
 
 
 def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
@@ -140,14 +140,14 @@ def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str
     """
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{shown(error.filename)}:{error.lineno}"
-    found = None
+    place = None
     # From the outermost call to the innermost: the last line that
     # is the author's own is the one to name.
     for frame, line in traceback.walk_tb(error.__traceback__):
         module, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
         if not _is_toolkit(module) and (module in modules or not is_installed(file)):
-            found = f"{shown(file)}:{line}"
-    return found
+            place = f"{shown(file)}:{line}"
+    return place
 
 
 def modules_of(policy: type) -> frozenset[str]:
@@ -194,22 +194,22 @@ def _error(policy: Any, detail: str, source: Any = None) -> PolicyError:
     return PolicyError(_name(policy), f"{line_of(source or type(policy))}{detail}")
 
 
-def _check_method(policy: Any, method: str, wanted: str) -> None:
-    found = _attribute(policy, method)
-    if not callable(found):
-        got = "missing" if found is MISSING else f"got {describe(found)}"
-        raise _error(policy, f"{method}: expected a method {wanted}, {got}")
+def _check_method(policy: Any, method: str, expected: str) -> None:
+    function = _attribute(policy, method)
+    if not callable(function):
+        got = "missing" if function is MISSING else f"got {describe(function)}"
+        raise _error(policy, f"{method}: expected a method {expected}, {got}")
     try:
         # One argument besides self; found out here, not in the middle of a long run.
-        inspect.signature(found).bind(None)
+        inspect.signature(function).bind(None)
     except ValueError:
         return  # of something that Python cannot look into
     except TypeError as error:
-        source = found if inspect.isroutine(found) else None
-        raise _error(policy, f"{method}: expected {wanted}: {error}", source) from None
+        source = function if inspect.isroutine(function) else None
+        raise _error(policy, f"{method}: expected {expected}: {error}", source) from None
     for kind, is_kind in LATER.items():
-        if is_kind(found):  # its call does nothing but make an object
-            raise _error(policy, f"{method}: expected {wanted}, got {kind}", found)
+        if is_kind(function):  # its call does nothing but make an object
+            raise _error(policy, f"{method}: expected {expected}, got {kind}", function)
 
 
 def _attribute(candidate: Any, name: str) -> Any:

@@ -144,9 +144,9 @@ class Site(Summarised, Unchanging):
         """Machines, resources, and the clock."""
         clock = f"{'slots' if self.slotted else 'units'} of {self.unit_seconds:g} s"
         end = "none" if self.horizon is None else f"{self.horizon:g}"
-        said: Facts = [("machines", str(len(self.machines)))]
-        said += [("resources", ", ".join(self.resources)), ("time in", clock), ("horizon", end)]
-        return "Site", said
+        facts: Facts = [("machines", str(len(self.machines)))]
+        facts += [("resources", ", ".join(self.resources)), ("time in", clock), ("horizon", end)]
+        return "Site", facts
 
     @property
     def grid(self) -> int:
@@ -180,8 +180,8 @@ class Site(Summarised, Unchanging):
         key = (group, requires)
         if key not in self._admitting:
             hosts = self.machines_for(group)
-            found = frozenset(k for k in hosts if requires.admits(self.machines[k].labels))
-            self._admitting[key] = None if len(found) == len(hosts) else found
+            admitting = frozenset(k for k in hosts if requires.admits(self.machines[k].labels))
+            self._admitting[key] = None if len(admitting) == len(hosts) else admitting
         machines = self._admitting[key]
         if machines is None:
             return amounts
@@ -205,9 +205,9 @@ def demand_on(
     grid: int, amounts: Mapping[str, float], resources: Sequence[str]
 ) -> tuple[tuple[int, int], ...]:
     """Demanded (resource index, grid units), resources with no demand left out."""
-    found = sorted((resources.index(name), amount) for name, amount in amounts.items())
+    indexed = sorted((resources.index(name), amount) for name, amount in amounts.items())
     # A demand below the grid still takes something, or endless tasks would fit.
-    return tuple((index, max(1, round(amount * grid))) for index, amount in found if amount)
+    return tuple((index, max(1, round(amount * grid))) for index, amount in indexed if amount)
 
 
 def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:

@@ -398,18 +398,18 @@ def elastic_from_dict(data: Any) -> Workload:
     Traceback (most recent call last):
     oasis.model.errors.InstanceError: version: expected 1, got 2
     """
-    found = parse(ElasticFile, data)
-    named = [(name, machine) for machine in found.machines for name in machine.ids]
+    parsed = parse(ElasticFile, data)
+    named = [(name, machine) for machine in parsed.machines for name in machine.ids]
     check_unique((name for name, _ in named), "machines", "id", ".id")
-    forms = [form for job in found.jobs for form in job.in_forms]
-    rows = [machine.capacity for machine in found.machines]
+    forms = [form for job in parsed.jobs for form in job.in_forms]
+    rows = [machine.capacity for machine in parsed.machines]
     rows += [amounts for form in forms for amounts in (form.worker, form.ps or {})]
     # One grid for all machines and demands: amounts then add up exactly, in any order.
     grid = grid_for(amount for row in rows for amount in row.values())
     machines = tuple(
         Machine(
             name,
-            tuple(machine.capacity.get(resource, 0.0) for resource in found.resources),
+            tuple(machine.capacity.get(resource, 0.0) for resource in parsed.resources),
             grid=grid,
             cpu_cores=machine.cpu_cores or math.inf,
             link_gbps=machine.link_gbps or math.inf,
@@ -417,19 +417,19 @@ def elastic_from_dict(data: Any) -> Workload:
         )
         for name, machine in named
     )
-    site = Site(found.resources, machines, partial_gangs=found.partial_gangs)
-    tables = {job.id: job.speedup for job in found.jobs if job.speedup}
+    site = Site(parsed.resources, machines, partial_gangs=parsed.partial_gangs)
+    tables = {job.id: job.speedup for job in parsed.jobs if job.speedup}
     # A part without effect would only slow the simulation down: speeds would depend on neighbours.
-    linked = any(one.link_gbps for one in found.machines) and any(one.gradient_mb for one in forms)
-    shared = any(one.cpu_cores for one in found.machines)
-    loss = found.crowding_loss
+    linked = any(one.link_gbps for one in parsed.machines) and any(one.gradient_mb for one in forms)
+    shared = any(one.cpu_cores for one in parsed.machines)
+    loss = parsed.crowding_loss
     return replace(
-        Workload.of(site, [job.policy_job(site) for job in found.jobs]),
+        Workload.of(site, [job.policy_job(site) for job in parsed.jobs]),
         speed=TrainingSpeed(
             ScalingTable(tables, sharing=loss) if tables or loss else Linear(),
-            Communication(found.share_links) if linked else None,
+            Communication(parsed.share_links) if linked else None,
             CpuSharing() if shared and any(one.worker_cpu or one.ps_cpu for one in forms) else None,
         ),
-        costs=found.costs or ChangeCosts(),
-        observation=found.observation,
+        costs=parsed.costs or ChangeCosts(),
+        observation=parsed.observation,
     )

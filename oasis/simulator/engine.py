@@ -274,22 +274,22 @@ class Engine(World):
         A job that does not fit the empty machines has no such time; it is taken to have its fewest
         workers, each with the speed of one.
         """
-        job, left = progress.job, progress.remaining_at(self.state.now)
+        job, remaining = progress.job, progress.remaining_at(self.state.now)
         rate = float(job.min_workers)
-        held = self._loop.empty.most(job)
-        if held is not None:
+        largest = self._loop.empty.most(job)
+        if largest is not None:
             load = Load(self.workload.site)
-            load.add(job, held)
-            rate = self.speed.rate(job, held, load) or rate
-        return left / rate
+            load.add(job, largest)
+            rate = self.speed.rate(job, largest, load) or rate
+        return remaining / rate
 
     def _enter(self, job: PolicyJob) -> JobProgress:
         """Enter `job` at its arrival, with its samples and its checkpoints."""
-        told = job if self._loop.told_remaining else job.untold(self.policy.name)
+        shown = job if self._loop.told_remaining else job.untold(self.policy.name)
         how = self._observation
         samples = None if how is None or job.curve is None else Samples(job, how)
         interval = self.costs.checkpoint_interval
-        return JobProgress(job, interval, samples, told, self._loop.knows_forms)
+        return JobProgress(job, interval, samples, shown, self._loop.knows_forms)
 
     def _complete(self, progress: JobProgress) -> None:
         """End a job that has done its work."""

@@ -63,8 +63,8 @@ class Samples:
         self._next = max(self._next, math.ceil(begin / interval))
         while (time := self._next * interval) <= now:
             self._next += 1
-            left = max(0.0, remaining - (time - begin) * rate)
-            value = curve.at(1.0 - left / job.work if job.work else 1.0)
+            ahead = max(0.0, remaining - (time - begin) * rate)
+            value = curve.at(1.0 - ahead / job.work if job.work else 1.0)
             if self._rng is not None:
                 value += self._how.noise * float(self._rng.standard_normal())
             self.values.append((time, value))

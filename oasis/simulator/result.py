@@ -131,8 +131,8 @@ class Run(Summarised):
         """Figures of `Outcome.figures`; None if the run was not simulated."""
         if self.outcome is not None:
             return self.outcome.figures()
-        found = self.kept.get("simulation")
-        return None if found is None else dict(found)
+        record = self.kept.get("simulation")
+        return None if record is None else dict(record)
 
     def summary(self) -> tuple[str, Facts]:
         """Policy, total utility, and how many jobs were admitted and did not finish."""

@@ -181,10 +181,10 @@ def _logging(on_decision: Callable[[Decision], None] | None) -> Callable[[Decisi
     """Log each decision, without its reason, which takes time to find."""
 
     def report(decision: Decision) -> None:
-        what, done = "rejected", decision.completion
+        verdict, done = "rejected", decision.completion
         if decision.admitted:
-            what = "admitted, unfinished" if done is None else f"admitted, ends in slot {done}"
-        LOGGER.debug("%s: %s, utility %g", decision.job_id, what, decision.utility)
+            verdict = "admitted, unfinished" if done is None else f"admitted, ends in slot {done}"
+        LOGGER.debug("%s: %s, utility %g", decision.job_id, verdict, decision.utility)
         if on_decision is not None:
             on_decision(decision)
 
@@ -230,8 +230,8 @@ def _schedule(progress: JobProgress, workload: Workload) -> Schedule:
     first_ps = len(workload.site.machines_for("worker"))
     workers: list[tuple[int, int, int]] = []
     ps: list[tuple[int, int, int]] = []
-    for (begin, held), (end, _) in pairwise(progress.history):
+    for (begin, allocation), (end, _) in pairwise(progress.history):
         for slot in range(int(begin), int(end)):
-            workers += [(slot, machine, count) for machine, count in held.workers]
-            ps += [(slot, machine - first_ps, count) for machine, count in held.ps]
+            workers += [(slot, machine, count) for machine, count in allocation.workers]
+            ps += [(slot, machine - first_ps, count) for machine, count in allocation.ps]
     return Schedule(progress.job.id, placements(workers), placements(ps), progress.form)

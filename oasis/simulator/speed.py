@@ -213,10 +213,10 @@ class CpuSharing:
             if not each:
                 continue
             for machine, _ in tasks:
-                wanted, there = load.cpu[machine], load.site.machines[machine].cpu_cores
-                if wanted > there:
+                demand, capacity = load.cpu[machine], load.site.machines[machine].cpu_cores
+                if demand > capacity:
                     # A job waits for its slowest task, wherever that is.
-                    least = min(least, there / wanted)
+                    least = min(least, capacity / demand)
         return least
 
 

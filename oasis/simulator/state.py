@@ -177,7 +177,7 @@ class Saving:
             # the first moment that is enough counts.
             for k in range(len(kept)):
                 amounts = self._sum(kept[k:])
-                if all(a <= left for a, left in zip(amounts, free[machine], strict=True)):
+                if all(a <= idle for a, idle in zip(amounts, free[machine], strict=True)):
                     break
                 begin = max(begin, kept[k][0])
         return begin
@@ -194,9 +194,9 @@ class Saving:
                         # own: no amount is counted twice.
                         self.busy[r] += min(amount, free[machine][r]) * (end - begin)
                     begin = end
-            left = [entry for entry in kept if entry[0] > now]
-            if left:
-                self.kept[machine] = left
+            unfinished = [entry for entry in kept if entry[0] > now]
+            if unfinished:
+                self.kept[machine] = unfinished
             else:
                 del self.kept[machine]
         self._since = now
@@ -208,9 +208,9 @@ class Saving:
         """Amounts of the tasks that `after` has more than `before`, by machine."""
         rows: dict[int, list[int]] = {}
         for group in GROUPS:
-            held = dict(group.placed(before))
+            counts = dict(group.placed(before))
             for machine, count in group.placed(after):
-                if (more := count - held.get(machine, 0)) > 0:
+                if (more := count - counts.get(machine, 0)) > 0:
                     row = rows.setdefault(machine, [0] * len(self._site.resources))
                     for resource, amount in group.of(job):
                         row[resource] += more * amount

@@ -57,9 +57,9 @@ class Workload(Summarised):
     def summary(self) -> tuple[str, Facts]:
         """Jobs, machines and resources, and a model of speed that is not linear."""
         names = ", ".join(self.site.resources)
-        said = [("jobs", str(len(self.jobs))), ("machines", str(len(self.site.machines)))]
+        facts = [("jobs", str(len(self.jobs))), ("machines", str(len(self.site.machines)))]
         speed = [] if isinstance(self.speed, Linear) else [("speed", type(self.speed).__name__)]
-        return "Workload", [*said, ("resources", names), *speed]
+        return "Workload", [*facts, ("resources", names), *speed]
 
     @classmethod
     def of(cls, site: Site, jobs: Iterable[PolicyJob]) -> Workload:
@@ -135,8 +135,8 @@ def rigid_workload_on(
         raise InputError("placement", "expected pooled or whole", placement)
     sizes = [sum(gpus)] if placement == "pooled" else gpus
     machines = tuple(Machine(f"s{k}", (float(size),)) for k, size in enumerate(sizes))
-    given, most = tuple(jobs), max(sizes)
-    for k, job in enumerate(given):
+    plain_jobs, most = tuple(jobs), max(sizes)
+    for k, job in enumerate(plain_jobs):
         if not isinstance(job, PlainJob):
             raise TypeError(f"jobs[{k}]: expected a PlainJob, got {describe(job)}")
         if not 1 <= job.gpus <= most:
@@ -144,9 +144,9 @@ def rigid_workload_on(
             raise InstanceError(f"jobs[{k}].gpus", expected)
         check_times(k, job)
     # A stable sort: jobs of one instant keep the order of the file.
-    recorded = tuple(sorted(given, key=lambda job: job.submitted))
+    recorded = tuple(sorted(plain_jobs, key=lambda job: job.submitted))
     demands = {size: ((0, size),) for size in {job.gpus for job in recorded}}  # few, of a million
-    made = (
+    policy_jobs = (
         PolicyJob(
             *(j.id, j.submitted, j.duration, demands[j.gpus]),
             owner=j.owner,
@@ -155,7 +155,7 @@ def rigid_workload_on(
         )
         for k, j in enumerate(recorded)
     )
-    return Workload(Site(("gpu",), machines), tuple(made), recorded)
+    return Workload(Site(("gpu",), machines), tuple(policy_jobs), recorded)
 
 
 def check_times(k: int, job: PlainJob) -> None:

@@ -17,7 +17,7 @@ import offline
 MUTABLE = {
     "Container",
     "Entry",
-    "Decided",
+    "SlotOutcome",
     "Requests",
     "Steps",
     "Events",

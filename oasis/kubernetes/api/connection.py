@@ -67,8 +67,8 @@ class TooLateError(OasisError):
 def _remedies() -> dict[str, str]:
     """What to do, by words of an error that does not go away by itself."""
     text = Path(__file__).with_name("advice.json").read_text(encoding="utf-8")
-    found: dict[str, str] = json.loads(text)
-    return found
+    remedies: dict[str, str] = json.loads(text)
+    return remedies
 
 
 def _advice(message: str, path: str = "", status: int = 0) -> str:
@@ -77,7 +77,7 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
     rights = status == 403 and " cannot " in message
     if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
         message = "not installed"
-    return next((f"; {what}" for words, what in _remedies().items() if words in message), "")
+    return next((f"; {remedy}" for words, remedy in _remedies().items() if words in message), "")
 
 
 def parsed_error(
@@ -86,11 +86,11 @@ def parsed_error(
     """The error that an answer is; its body may be a Status object or plain text."""
     reason, message = "", content.decode("utf-8", "replace").strip()[:300]
     try:
-        found = json.loads(content)
+        answer = json.loads(content)
     except ValueError:
-        found = None
-    if isinstance(found, dict):
-        reason, message = str(found.get("reason") or ""), str(found.get("message") or "")
+        answer = None
+    if isinstance(answer, dict):
+        reason, message = str(answer.get("reason") or ""), str(answer.get("message") or "")
     return ApiError(method, path, status, reason, message, _seconds(headers.get("Retry-After")))
 
 
@@ -135,17 +135,17 @@ _BAD_FILE = (
 def _follow_token(configuration: Any, kubeconfig: str | None, context: str | None) -> None:
     """Read the ``tokenFile`` of a kubeconfig again when it is needed: it may be rotated."""
     known = config.kube_config
-    found = known.KubeConfigMerger(kubeconfig or known.KUBE_CONFIG_DEFAULT_LOCATION).config
-    chosen = found["contexts"].get_with_name(context or found["current-context"])["context"]
-    entry = found["users"].get_with_name(chosen["user"], safe=True) if "user" in chosen else None
+    contents = known.KubeConfigMerger(kubeconfig or known.KUBE_CONFIG_DEFAULT_LOCATION).config
+    chosen = contents["contexts"].get_with_name(context or contents["current-context"])["context"]
+    entry = contents["users"].get_with_name(chosen["user"], safe=True) if "user" in chosen else None
     if entry is None or "tokenFile" not in entry["user"]:
         return
     user = entry["user"]
     file = Path(user.path).absolute().parent / user["tokenFile"]
 
-    def refresh(made: Any) -> None:
+    def refresh(settings: Any) -> None:
         token = f"Bearer {file.read_text(encoding='utf-8').strip()}"
-        made.api_key.update(dict.fromkeys(made.api_key, token))
+        settings.api_key.update(dict.fromkeys(settings.api_key, token))
 
     configuration.refresh_api_key_hook = refresh
 
@@ -251,9 +251,9 @@ class Connection:
             if response.status != 200:
                 raise parsed_error("GET", path, response.status, response.read(), response.headers)
             on_open()
-            rest = b""
+            pending = b""
             for chunk in response.stream(65536, decode_content=True):
-                *lines, rest = (rest + chunk).split(b"\n")
+                *lines, pending = (pending + chunk).split(b"\n")
                 for line in lines:
                     if line.strip():
                         yield json.loads(line)
@@ -271,13 +271,13 @@ class Connection:
             response.release_conn()
             if not 200 <= status < 300:
                 raise parsed_error(method, path, status, content, response.headers)
-            found = json.loads(content)
+            answer = json.loads(content)
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise LostAnswerError(method, path, str(error)) from None
         finally:
             if self.on_attempt is not None:
                 self.on_attempt(method, status, time.monotonic() - begin)
-        return found if isinstance(found, dict) else {"items": found}
+        return answer if isinstance(answer, dict) else {"items": answer}
 
     def _send(
         self,

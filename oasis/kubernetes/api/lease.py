@@ -98,8 +98,8 @@ class Lease(Asker):
 
     def _pause(self) -> float:
         """Seconds to the next attempt: four fit into a renewal, and its end is noticed at once."""
-        left = self._ends - steady_seconds()
-        return min(self._seconds / 6, left) if left > 0 else self._seconds / 6
+        remaining = self._ends - steady_seconds()
+        return min(self._seconds / 6, remaining) if remaining > 0 else self._seconds / 6
 
     def _tell(self) -> None:
         """Report once that the lease was won or lost."""
@@ -119,10 +119,10 @@ class Lease(Asker):
     def release(self) -> None:
         """Give up the lease, so that another controller can take over at once."""
         self._until = math.inf
-        found = self._objects.get(LEASES, self._name, self._namespace)
-        if found is not None and found["spec"].get("holderIdentity") == self._identity:
-            found["spec"]["holderIdentity"] = ""
-            self._objects.replace(LEASES, found)
+        lease = self._objects.get(LEASES, self._name, self._namespace)
+        if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+            lease["spec"]["holderIdentity"] = ""
+            self._objects.replace(LEASES, lease)
         self._renewed = -math.inf
 
     def _try(self) -> None:
@@ -135,7 +135,7 @@ class Lease(Asker):
                     raise
             else:
                 return
-        found = self._objects.get(LEASES, self._name, self._namespace)
+        lease = self._objects.get(LEASES, self._name, self._namespace)
         spec: Object = {
             "holderIdentity": self._identity,
             # The API server takes whole seconds above 0 only.
@@ -145,40 +145,40 @@ class Lease(Asker):
         }
         # Another process may have our name: its renewals are none of ours. Our own renewals whose
         # answers were lost may have been carried out.
-        shown = (found or {"spec": {}})["spec"].get("renewTime")
+        shown = (lease or {"spec": {}})["spec"].get("renewTime")
         known = self._times
-        if found is None:
+        if lease is None:
             meta = {"name": self._name, "namespace": self._namespace}
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
             self._found = self._objects.create(LEASES, {**body, "metadata": meta, "spec": spec})
             self._has(asked, now)
             return
-        holder = found["spec"].get("holderIdentity")
-        ours = holder == self._identity and (not known or shown in known)
-        if holder and not ours and not self._expired(found):
+        holder = lease["spec"].get("holderIdentity")
+        is_ours = holder == self._identity and (not known or shown in known)
+        if holder and not is_ours and not self._expired(lease):
             twin = ", another process of the same name," if holder == self._identity else ""
             self._renewed, self.other = -math.inf, f"{holder}{twin}"
             self._times = known or ("",)
             return
-        if ours:
-            spec["acquireTime"] = found["spec"].get("acquireTime") or now
-        spec["leaseTransitions"] = int(found["spec"].get("leaseTransitions") or 0) + (not ours)
-        self._renew({**found, "spec": spec}, asked, now)
+        if is_ours:
+            spec["acquireTime"] = lease["spec"].get("acquireTime") or now
+        spec["leaseTransitions"] = int(lease["spec"].get("leaseTransitions") or 0) + (not is_ours)
+        self._renew({**lease, "spec": spec}, asked, now)
 
-    def _renew(self, found: Object, asked: float, now: str) -> None:
+    def _renew(self, lease: Object, asked: float, now: str) -> None:
         self._found, self._times = None, (*self._times, now)
-        spec = {**found["spec"], "renewTime": now}
+        spec = {**lease["spec"], "renewTime": now}
         # Refused if anybody else was faster.
-        self._found = self._objects.replace(LEASES, {**found, "spec": spec})
+        self._found = self._objects.replace(LEASES, {**lease, "spec": spec})
         self._has(asked, now)
 
     def _has(self, asked: float, time: str) -> None:
         self._renewed, self._times, self.other = asked, (time,), ""
 
-    def _expired(self, found: Object) -> bool:
-        version = found["metadata"]["resourceVersion"]
+    def _expired(self, lease: Object) -> bool:
+        version = lease["metadata"]["resourceVersion"]
         if version != self._seen[0]:
             self._seen = version, steady_seconds()
         # The holder may run with another duration: the longer one counts.
-        seconds = max(self._seconds, float(found["spec"].get("leaseDurationSeconds") or 0))
+        seconds = max(self._seconds, float(lease["spec"].get("leaseDurationSeconds") or 0))
         return steady_seconds() > self._seen[1] + seconds

@@ -138,18 +138,18 @@ class Objects:
             except ApiError as error:
                 if error.status != 409 or error.reason == "Conflict":
                     raise
-                found = self.get(kind, meta["name"], namespace)
-                if found is not None and _is_same(found, body):
-                    return found
+                existing = self.get(kind, meta["name"], namespace)
+                if existing is not None and _is_same(existing, body):
+                    return existing
                 # What had the name is gone by now, so an
                 # attempt that may have been ours is made again.
-                if sure or found is not None:
+                if sure or existing is not None:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def delete(self, kind: ResourceKind, found: Mapping[str, Any]) -> None:
+    def delete(self, kind: ResourceKind, item: Mapping[str, Any]) -> None:
         """Delete exactly this object; another one of the same name is left alone."""
-        meta = found["metadata"]
+        meta = item["metadata"]
         body: Object = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -164,8 +164,8 @@ class Objects:
                 return
             # The precondition on the uid failed, or the object changed under the request.
             if error.status == 409:  # another may have its name now
-                there = self.get(kind, meta["name"], meta.get("namespace"))
-                if there is None or there["metadata"]["uid"] != meta["uid"]:
+                existing = self.get(kind, meta["name"], meta.get("namespace"))
+                if existing is None or existing["metadata"]["uid"] != meta["uid"]:
                     return
             raise
 
@@ -175,15 +175,15 @@ class Objects:
         content: str,
         more: Mapping[str, str],
         kind: ResourceKind,
-        found: Mapping[str, Any],
+        item: Mapping[str, Any],
         sub: str = "",
         body: Any = None,
     ) -> Object:
-        meta = found["metadata"]
+        meta = item["metadata"]
         return self._request(
             method,
             kind.path(meta.get("namespace"), meta["name"], sub),
-            body=found if body is None else body,
+            body=item if body is None else body,
             query={"fieldManager": names.FIELD_MANAGER, **more, **self._write},
             content_type=f"application/{content}",
         )
@@ -198,13 +198,13 @@ class Objects:
     replace = partialmethod(_change, "PUT", "json", {})
 
 
-def _is_same(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Return whether `found` is what `body` describes, made by us and not being deleted."""
-    owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences") or ()]
-    wanted = [owner["uid"] for owner in body["metadata"].get("ownerReferences") or ()]
-    managers = [entry.get("manager") for entry in found["metadata"].get("managedFields") or ()]
+def _is_same(existing: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Return whether `existing` is what `body` describes, made by us and not being deleted."""
+    owners = [owner["uid"] for owner in existing["metadata"].get("ownerReferences") or ()]
+    expected = [owner["uid"] for owner in body["metadata"].get("ownerReferences") or ()]
+    managers = [entry.get("manager") for entry in existing["metadata"].get("managedFields") or ()]
     return (
-        owners == wanted
+        owners == expected
         and names.FIELD_MANAGER in managers
-        and not found["metadata"].get("deletionTimestamp")
+        and not existing["metadata"].get("deletionTimestamp")
     )

@@ -40,40 +40,40 @@ POD_STATUS = {
 POD_CONDITIONS = ("Ready", "PodScheduled", "DisruptionTarget")
 
 
-def without_fields(found: Mapping[str, Any]) -> Object:
+def without_fields(item: Mapping[str, Any]) -> Object:
     """Return an object without its lists of managed fields; the managers' names stay."""
-    return {**found, "metadata": _shortened(found["metadata"])}
+    return {**item, "metadata": _shortened(item["metadata"])}
 
 
-def trimmed_pod(found: Mapping[str, Any]) -> Object:
+def trimmed_pod(pod: Mapping[str, Any]) -> Object:
     """Return the fields of a pod that are read: owner, requests, constraints and state."""
-    spec, status = found["spec"], _cut(found.get("status"), POD_STATUS)
+    spec, status = pod["spec"], _cut(pod.get("status"), POD_STATUS)
     if "conditions" in status:
         status["conditions"] = [c for c in status["conditions"] if c["type"] in POD_CONDITIONS]
     shape = GATED_SPEC if spec.get("schedulingGates") else POD_SPEC
-    return {"metadata": _metadata(found), "spec": _cut(spec, shape), "status": status}
+    return {"metadata": _metadata(pod), "spec": _cut(spec, shape), "status": status}
 
 
-def trimmed_node(found: Mapping[str, Any]) -> Object:
+def trimmed_node(node: Mapping[str, Any]) -> Object:
     """Return the fields of a node that are read: labels, taints, conditions, allocatable."""
-    spec = _cut(found.get("spec"), _all("unschedulable taints"))
-    status = _cut(found.get("status"), _all("allocatable conditions"))
-    return {"metadata": _metadata(found), "spec": spec, "status": status}
+    spec = _cut(node.get("spec"), _all("unschedulable taints"))
+    status = _cut(node.get("status"), _all("allocatable conditions"))
+    return {"metadata": _metadata(node), "spec": spec, "status": status}
 
 
-def _cut(found: Any, shape: Shape | None) -> Any:
+def _cut(value: Any, shape: Shape | None) -> Any:
     """What of a value is in its shape, without parts of which nothing is."""
     if shape is None:
-        return found
-    if isinstance(found, list):
-        return [_cut(each, shape) for each in found]
-    inner = ((name, _cut(found[name], shape[name])) for name in shape if name in (found or ()))
+        return value
+    if isinstance(value, list):
+        return [_cut(each, shape) for each in value]
+    inner = ((name, _cut(value[name], shape[name])) for name in shape if name in (value or ()))
     return {name: kept for name, kept in inner if kept or shape[name] is None}
 
 
-def _metadata(found: Mapping[str, Any]) -> Object:
+def _metadata(item: Mapping[str, Any]) -> Object:
     """Names, owners and marks; the keys of the marks, which are the same on all, are kept once."""
-    kept = _cut(found["metadata"], METADATA)
+    kept = _cut(item["metadata"], METADATA)
     for name in ("labels", "annotations"):
         if kept.get(name):
             kept[name] = {

@@ -89,30 +89,30 @@ class ObjectStore:
         self._items: dict[Key, Object] = {}
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
 
-    def put(self, found: Object) -> bool:
-        """Keep `found` unless a newer version of it, or its deletion, is known.
+    def put(self, item: Object) -> bool:
+        """Keep `item` unless a newer version of it, or its deletion, is known.
 
         An object whose label was removed is gone for a watch by that label, and comes back in a
         newer version when the label is set again.
         """
-        meta = found["metadata"]
+        meta = item["metadata"]
         key = meta.get("namespace", ""), meta["name"]
         with self._lock:
             known = self._items.get(key)
-            if _version(found) <= self._gone.get(meta["uid"], -1):
+            if _version(item) <= self._gone.get(meta["uid"], -1):
                 return False
             self._gone.pop(meta["uid"], None)
-            if known is not None and _version(known) >= _version(found):
+            if known is not None and _version(known) >= _version(item):
                 return False
-            self._items[key] = found
+            self._items[key] = item
             return True
 
-    def drop(self, found: Mapping[str, Any]) -> bool:
+    def drop(self, item: Mapping[str, Any]) -> bool:
         """Forget an object that is gone."""
-        meta = found["metadata"]
+        meta = item["metadata"]
         key = meta.get("namespace", ""), meta["name"]
         with self._lock:
-            self._gone[meta["uid"]] = _version(found)
+            self._gone[meta["uid"]] = _version(item)
             # Late answers come within seconds of a deletion, so the last ten thousand are enough.
             while len(self._gone) > 10_000:
                 del self._gone[next(iter(self._gone))]
@@ -122,9 +122,9 @@ class ObjectStore:
                 return True
             return False
 
-    def end(self, found: Mapping[str, Any]) -> None:
+    def end(self, item: Mapping[str, Any]) -> None:
         """Mark an object whose deletion was asked for, until the watch tells of it."""
-        meta = found["metadata"]
+        meta = item["metadata"]
         key = meta.get("namespace", ""), meta["name"]
         with self._lock:
             known = self._items.get(key)
@@ -132,18 +132,18 @@ class ObjectStore:
                 marked = {"deletionTimestamp": ASKED, **known["metadata"]}
                 self._items[key] = {**known, "metadata": marked}
 
-    def replace(self, found: list[Object], version: int, namespace: str | None = None) -> None:
+    def replace(self, items: list[Object], version: int, namespace: str | None = None) -> None:
         """Take over a whole list; objects that it lacks are gone, unless they are newer than it.
 
         The list may be that of one `namespace`: then the others stay as they are.
         """
-        keys = {(o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in found}
+        keys = {(o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items}
         with self._lock:
             for key, known in list(self._items.items()):
                 is_listed = namespace is None or key[0] == namespace
                 if is_listed and key not in keys and _version(known) <= version:
                     del self._items[key]
-        for item in found:
+        for item in items:
             self.put(item)
 
     def items(self) -> list[Object]:
@@ -229,23 +229,23 @@ class Watcher(Asker):
         path = self._kind.path(self._namespace)
         stream = self._objects.connection.stream
         for event in stream(path, query, QUIET_SECONDS, self._answered):
-            kind, found = event["type"], event["object"]
+            kind, item = event["type"], event["object"]
             if kind == "ERROR":
                 # A watch that has begun answers 200, and
                 # reports an expired version as an event.
-                if found.get("code") == 410:
+                if item.get("code") == 410:
                     self._from = None
                 return
-            self._from = found["metadata"]["resourceVersion"]
+            self._from = item["metadata"]["resourceVersion"]
             if kind == "BOOKMARK":
                 continue
-            found = self._kind.kept(found)
-            changed = self.store.drop(found) if kind == "DELETED" else self.store.put(found)
+            item = self._kind.kept(item)
+            changed = self.store.drop(item) if kind == "DELETED" else self.store.put(item)
             if changed:
-                self._on_change(kind, found)
+                self._on_change(kind, item)
             if self._stopping.is_set():
                 return
 
 
-def _version(found: Mapping[str, Any]) -> int:
-    return int(found["metadata"]["resourceVersion"])
+def _version(item: Mapping[str, Any]) -> int:
+    return int(item["metadata"]["resourceVersion"])

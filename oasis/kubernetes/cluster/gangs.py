@@ -65,15 +65,15 @@ def wanted_of(
         numbered = _from_zero(slots)
     if numbered is None:  # then none of the names is that of a pod that is there
         numbered, salt = _from_zero(slots), "\0".join((salt, *sorted(pods)))
-    found = []
+    gang = []
     for (task, place), (index, name) in zip(slots, numbered, strict=True):
         key = "\0".join((spec.uid, task, place.node, str(index), salt))
         digest = hashlib.sha256(key.encode()).hexdigest()[:10]
         known = None if spec.network is None else index
         place_in_gang = f"{task[0]}{index}" if known is None else f"{task}-{index}"
-        made = name or f"{prefix_of(spec)}-{place_in_gang}-{digest}"
-        found.append(WantedPod(made, task, place.node, place.hostname, known))
-    return tuple(found)
+        pod_name = name or f"{prefix_of(spec)}-{place_in_gang}-{digest}"
+        gang.append(WantedPod(pod_name, task, place.node, place.hostname, known))
+    return tuple(gang)
 
 
 def _from_zero(slots: Sequence[Slot]) -> Numbered:
@@ -88,22 +88,22 @@ def _counted(among: Iterable[Hashable]) -> Numbered:
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
     """Return indices that the existing pods keep; None if the whole gang restarts."""
-    there: dict[tuple[str, str], list[tuple[bool, int, str]]] = {}
+    existing: dict[tuple[str, str], list[tuple[bool, int, str]]] = {}
     taken: dict[str, set[int]] = {group: set() for group in GROUPS}
     for name, pod in pods.items():
         labels, notes = pod["metadata"]["labels"], pod["metadata"].get("annotations") or {}
         if names.INDEX in labels:  # it was made for a job with a network
             task, index = labels[names.TASK], int(labels[names.INDEX])
-            at = there.setdefault((task, notes.get(names.NODE, "")), [])
+            at = existing.setdefault((task, notes.get(names.NODE, "")), [])
             is_lost = is_ending(pod) or phase_of(pod) == "Failed"
             at.append((is_lost, index, name))
             taken[task].add(index)
     stay: list[tuple[bool, int, str] | None] = []
-    for found in there.values():
-        found.sort()
+    for numbers in existing.values():
+        numbers.sort()
     for task, place in slots:
-        found = there.get((task, place.node), [])
-        stay.append(found.pop(0) if found else None)
+        numbers = existing.get((task, place.node), [])
+        stay.append(numbers.pop(0) if numbers else None)
     if any(not is_gated(pod) for pod in pods.values()):  # the gang has begun
         kept = [
             (task, old[1])
@@ -211,11 +211,11 @@ def service_object(spec: JobSpec) -> dict[str, Any]:
 def policy_object(spec: JobSpec) -> dict[str, Any]:
     """The NetworkPolicy that admits only a job's pods to its pods; it is deleted with the job."""
     pods = {"matchLabels": {names.JOB_UID: spec.uid}}
-    made = service_object(spec)
+    service = service_object(spec)
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": made["metadata"],
+        "metadata": service["metadata"],
         "spec": {
             "podSelector": pods,
             "policyTypes": ["Ingress"],
@@ -236,10 +236,10 @@ def network_objects(
     return tuple(lacking)
 
 
-def _is_there(spec: JobSpec, found: Iterable[Object]) -> bool:
+def _is_there(spec: JobSpec, items: Iterable[Object]) -> bool:
     return any(
         each["metadata"]["name"] == service_name(spec.name)
         and not each["metadata"].get("deletionTimestamp")
         and any(o["uid"] == spec.uid for o in each["metadata"].get("ownerReferences") or ())
-        for each in found
+        for each in items
     )

@@ -55,11 +55,11 @@ def is_usable(node: Mapping[str, Any]) -> bool:
 
 def allocatable(node: Mapping[str, Any]) -> Amounts:
     """Return the resources of `node` that pods may use, in units of the cluster."""
-    given = (node.get("status") or {}).get("allocatable") or {}
+    amounts = (node.get("status") or {}).get("allocatable") or {}
     name = node["metadata"]["name"]
     return {
         resource: quantity(value, f"node {name}: status.allocatable.{resource}")
-        for resource, value in given.items()
+        for resource, value in amounts.items()
     }
 
 
@@ -73,14 +73,14 @@ def has_ended(pod: Mapping[str, Any]) -> bool:
     return phase_of(pod) in ENDED
 
 
-def foreign_use(pods: Iterable[Mapping[str, Any]], ours: Container[str] = ()) -> dict[str, Amounts]:
-    """Return the requests of bound pods by node, without those whose uid is in `ours`."""
-    found: dict[str, list[Amounts]] = {}
+def foreign_use(pods: Iterable[Mapping[str, Any]], own: Container[str] = ()) -> dict[str, Amounts]:
+    """Return the requests of bound pods by node, without those whose uid is in `own`."""
+    requests: dict[str, list[Amounts]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName")
-        if node and pod["metadata"]["uid"] not in ours and not has_ended(pod):
-            found.setdefault(node, []).append(requests_of(pod["spec"]))
-    return {node: summed(parts) for node, parts in found.items()}
+        if node and pod["metadata"]["uid"] not in own and not has_ended(pod):
+            requests.setdefault(node, []).append(requests_of(pod["spec"]))
+    return {node: summed(parts) for node, parts in requests.items()}
 
 
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
@@ -89,7 +89,7 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
     Nodes without the label of a role take no part. `ps_share` is the part of each node with role
     ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
     """
-    found: list[Place] = []
+    places: list[Place] = []
     for node in nodes:
         meta = node["metadata"]
         labels = meta.get("labels") or {}
@@ -107,14 +107,14 @@ def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> 
         name, host = meta["name"], labels[HOSTNAME]
         if role == "both" and ps_share is not None:
             for group, share in zip(GROUPS, (1 - ps_share, ps_share), strict=True):
-                found.append(Place(f"{name}/{group}", name, host, frozenset({group}), share))
+                places.append(Place(f"{name}/{group}", name, host, frozenset({group}), share))
         else:
             hosts = frozenset(GROUPS) if role == "both" else frozenset({role})
-            found.append(Place(name, name, host, hosts, Fraction(1)))
+            places.append(Place(name, name, host, hosts, Fraction(1)))
     return tuple(
         # A machine's index follows from the names alone, so that
         # it survives a list in another order and a restart.
-        sorted(found, key=lambda place: (TaskGroup.WORKER not in place.hosts, natural(place.id)))
+        sorted(places, key=lambda place: (TaskGroup.WORKER not in place.hosts, natural(place.id)))
     )
 
 
@@ -141,9 +141,9 @@ def site_of(
         raise NodesError("nodes", expected)
     machines = []
     for place in places:
-        left = available(place, nodes[place.node], foreign, resources)
+        amounts = available(place, nodes[place.node], foreign, resources)
         label = Labels({NODE: place.node})
-        machines.append(Machine(place.id, tuple(left.values()), place.hosts, FINE, labels=label))
+        machines.append(Machine(place.id, tuple(amounts.values()), place.hosts, FINE, labels=label))
     end = None if horizon is None else float(horizon)
     return Site(resources.names, tuple(machines), unit_seconds, True, end)
 
@@ -155,12 +155,12 @@ def available(
     resources: ResourceMap,
 ) -> dict[str, float]:
     """Return the capacity of a machine minus the requests of other pods, in units of the model."""
-    others = foreign.get(place.node, {})
-    left = {
-        resource: max(Fraction(0), amount - others.get(resource, Fraction(0))) * place.share
+    used = foreign.get(place.node, {})
+    free = {
+        resource: max(Fraction(0), amount - used.get(resource, Fraction(0))) * place.share
         for resource, amount in allocatable(node).items()
     }
-    return resources.amounts(left)
+    return resources.amounts(free)
 
 
 def check_groups(site: Site) -> None:

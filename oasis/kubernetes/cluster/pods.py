@@ -90,15 +90,15 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     """
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
-    made = deepcopy(dict(template))
-    meta = made.get("metadata") or {}
+    body = deepcopy(dict(template))
+    meta = body.get("metadata") or {}
     labels = {**(meta.get("labels") or {}), **identity(spec.name, spec.uid, pod.task)}
     notes = {**(meta.get("annotations") or {}), names.PLAN: plan, names.SLOT: str(slot)}
     notes |= {names.NODE: pod.node, names.TEMPLATE: template_hash(spec, pod.task)}
-    for told in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
-        notes.pop(told, None)
+    for report in (names.PROGRESS, names.LOSS):  # by the training alone, which has not begun
+        notes.pop(report, None)
     # A gate cannot be added to a pod that exists, so each is made with it.
-    pod_spec = {"restartPolicy": "OnFailure", **made["spec"]}
+    pod_spec = {"restartPolicy": "OnFailure", **body["spec"]}
     pod_spec["schedulingGates"] = [{"name": names.GATE}]
     pod_spec["terminationGracePeriodSeconds"] = spec.grace_seconds
     if spec.network is not None and pod.index is not None:
@@ -125,8 +125,8 @@ def tried_pod(spec: JobSpec) -> tuple[str, dict[str, Any]]:
     """Name and body of a worker that is asked for in a dry run, to see whether one can be made."""
     name = f"{prefix_of(spec)}-try-{spec.uid[:8]}"
     index = None if spec.network is None else 0
-    wanted = WantedPod(name, TaskGroup.WORKER, "", "", index)
-    return name, pod_object(spec, wanted, "", 0)
+    pod = WantedPod(name, TaskGroup.WORKER, "", "", index)
+    return name, pod_object(spec, pod, "", 0)
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -176,9 +176,9 @@ def seconds_of(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def condition(found: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
+def condition(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
     """The condition of an object of that kind; None if it has none."""
-    for entry in (found.get("status") or {}).get("conditions") or ():
+    for entry in (item.get("status") or {}).get("conditions") or ():
         if entry["type"] == kind:
             return entry  # type: ignore[no-any-return]
     return None
@@ -204,8 +204,8 @@ def is_unschedulable(pod: Mapping[str, Any]) -> bool:
 
 def failures(pod: Mapping[str, Any]) -> int:
     """Count the failures of a pod and its containers; 0 if the pod was deleted on purpose."""
-    told = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
-    if is_ending(pod) or (told is not None and told["status"] == "True"):
+    disruption = condition(pod, "DisruptionTarget")  # evicted or preempted, which is not its fault
+    if is_ending(pod) or (disruption is not None and disruption["status"] == "True"):
         return 0
     restarts = sum(one.get("restartCount", 0) for one in container_statuses(pod))
     return int(restarts) + (phase_of(pod) == "Failed")
@@ -271,17 +271,17 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
     label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     """
-    found: dict[Claim, str] = {}
+    claims: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
         for item in items_of(seen, kind):
             meta = item["metadata"]
-            found[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
+            claims[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
     owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
     owners += [(JOB.name, item) for item in items_of(seen, JOB)]
     for name, item in owners:
         meta = item["metadata"]
-        found[name, meta["namespace"], meta["uid"]] = meta["uid"]
-    return found
+        claims[name, meta["namespace"], meta["uid"]] = meta["uid"]
+    return claims
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
@@ -307,12 +307,12 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
 
 def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
     """Our pods by uid of their job and by name; `claims` are those of `claims_of`."""
-    found: dict[str, dict[str, Object]] = {}
+    jobs: dict[str, dict[str, Object]] = {}
     for pod in pods:
         uid = claimed(pod, claims)
         if uid is not None:
-            found.setdefault(uid, {})[pod["metadata"]["name"]] = pod
-    return found
+            jobs.setdefault(uid, {})[pod["metadata"]["name"]] = pod
+    return jobs
 
 
 def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
@@ -322,7 +322,7 @@ def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
 
 def matched(
     spec: JobSpec,
-    found: Object,
+    item: Object,
     allocation: Allocation,
     places: tuple[Place, ...],
     pods: Mapping[str, Object],
@@ -334,13 +334,13 @@ def matched(
     Which template is whose says `spec`, the job as it was read last, because the annotations of the
     object may have been edited since.
     """
-    parts = {part.name: part for part in BY_NAME[spec.kind].parts(found)}
-    made: list[WantedPod] = []
+    parts = {part.name: part for part in BY_NAME[spec.kind].parts(item)}
+    gang: list[WantedPod] = []
     for group, name in zip(GROUPS, spec.part_names, strict=True):
         part, tasks = None if name is None else parts.get(name), group.placed(allocation)
         if part is not None:
-            made += _of_task(group, part, tasks, places, of_part(pods, part.name))
-    return tuple(made)
+            gang += _of_task(group, part, tasks, places, of_part(pods, part.name))
+    return tuple(gang)
 
 
 def _of_task(
@@ -363,17 +363,17 @@ def _of_task(
     succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods.values())
     due = part.completions - succeeded  # its controller makes no more pods than that
     places_left = []
-    made = []
+    placed = []
     for machine, count in tasks:
         place = places[machine]
         stay = sent.get(place.node, [])[:count]
-        made += [WantedPod(name, task, place.node, place.hostname) for name in stay]
+        placed += [WantedPod(name, task, place.node, place.hostname) for name in stay]
         places_left += [place] * (count - len(stay))
     for k, place in enumerate(places_left):
         name = gated[k] if k < len(gated) else f"?{task}-{k}"
-        if k < len(gated) or len(made) < due:
-            made.append(WantedPod(name, task, place.node, place.hostname))
-    return made
+        if k < len(gated) or len(placed) < due:
+            placed.append(WantedPod(name, task, place.node, place.hostname))
+    return placed
 
 
 def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:

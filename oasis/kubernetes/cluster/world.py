@@ -33,26 +33,26 @@ class Requests:
 
     def forget_others(self, pods: Iterable[Object]) -> None:
         """Keep only those of `pods`."""
-        there = {pod["metadata"]["uid"] for pod in pods}
-        self._known = {uid: found for uid, found in self._known.items() if uid in there}
+        existing = {pod["metadata"]["uid"] for pod in pods}
+        self._known = {uid: requests for uid, requests in self._known.items() if uid in existing}
 
 
 def free_room(
     nodes: Mapping[str, Object],
     pods: Iterable[Object],
     requests: Requests,
-    ours: Container[str] = (),
+    own: Container[str] = (),
 ) -> dict[str, dict[str, Fraction]]:
     """Return the free capacity of each node beside every pod bound, or about to bind.
 
-    `ours` are uids of pods.
+    `own` are uids of pods.
     """
     free = {name: dict(allocatable(node)) for name, node in nodes.items()}
     for pod in pods:
         # A pod that is ending still holds its node, until the kubelet has stopped it.
         if has_ended(pod):
             continue
-        is_ours = pod["metadata"]["uid"] in ours
+        is_ours = pod["metadata"]["uid"] in own
         node = p.target_node(pod) if is_ours else pod["spec"].get("nodeName")
         room = free.get(node or "")
         if room is not None:
@@ -73,10 +73,10 @@ def working_gang(
     """
     workers, ps = [], 0
     for pod in wanted:
-        found = pods.get(pod.name)
-        if found is not None and p.is_working(found):
+        existing = pods.get(pod.name)
+        if existing is not None and p.is_working(existing):
             if pod.task is TaskGroup.WORKER:
-                workers.append(found["metadata"]["uid"])
+                workers.append(existing["metadata"]["uid"])
             else:
                 ps += 1
     while workers and int(ps_needed(len(workers))) > ps:
@@ -94,14 +94,14 @@ class Report:
 
 def reported(pods: Mapping[str, Object]) -> Report:
     """Return the report in the annotations of a job's pods: the one with most progress."""
-    found = []
+    reports = []
     for name in sorted(pods):
         notes = pods[name]["metadata"].get("annotations") or {}
         done, loss = notes.get(names.PROGRESS), notes.get(names.LOSS)
         if done is not None or loss is not None:
             progress = None if done is None else float(quantity(done, names.PROGRESS))
-            found.append(Report(progress, None if loss is None else _finite(loss)))
-    return max(found, key=lambda each: each.progress or 0.0, default=Report())
+            reports.append(Report(progress, None if loss is None else _finite(loss)))
+    return max(reports, key=lambda each: each.progress or 0.0, default=Report())
 
 
 def _finite(text: str) -> float:
@@ -118,5 +118,5 @@ def has_succeeded(wanted: Iterable[p.WantedPod], pods: Mapping[str, Object]) -> 
     """Return whether the chief has succeeded: worker 0, or the first pod if none has an index."""
     workers = [pod for pod in wanted if pod.task is TaskGroup.WORKER]
     chief = min(workers, key=lambda pod: pod.index or 0, default=None)
-    found = None if chief is None else pods.get(chief.name)
-    return found is not None and phase_of(found) == "Succeeded"
+    existing = None if chief is None else pods.get(chief.name)
+    return existing is not None and phase_of(existing) == "Succeeded"

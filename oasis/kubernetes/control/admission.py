@@ -54,8 +54,8 @@ class Admission:
             hosts = (place.node for place in places if group in place.hosts)
             self._hosts[group] = tuple(dict.fromkeys(hosts))
         seen = {node["metadata"]["name"]: _lasting(node) for node in nodes}
-        found = {p.node: seen.get(p.node, self._nodes.get(p.node)) for p in places}
-        now = {name: node for name, node in found.items() if node is not None}
+        latest = {p.node: seen.get(p.node, self._nodes.get(p.node)) for p in places}
+        now = {name: node for name, node in latest.items() if node is not None}
         if now != self._nodes:
             self._nodes = now
             self._refusals.clear()
@@ -71,11 +71,11 @@ class Admission:
         whys: list[str] = []
         for form in spec.in_forms:
             groups = [g for g in GROUPS if g is TaskGroup.WORKER or form.needs_ps(form.job)]
-            found = {g: self._admitting(form, g, staying, slot) for g in groups}
-            lacking = [group for group, (nodes, _) in found.items() if not nodes]
-            whys += [self._why(group, found[group][1]) for group in lacking]
+            admitting = {g: self._admitting(form, g, staying, slot) for g in groups}
+            lacking = [group for group, (nodes, _) in admitting.items() if not nodes]
+            whys += [self._why(group, admitting[group][1]) for group in lacking]
             worker, ps = (
-                self._required(g, found[g][0]) if g in found else ANYWHERE for g in GROUPS
+                self._required(g, admitting[g][0]) if g in admitting else ANYWHERE for g in GROUPS
             )
             asked.append((NOWHERE, NOWHERE) if lacking else (worker, ps))
         self.refused.pop(spec.uid, None)
@@ -91,7 +91,7 @@ class Admission:
         """Forget all other jobs."""
         kept = set(uids)
         self.refused = {uid: why for uid, why in self.refused.items() if uid in kept}
-        self._made = {uid: made for uid, made in self._made.items() if uid in kept}
+        self._made = {uid: limited for uid, limited in self._made.items() if uid in kept}
 
     def refusing(self, rules: NodeRules) -> Mapping[str, str]:
         """Nodes that refuse a pod with these rules, and why."""
@@ -110,21 +110,21 @@ class Admission:
         staying = runs.get(group, set())
         learnt = ((node, self._verdicts.why(form, slot, node, runs=bool(runs))) for node in hosts)
         out = {node: why for node, why in learnt if why is not None}
-        found = [
+        admitting = [
             node for node in hosts if node not in out and (node not in refusals or node in staying)
         ]
         # What runs where it gets no further pod stays there only if it can go nowhere else.
-        found = found or [node for node in hosts if node in staying]
-        return tuple(found), {**out, **refusals}
+        admitting = admitting or [node for node in hosts if node in staying]
+        return tuple(admitting), {**out, **refusals}
 
-    def _required(self, group: TaskGroup, found: tuple[str, ...]) -> Required:
-        if not found:
+    def _required(self, group: TaskGroup, nodes: tuple[str, ...]) -> Required:
+        if not nodes:
             return NOWHERE
-        return ANYWHERE if len(found) == len(self._hosts[group]) else {names.NODE: found}
+        return ANYWHERE if len(nodes) == len(self._hosts[group]) else {names.NODE: nodes}
 
     def _staying(self, spec: JobSpec, pods: Iterable[Object]) -> dict[TaskGroup, set[str]]:
         """Return nodes on which pods of each group run already: a running pod is not evicted."""
-        found: dict[TaskGroup, set[str]] = {}
+        nodes: dict[TaskGroup, set[str]] = {}
         for pod in pods:
             name = pod["spec"].get("nodeName")
             task = (pod["metadata"].get("labels") or {}).get(names.TASK)
@@ -133,16 +133,16 @@ class Admission:
                 rules = [form.rules[group] for form in spec.in_forms if group in form.rules]
                 taints = [t for each in rules for t in each.untolerated(self._nodes[name])]
                 if all(taint["effect"] != "NoExecute" for taint in taints):
-                    found.setdefault(group, set()).add(name)
-        return found
+                    nodes.setdefault(group, set()).add(name)
+        return nodes
 
     def _why(self, group: TaskGroup, refusals: Mapping[str, str]) -> str:
         hosts = self._hosts[group]
         if not hosts:
             return f"waits until a node takes {group.tasks} (label {names.NODE_ROLE})"
         counts = Counter(refusals[node] for node in hosts)
-        said = (f"{why} ({n} node{'s' * (n > 1)})" for why, n in counts.most_common())
-        return f"no node admits its {group.tasks}: {', '.join(said)}"
+        causes = (f"{why} ({n} node{'s' * (n > 1)})" for why, n in counts.most_common())
+        return f"no node admits its {group.tasks}: {', '.join(causes)}"
 
 
 def _lasting(node: Object) -> Object:

@@ -72,11 +72,11 @@ class Checkpoint:
         head = self._object(self._name, parts[0])
         head["metadata"]["annotations"] = {NOTE: json.dumps(note)}
         if self._version is None:
-            found = self._objects.create(CONFIG_MAPS, head)
+            written = self._objects.create(CONFIG_MAPS, head)
         else:
             head["metadata"]["resourceVersion"] = self._version
-            found = self._objects.replace(CONFIG_MAPS, head)
-        self._version = found["metadata"].get("resourceVersion")  # a dry run gives none
+            written = self._objects.replace(CONFIG_MAPS, head)
+        self._version = written["metadata"].get("resourceVersion")  # a dry run gives none
         self._digest, self.size = digest, len(content)
 
     def _part(self, k: int) -> str:
@@ -91,5 +91,5 @@ class Checkpoint:
         }
 
 
-def _content(found: Object) -> bytes:
-    return base64.b64decode((found.get("binaryData") or {}).get("content", ""))
+def _content(part: Object) -> bytes:
+    return base64.b64decode((part.get("binaryData") or {}).get("content", ""))

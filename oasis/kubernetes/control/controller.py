@@ -28,7 +28,7 @@ from oasis.kubernetes.api.resources import (
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
 from oasis.kubernetes.cluster.pods import claimed, claims_of
-from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -103,8 +103,8 @@ class Controller:
         self._busy = 0.0  # seconds of processor time that the last turn took
         self._turned = time.monotonic()  # when the last turn began
 
-    def _hear(self, kind: str, event: str = "", found: Any = None) -> None:
-        self._news.put((self._now(), kind, event, found))
+    def _hear(self, kind: str, event: str = "", item: Any = None) -> None:
+        self._news.put((self._now(), kind, event, item))
 
     def _left(self) -> float:
         return self.lease.left()
@@ -137,13 +137,13 @@ class Controller:
         """
         seen: dict[str, list[Any]] = {}
         for kind, where, which, optional in self._followed:
-            found = seen.setdefault(kind.plural, [])
+            items = seen.setdefault(kind.plural, [])
             if optional:
-                found += self._objects.list_if_served(kind, where, which)
+                items += self._objects.list_if_served(kind, where, which)
             else:
-                found += self._objects.list_all(kind, where, which)[0]
+                items += self._objects.list_all(kind, where, which)[0]
         seen, _ = without_others(with_defaults(seen), self.settings.controller)
-        reconciler = awake(
+        reconciler = restore_controller(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
         tries = reconciler.tries(seen, self._now())
@@ -178,9 +178,9 @@ class Controller:
     def _leave(self) -> None:
         # Writes under way end before the lease is released: after that another controller may act.
         self.writer.close()
-        held = self.lease.is_held
+        is_held = self.lease.is_held
         self.stopping.set()
-        if held:
+        if is_held:
             # `stop` has cut short all pauses between attempts;
             # those of the release may take their time.
             self._objects.connection.stopping.clear()
@@ -264,8 +264,8 @@ class Controller:
             log.info("%s answers again", self._objects.connection.host)
         self._troubles = troubles
         other, lease = self.lease.other, self.settings.controller
-        said = f"standing by: {other} has the lease {lease}, and acts" if other else ""
-        self._say("lease", said, logging.INFO)
+        message = f"standing by: {other} has the lease {lease}, and acts" if other else ""
+        self._say("lease", message, logging.INFO)
 
     def _take_over(self) -> Reconciler | None:
         """Begin to act; None as long as the nodes do not allow it, which an operator can change."""
@@ -273,7 +273,7 @@ class Controller:
         if isinstance(self._now, SteadyTime):
             self._now.begin()  # the checkpoint's slots are those of the clock on the wall
         try:
-            reconciler = awake(
+            reconciler = restore_controller(
                 self._fenced, self._policy, self.settings, self.metrics, seen, self._now
             )
         except NodesError as error:
@@ -288,13 +288,13 @@ class Controller:
     def _seen(self) -> Mapping[str, list[Any]]:
         """Existing objects without jobs of other controllers, each of which is logged once."""
         seen = {plural: store.items() for plural, store in self.stores.items()}
-        ours, others = without_others(with_defaults(seen), self.settings.controller)
+        own, others = without_others(with_defaults(seen), self.settings.controller)
         for uid, (job, other) in others.items():
             if uid not in self._others:
-                what = "to take it over when that one is gone, set its status.controller to null"
-                log.warning("%s: left alone, the controller %s schedules it; %s", job, other, what)
+                hint = "to take it over when that one is gone, set its status.controller to null"
+                log.warning("%s: left alone, the controller %s schedules it; %s", job, other, hint)
         self._others = frozenset(others)
-        return ours
+        return own
 
     def _act(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         if isinstance(self._now, SteadyTime):
@@ -311,7 +311,7 @@ class Controller:
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun:
-            self.writer.write_windows(reconciler.windows.told(seen, self._now()))
+            self.writer.write_windows(reconciler.windows.outdated(seen, self._now()))
         steps = reconciler.steps(seen, self._now())
         jobs = reconciler.statuses
         # Of two controllers that meet a new job one gets it, before either makes a pod for it.
@@ -328,16 +328,16 @@ class Controller:
         first: dict[str, float] = {}
         last: dict[str, float] = {}
         claims = claims_of(self._seen())
-        for at, kind, _, found in news:
-            uid = claimed(found, claims) if kind == "pods" and found else None
+        for at, kind, _, item in news:
+            uid = claimed(item, claims) if kind == "pods" and item else None
             if uid is not None:
                 first.setdefault(uid, min(at, self._now()))  # noted before we took over, and a jump
                 last[uid] = min(at, self._now())
         if not first:
             return
-        ours = reconciler.pods_of(self._seen())
+        job_pods = reconciler.pods_of(self._seen())
         for uid, at in first.items():
-            reconciler.note(uid, ours.get(uid, {}), last[uid], broken_at=at)
+            reconciler.note(uid, job_pods.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once.
@@ -345,20 +345,20 @@ class Controller:
         On a large cluster a turn is long. News then gather for as long, so that to look at
         thousands of pods that start one after the other takes at most half of a processor.
         """
-        found = []
+        news = []
         # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
         try:
-            found.append(self._news.get(timeout=timeout))
+            news.append(self._news.get(timeout=timeout))
         except queue.Empty:
-            return found
-        left = max(0.0, until - self._now())
-        time.sleep(max(SETTLE, min(self._busy, AGAIN, left)))
+            return news
+        remaining = max(0.0, until - self._now())
+        time.sleep(max(SETTLE, min(self._busy, AGAIN, remaining)))
         while True:
             try:
-                found.append(self._news.get_nowait())
+                news.append(self._news.get_nowait())
             except queue.Empty:
-                return found
+                return news
 
 
 Followed = tuple[ResourceKind, str | None, str | None, bool]

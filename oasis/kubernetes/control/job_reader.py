@@ -58,27 +58,27 @@ class JobReader:
 
         `early` are jobs that run before the policy knows them.
         """
-        found = {}
-        there = set()
+        specs = {}
+        existing = set()
         live = driver.by_uid
         self.complete.clear()
         for kind, item in self._in_order(seen):
             uid = item["metadata"]["uid"]
             if item["metadata"].get("deletionTimestamp"):
                 continue
-            there.add(uid)
+            existing.add(uid)
             try:
                 spec = self._take(kind, item, driver.policy, uid in live or uid in early, now)
             except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                 self.fail(uid, error, "reading", now)
                 continue
             if spec is not None:
-                found[uid] = spec
+                specs[uid] = spec
         kept: tuple[dict[str, Any], ...] = self.statuses, self.specs
         for known in (*kept, self._first, self._versions, self._stopped):
-            for uid in known.keys() - there:
+            for uid in known.keys() - existing:
                 del known[uid]
-        return found
+        return specs
 
     def read_new(
         self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str]
@@ -123,10 +123,10 @@ class JobReader:
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
         if uid not in self._stopped and job.phase == "Failed":
-            said = job.said(COMPLETE) or job.said(VALID) or {}
+            condition = job.said(COMPLETE) or job.said(VALID) or {}
             # A condition notes the generation that it is about. The version of another kind is a
             # checksum, which no condition holds, so its failed objects count as not edited.
-            is_edited = job.kind is None and said.get("observedGeneration") != version
+            is_edited = job.kind is None and condition.get("observedGeneration") != version
             self._stopped[uid] = None if is_edited else version
         return uid in self._stopped and self._stopped[uid] == version
 

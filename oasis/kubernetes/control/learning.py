@@ -36,9 +36,9 @@ class Learning:
         `is_due`, of those that held room in the one before and got no pod, and of those in whose
         namespace pods went, which may give quota back.
         """
-        slot, there, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
+        slot, job_pods, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
         if is_due:
-            pods = (pod for each in there.values() for pod in each.values())
+            pods = (pod for each in job_pods.values() for pod in each.values())
             counts = Counter(pod["metadata"]["namespace"] for pod in pods)
             freed = {space for space, count in self._counts.items() if counts[space] < count}
             self._counts = counts
@@ -53,20 +53,20 @@ class Learning:
                 or (is_due and self._patience.is_refused(uid, "create"))
             )
         ]
-        there = pods_of() if due and not is_due else there
-        found: list[Create] = []
+        job_pods = pods_of() if due and not is_due else job_pods
+        tries: list[Create] = []
         for spec in due:
-            if spec.uid not in there:
+            if spec.uid not in job_pods:
                 try:
-                    found += [Create(spec.uid, *p.tried_pod(form)) for form in spec.in_forms]
+                    tries += [Create(spec.uid, *p.tried_pod(form)) for form in spec.in_forms]
                 except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                     self._reader.fail(spec.uid, error, "acting on", now)
-        return found
+        return tries
 
     def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
         """Remember which jobs can have a pod, in one of their forms at least."""
         slot, refused = self._clock.slot(now), Counter(uid for uid, *_ in failures)
-        why = {uid: str(said) for uid, _, said in failures}
+        why = {uid: str(refusal) for uid, _, refusal in failures}
         for uid, count in Counter(each.job for each in tries).items():
             spec = self._reader.specs[uid]
             if refused[uid] < count:
@@ -79,9 +79,9 @@ class Learning:
             message = f"{why[uid]}; tried again at {time_text(again)}"
             self._reader.statuses[uid].waits(PODS_REFUSED, message, now)
 
-    def accept_bound(self, ours: Pods, slot: int) -> None:
+    def accept_bound(self, job_pods: Pods, slot: int) -> None:
         """Forget verdicts that are over about nodes on which pods run."""
-        for uid, pods in ours.items():
+        for uid, pods in job_pods.items():
             for pod in pods.values():
                 if "nodeName" in pod["spec"]:
                     self.verdicts.accept(uid, pod["spec"]["nodeName"], slot)
@@ -108,18 +108,18 @@ class Learning:
         self, steps: Steps, forms: Mapping[str, int], admission: Admission, now: float, longest: int
     ) -> None:
         """Leave out nodes that refuse pods as they were made, which their template does not say."""
-        for uid, (wanted, rules, why) in steps.refused.items():
+        for uid, (pod, rules, why) in steps.refused.items():
             spec = self._reader.specs.get(uid)
             if spec is None or uid not in self._reader.statuses:
                 continue
-            known = admission.refusing(begun_in(spec, forms[uid]).rules[wanted.task])
-            for node, said in admission.refusing(rules).items():
-                if node == wanted.node or node not in known:
-                    self.verdicts.refuse(spec, self._clock.slot(now) + 1, said, node, longest)
-            message = f"node {wanted.node} does not admit pod {wanted.name}: {why}"
+            known = admission.refusing(begun_in(spec, forms[uid]).rules[pod.task])
+            for node, refusal in admission.refusing(rules).items():
+                if node == pod.node or node not in known:
+                    self.verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node, longest)
+            message = f"node {pod.node} does not admit pod {pod.name}: {why}"
             self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
 
-    def forget_others(self, there: Container[str]) -> None:
+    def forget_others(self, existing: Container[str]) -> None:
         """Keep only what is about jobs that are there."""
-        self.verdicts.forget(there)
-        self._tried = {uid: made for uid, made in self._tried.items() if uid in there}
+        self.verdicts.forget(existing)
+        self._tried = {uid: version for uid, version in self._tried.items() if uid in existing}

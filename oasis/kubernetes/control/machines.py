@@ -85,13 +85,13 @@ class Machines:
             node, used = nodes.get(place.node), using.get(place.node, {})
             if node is None:
                 continue
-            told, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
+            known, offer = self.foreign.get(place.node, {}), node["status"]["allocatable"]
             if place.node not in short:
-                used = {name: min(used[name], told[name]) for name in used.keys() & told.keys()}
-            if used != told or offer != self.offers[place.node]:
+                used = {name: min(used[name], known[name]) for name in used.keys() & known.keys()}
+            if used != known or offer != self.offers[place.node]:
                 foreign[place.node], offers[place.node] = used, offer
-                left = available(place, node, foreign, settings.resources)
-                machines[k] = replace(machines[k], amounts=tuple(left.values()))
+                amounts = available(place, node, foreign, settings.resources)
+                machines[k] = replace(machines[k], amounts=tuple(amounts.values()))
         if machines == list(self.site.machines):
             return self
         return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
@@ -100,28 +100,28 @@ class Machines:
         """Who has the room that some of these machines have lost, in words."""
         if machines is self:
             return {}
-        found, mine = {}, ours(seen)
-        others = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
+        takers, mine = {}, ours(seen)
+        foreign = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
         for k, (place, old) in enumerate(zip(self.places, self.site.machines, strict=True)):
             amounts = zip(machines.site.machines[k].amounts, old.amounts, strict=True)
             if any(now < before for now, before in amounts):
-                there = [p["metadata"] for p in others if p["spec"].get("nodeName") == place.node]
-                last = max(there, key=lambda m: str(m.get("creationTimestamp")), default=None)
+                metas = [p["metadata"] for p in foreign if p["spec"].get("nodeName") == place.node]
+                last = max(metas, key=lambda m: str(m.get("creationTimestamp")), default=None)
                 who = f"pod {last['namespace']}/{last['name']}" if last else "somebody else"
-                found[k] = f"{who} has taken room on node {place.node}"
-        return found
+                takers[k] = f"{who} has taken room on node {place.node}"
+        return takers
 
     def changing(
         self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
     ) -> set[str]:
         """Those of `nodes` whose capacity changes by the next slot, through pods of others."""
         ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
-        found = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
-        if nodes - found:
-            told = self.resized(seen, settings, nodes - found, late).site.machines
-            known = zip(self.places, told, self.site.machines, strict=True)
-            found |= {place.node for place, new, old in known if new != old}
-        return found
+        changing = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
+        if nodes - changing:
+            machines = self.resized(seen, settings, nodes - changing, late).site.machines
+            known = zip(self.places, machines, self.site.machines, strict=True)
+            changing |= {place.node for place, new, old in known if new != old}
+        return changing
 
     def lost(self, seen: Seen) -> frozenset[int]:
         """Machines whose nodes are gone, cordoned or not ready."""

@@ -23,7 +23,7 @@ from oasis.scheduling.policy import Policy
 log = logging.getLogger("oasis.kubernetes")
 
 
-def awake(
+def restore_controller(
     objects: Objects,
     make: Callable[[], Policy],
     settings: ControllerSettings,
@@ -40,20 +40,20 @@ def awake(
     leaves or changes at the next boundary, as if the controller had been there.
     """
     checkpoint = Checkpoint(objects, settings.namespace, settings.name)
-    found = checkpoint.read() or {}
+    saved = checkpoint.read() or {}
 
     def fresh(epoch: float) -> Reconciler:
         clock = SlotClock(settings.slot_seconds, settings.startup_seconds, epoch)
         reconciler = Reconciler(make(), settings, clock, checkpoint, metrics, seen, now)
         # What jobs have held is not forgotten, whatever else of the checkpoint is of no use.
-        reconciler.tenants.restore(found.get("tenants", {}))
+        reconciler.tenants.restore(saved.get("tenants", {}))
         return reconciler
 
     # Work is counted in worker-slots, which mean nothing in slots of another length.
-    if found.get("format") == FORMAT and found["slot_seconds"] == settings.slot_seconds:
-        reconciler = fresh(found["epoch"])
+    if saved.get("format") == FORMAT and saved["slot_seconds"] == settings.slot_seconds:
+        reconciler = fresh(saved["epoch"])
         try:
-            _go_on(reconciler, found, seen, now())
+            _restore(reconciler, saved, seen, now())
         except Exception:
             metrics.failures.inc()
             # A damaged checkpoint must not keep the controller
@@ -66,22 +66,22 @@ def awake(
     return reconciler
 
 
-def _go_on(
-    reconciler: Reconciler, found: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
+def _restore(
+    reconciler: Reconciler, saved: Mapping[str, Any], seen: Mapping[str, list[Any]], now: float
 ) -> None:
     """Bring a controller that has just been made into the state of a checkpoint."""
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
-    reconciler.reader.recall(found["unwritten"], seen)
-    entries = *plain_value(found["driver"]["entries"]), *plain_value(found["held"])
+    reconciler.reader.recall(saved["unwritten"], seen)
+    entries = *plain_value(saved["driver"]["entries"]), *plain_value(saved["held"])
     specs = reconciler.read_specs(seen, now, {entry.spec.uid for entry in entries})
-    reconciler.done.update(found["done"])
-    reconciler.metered.update(found["metered"])
-    reconciler.patience.restore(found["patience"])
-    reconciler.learning.verdicts.restore(found["verdicts"])
+    reconciler.done.update(saved["done"])
+    reconciler.metered.update(saved["metered"])
+    reconciler.patience.restore(saved["patience"])
+    reconciler.learning.verdicts.restore(saved["verdicts"])
     driver = reconciler.driver
-    others = _differences(found, reconciler)
-    driver.restore(found["driver"], specs, as_it_was, remake=bool(others))
+    reasons = _differences(saved, reconciler)
+    driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock
@@ -89,31 +89,31 @@ def _go_on(
         clock.epoch -= behind
         if behind >= JUMP:
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
-    if not others:
-        driver.bring_policy(found["state"])
-        driver.planned_with = [amounts for _, amounts, _ in found["site"]]
-        reconciler.between.restore(found, specs)
-        _go_on_counting(reconciler, seen, now)
+    if not reasons:
+        driver.bring_policy(saved["state"])
+        driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
+        reconciler.between.restore(saved, specs)
+        _resume_metering(reconciler, seen, now)
     else:
-        log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(others))
+        log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(reasons))
 
 
-def _differences(found: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
+def _differences(saved: Mapping[str, Any], reconciler: Reconciler) -> list[str]:
     """Why the state of the policy in a checkpoint does not fit."""
-    policy, said = reconciler.driver.policy, []
-    now, before = json.loads(json.dumps(policy.parameters)), found["parameters"]
-    if found["policy"] != policy.name:
-        said.append(f"is of policy {found['policy']}")
+    policy, reasons = reconciler.driver.policy, []
+    now, before = json.loads(json.dumps(policy.parameters)), saved["parameters"]
+    if saved["policy"] != policy.name:
+        reasons.append(f"is of policy {saved['policy']}")
     elif now != before:
         names = [name for name in sorted({*now, *before}) if now.get(name) != before.get(name)]
         values = (f"{name} {before.get(name)}, not {now.get(name)}" for name in names)
-        said.append(f"was made with other options ({'; '.join(values)})")
+        reasons.append(f"was made with other options ({'; '.join(values)})")
     # It is indexed by machine and resource.
-    if _without_amounts(found["site"]) != _without_amounts(site_text(reconciler.machines.site)):
-        said.append("is of other machines")
-    if found["state"] is None:
-        said.append("has no state of the policy")  # it cannot be written down, or knew nothing yet
-    return said
+    if _without_amounts(saved["site"]) != _without_amounts(site_text(reconciler.machines.site)):
+        reasons.append("is of other machines")
+    if saved["state"] is None:
+        reasons.append("has no state of the policy")  # not serialisable, or it knew nothing yet
+    return reasons
 
 
 def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
@@ -143,7 +143,7 @@ def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
                 reconciler.remember(uid, spec)
 
 
-def _go_on_counting(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
+def _resume_metering(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
     """Count work done without a controller, from the times at which pods became Ready.
 
     They say it in whole seconds, so a second is taken off.

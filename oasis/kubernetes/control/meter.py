@@ -34,14 +34,14 @@ class SteadyTime:
 
     def drift(self) -> float:
         """Seconds by which the clock on the wall was set since the beginning; a jump is logged."""
-        found = self._wall() - self()
-        if abs(found - self._drift) >= JUMP:
+        drift = self._wall() - self()
+        if abs(drift - self._drift) >= JUMP:
             log.warning(
                 "the clock of this machine was set by %+.0f s: slots and work go on by the time "
                 "that passes, and no job is credited with it",
-                found - self._drift,
+                drift - self._drift,
             )
-            self._drift = found
+            self._drift = drift
         return self._drift
 
 
@@ -73,12 +73,12 @@ class WorkMeter:
     def close(self, at: float) -> dict[str, float]:
         """Worker-slots of each job since the last call; a slot ends at `at`."""
         most = self._clock.work_seconds
-        found = {}
+        done = {}
         for uid, gang in self._gangs.items():
             _credit(gang, at)
-            found[uid] = sum(min(most, seconds) for seconds in gang.seconds.values()) / most
+            done[uid] = sum(min(most, seconds) for seconds in gang.seconds.values()) / most
             gang.seconds.clear()
-        return found
+        return done
 
     def working(self, uid: str) -> set[str]:
         """Workers of a job that are credited now."""

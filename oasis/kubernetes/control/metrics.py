@@ -90,8 +90,8 @@ class Metrics:
         def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
             probe = probes.get(environ["PATH_INFO"])
             if probe is None:
-                found: Iterable[bytes] = measurements(environ, start)
-                return found
+                content: Iterable[bytes] = measurements(environ, start)
+                return content
             wrong = probe()
             status = HTTPStatus.OK if wrong is None else HTTPStatus.SERVICE_UNAVAILABLE
             start(f"{status.value} {status.phrase}", [("Content-Type", "text/plain")])

@@ -94,8 +94,8 @@ class Patience:
 
     def refusal(self, uid: str) -> str:
         """Last error of the API server about a write of the job; empty without one."""
-        said = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)
-        return next(said, "")
+        refusals = (why for (job, _), (_, _, why) in self._refused.items() if job == uid)
+        return next(refusals, "")
 
     # -- pods --------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class Patience:
             wait.again_at = None if wait.again_at is None else now
         return wait.again_at is not None and now < wait.again_at
 
-    def comes_back(self, uid: str) -> bool:
+    def ends_pause(self, uid: str) -> bool:
         """Return, once, that a job has ended its pause."""
         wait = self._waits.get(uid)
         if wait is None or wait.again_at is None:
@@ -174,12 +174,12 @@ class Patience:
         return wait.made[1]
 
     def stuck(
-        self, ours: Mapping[str, Mapping[str, Any]], now: float, limit: float
+        self, job_pods: Mapping[str, Mapping[str, Any]], now: float, limit: float
     ) -> frozenset[str]:
         """Uids of the pods for which the scheduler has found no room for `limit` seconds."""
         waiting = {
             pod["metadata"]["uid"]
-            for pods in ours.values()
+            for pods in job_pods.values()
             for pod in pods.values()
             if is_unschedulable(pod) and not is_gated(pod) and not is_ending(pod)
         }
@@ -201,30 +201,30 @@ class Patience:
         by_place: Counter[str] = Counter()
         for key, count in self._failures.get(uid, {}).items():
             by_place[key.rpartition("/")[0]] += count
-        alone = by_place.pop("", 0)
-        return alone + max(by_place.values(), default=0)
+        independent = by_place.pop("", 0)
+        return independent + max(by_place.values(), default=0)
 
     def forgive(self, uid: str) -> None:
         """Reset the number of failures of the job to 0."""
         self._failures.pop(uid, None)
 
-    def forget(self, there: Container[str], live: Container[str]) -> None:
-        """Forget all jobs but those that are `there`; those that are not `live` hold nothing."""
-        self._waits = {uid: wait for uid, wait in self._waits.items() if uid in there}
-        self._refused = {key: said for key, said in self._refused.items() if key[0] in there}
-        self._suspended = {uid: said for uid, said in self._suspended.items() if uid in there}
-        self._failures = {uid: counts for uid, counts in self._failures.items() if uid in there}
+    def forget(self, existing: Container[str], live: Container[str]) -> None:
+        """Forget all jobs but the `existing` ones; those that are not `live` hold nothing."""
+        self._waits = {uid: wait for uid, wait in self._waits.items() if uid in existing}
+        self._refused = {key: value for key, value in self._refused.items() if key[0] in existing}
+        self._suspended = {uid: value for uid, value in self._suspended.items() if uid in existing}
+        self._failures = {uid: counts for uid, counts in self._failures.items() if uid in existing}
         for uid, wait in self._waits.items():
             wait.since = wait.since if uid in live else None
 
     def state(self, clock: SlotClock) -> dict[str, Any]:
         """State for a takeover, as plain data; times are wall-clock times."""
-        found = {}
+        waits = {}
         for uid, wait in self._waits.items():
             if wait.taken_back or wait.most is not None:
                 again = None if wait.again_at is None else clock.wall(wait.again_at)
-                found[uid] = [wait.generation, wait.taken_back, again, wait.most]
-        return {"waits": found, "failures": self._failures}
+                waits[uid] = [wait.generation, wait.taken_back, again, wait.most]
+        return {"waits": waits, "failures": self._failures}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the waiting times from the data of `state`."""

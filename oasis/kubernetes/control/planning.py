@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Decided, Entry, Facts, entries_of, entries_text
+from oasis.driver.entry import Entry, Facts, SlotOutcome, entries_of, entries_text
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
 from oasis.kubernetes.objects.existing import controller_of, job_items
@@ -56,8 +56,8 @@ class Planning:
     now: float  # when it was begun
     slot_before: int | None
     live_before: Mapping[str, Entry[JobSpec]]  # copies of the entries, by uid
-    question: Callable[[], Decided[JobSpec]]
-    answered: Future[Decided[JobSpec]] = field(default_factory=Future)
+    question: Callable[[], SlotOutcome[JobSpec]]
+    answered: Future[SlotOutcome[JobSpec]] = field(default_factory=Future)
     seconds: float = 0.0  # that the policy thought
 
     def make(self) -> None:
@@ -68,7 +68,7 @@ class Planning:
         """Make the plan in a thread, and wait `patience` seconds for its end."""
         answer_in_thread(self._timed, self.answered, on_end, patience)
 
-    def _timed(self) -> Decided[JobSpec]:
+    def _timed(self) -> SlotOutcome[JobSpec]:
         begin = time.perf_counter()
         try:
             return self.question()
@@ -187,7 +187,7 @@ class EarlyStarts:
 
         return found
 
-    def _take(self, found: Mapping[str, Entry[JobSpec]]) -> None:
+    def _take(self, entries: Mapping[str, Entry[JobSpec]]) -> None:
         """Start the jobs that the copy put on machines that are free now.
 
         A job that it puts elsewhere than it began ends its early start.
@@ -198,9 +198,9 @@ class EarlyStarts:
         staying = {
             uid: entry
             for uid, entry in self.held.items()
-            if uid in found and found[uid].allocation == entry.allocation
+            if uid in entries and entries[uid].allocation == entry.allocation
         }
-        new = {uid: entry for uid, entry in found.items() if uid not in self.held}
+        new = {uid: entry for uid, entry in entries.items() if uid not in self.held}
         for entry in held.values():
             room.occupy(entry.job, entry.allocation)
         for uid, entry in (staying | new).items():
@@ -215,8 +215,8 @@ class EarlyStarts:
 
     def restore(self, state: Mapping[str, Any], specs: Mapping[str, JobSpec]) -> None:
         """Go on from `state`, once the driver and its policy go on."""
-        held = entries_of(state["held"], specs, as_it_was)
-        self.held = {entry.spec.uid: entry for entry in held}
+        entries = entries_of(state["held"], specs, as_it_was)
+        self.held = {entry.spec.uid: entry for entry in entries}
         self._known = frozenset(self._told.union(state["waiting"]))
 
 

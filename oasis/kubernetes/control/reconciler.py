@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Decided, Entry, Facts
+from oasis.driver.entry import Entry, Facts, SlotOutcome
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import (
@@ -145,12 +145,12 @@ class Reconciler:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         # At a takeover, `ran` are those that ran before.
         specs = self.reader.read(seen, self.driver, now, ran or self.between.held)
-        ours, slot = self.pods_of(seen), self.clock.slot(now)
+        job_pods, slot = self.pods_of(seen), self.clock.slot(now)
         self.admission.look(self.places, seen["nodes"])
         self.admission.forget_others(specs)
-        self.learning.accept_bound(ours, slot)
+        self.learning.accept_bound(job_pods, slot)
         return {
-            uid: self.admission.required(spec, ours.get(uid, {}).values(), slot)
+            uid: self.admission.required(spec, job_pods.get(uid, {}).values(), slot)
             for uid, spec in specs.items()
         }
 
@@ -222,16 +222,16 @@ class Reconciler:
         self._close(slot, seen, now)
         self._take_in_nodes(seen)
         specs = self.read_specs(seen, now)
-        ours = self.pods_of(seen)
-        ended = self._ended(ours, now)
+        job_pods = self.pods_of(seen)
+        ended = self._ended(job_pods, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._plannable(specs, seen, now, ours)
-        there = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
+        specs = self._plannable(specs, seen, now, job_pods)
+        unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         # The driver changes its entries while it plans: until then the others look at copies.
         before = {uid: entry.copy() for uid, entry in self.live.items()}
         begun = self.between.begin(self.statuses)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *there, begun)
+        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *unavailable, begun)
         question = partial(self.driver.boundary, slot, facts)
         self._planning = Planning(slot, facts, now, self.driver.slot, before, question)
         return self._planning
@@ -240,11 +240,11 @@ class Reconciler:
         """Put a new plan into force: report its decisions, and save it."""
         self._planning = None
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
-        ours = self.pods_of(seen)
+        job_pods = self.pods_of(seen)
         self.metrics.policy_seconds.observe(planning.seconds)
         count, jobs = len(outcome.changed), len(self.driver.entries)
-        told = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
-        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=told)
+        figures = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=figures)
         # What failed while the plan was made leaves at the next boundary, and was told why.
         outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
@@ -258,7 +258,7 @@ class Reconciler:
         self.patience.begin_slot()
         self._short.clear()
         for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
-            self.note(uid, ours.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
+            self.note(uid, job_pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
         live = self.driver.by_uid
         self.meter.forget(live.__contains__)
@@ -301,15 +301,15 @@ class Reconciler:
         if self._planning is None and not self.driver.minimum_run:
             seen, held = look(), self.between.held
             self.reader.read_new(seen, self.driver, now, held)  # a job is claimed, then it begins
-            ours = self.pods_of(seen) if held else {}
-            self.between.end({uid for uid in held if self._is_over(held[uid], ours, now)})
-            found = self.between.look(look, plannable, patience, on_end)
-            for uid in found:
+            job_pods = self.pods_of(seen) if held else {}
+            self.between.end({uid for uid in held if self._is_over(held[uid], job_pods, now)})
+            changed = self.between.look(look, plannable, patience, on_end)
+            for uid in changed:
                 if (entry := self.between.held.get(uid)) is None:
                     self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
                 if uid in self.reader.specs:  # it may have failed, or be deleted
                     self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
-            if found:
+            if changed:
                 self._unsaved = "starts"
                 self._save()
 
@@ -318,22 +318,22 @@ class Reconciler:
         specs: Mapping[str, JobSpec],
         seen: Seen,
         now: float,
-        ours: Mapping[str, Mapping[str, Any]] | None = None,
+        job_pods: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> dict[str, JobSpec]:
         """Return the jobs that may be planned, as they count; the others wait, and say why.
 
-        With `ours`, the pods by job, those whose pods stay unready lose their room.
+        With `job_pods`, the pods by job, those whose pods stay unready lose their room.
         """
-        live, found = self.driver.by_uid, {}
+        live, plannable = self.driver.by_uid, {}
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         for uid, spec in specs.items():
             with self.handling(uid, "judging", now):
-                made = self._judged(spec, live.get(uid), now)
-                if made is not None and ours is not None:
-                    made = self._ready_in_time(made, live.get(uid), ours.get(uid, {}), now)
-                if made is not None:
-                    found[uid] = made
-        return found
+                judged = self._judged(spec, live.get(uid), now)
+                if judged is not None and job_pods is not None:
+                    judged = self._ready_in_time(judged, live.get(uid), job_pods.get(uid, {}), now)
+                if judged is not None:
+                    plannable[uid] = judged
+        return plannable
 
     def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
         """The job as it counts; None if no node, or its class, does not let it in."""
@@ -358,7 +358,7 @@ class Reconciler:
             return None
         if comes_back:
             self.remember(uid, counted)
-        job.let_in(self.tenants.overrun(counted), now)
+        job.planned(self.tenants.overrun(counted), now)
         return counted
 
     def _ready_in_time(
@@ -366,15 +366,15 @@ class Reconciler:
     ) -> JobSpec | None:
         """The job with as many workers as become ready; None if it has lost its room."""
         if known is not None and self.patience.is_over(spec.uid, now):
-            self._take_back(known, spec, pods, now)
+            self._release(known, spec, pods, now)
         if self.patience.pauses(spec, now):
             return None
         limited = self.patience.limited(spec)
-        if self.patience.comes_back(spec.uid):
+        if self.patience.ends_pause(spec.uid):
             self.remember(spec.uid, limited)
         return limited
 
-    def _take_back(
+    def _release(
         self, entry: Entry[JobSpec], spec: JobSpec, pods: Mapping[str, Any], now: float
     ) -> None:
         """Free capacity with unready pods; the job is planned smaller if that suffices."""
@@ -385,12 +385,12 @@ class Reconciler:
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
         message += f" ({why})" if why else ""
         # What works, or else what the API server took, says how many there can be.
-        there = len(self.meter.working(uid)) or sum(
+        running = len(self.meter.working(uid)) or sum(
             (pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.WORKER
             for pod in pods.values()
         )
-        most = max(there, begun_in(spec, entry.form).min_workers)
-        if there and most < planned:
+        most = max(running, begun_in(spec, entry.form).min_workers)
+        if running and most < planned:
             self.patience.limit(spec, most)
             message += f"; from now on at most {most} workers are planned, until it is edited"
             self.statuses[uid].say(PLACED, "False", "PodsNotReady", message, now)
@@ -422,10 +422,10 @@ class Reconciler:
             done = self.done[uid] = max(self.done.get(uid, 0.0), seconds / self.clock.work_seconds)
             self.metered[uid] = max(self.metered.get(uid, 0.0), done)
             arrived = min(max(0, self.clock.slot(self.now())), status.get("arrivalSlot", 0))
-            form, given = status.get("form", 0), None
+            form, workers = status.get("form", 0), None
             if spec.forms and "form" in status:  # it began in this form, and stays in it
-                given = begun_in(spec, form).min_workers
-            self.driver.remember(spec, arrived, done, given, form)
+                workers = begun_in(spec, form).min_workers
+            self.driver.remember(spec, arrived, done, workers, form)
 
     def _close(self, slot: int, seen: Seen, now: float) -> None:
         """Count the work up to the beginning of `slot`."""
@@ -467,22 +467,22 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _ended(self, ours: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
+    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
         # The pods of an OasisJob are ours, and no other controller says when they are complete.
         ours_alone = (entry for entry in self.live.values() if not entry.spec.is_existing)
-        succeeded = {e.spec.uid for e in ours_alone if self._is_over(e, ours, now)}
+        succeeded = {e.spec.uid for e in ours_alone if self._is_over(e, job_pods, now)}
         return frozenset(self.reader.complete | succeeded)
 
     def _is_over(
-        self, entry: Entry[JobSpec], ours: Mapping[str, Mapping[str, Any]], now: float
+        self, entry: Entry[JobSpec], job_pods: Mapping[str, Mapping[str, Any]], now: float
     ) -> bool:
         """Return whether a job says itself that it is done."""
         uid = entry.spec.uid
         if uid in self.existing:
-            kind, found = self.existing[uid]
-            return ended(found, kind)[0]
+            kind, item = self.existing[uid]
+            return ended(item, kind)[0]
         with self.handling(uid, "following", now):
-            pods = ours.get(uid, {})
+            pods = job_pods.get(uid, {})
             return w.has_succeeded(self._wanted(entry, pods), pods)
         return False
 
@@ -503,9 +503,9 @@ class Reconciler:
                 at = broken_at
             self.meter.note(uid, gang, at)
             count = entry.allocation.worker_count + entry.allocation.ps_count
-            there = [pods[pod.name] for pod in wanted if pod.name in pods]
+            existing = [pods[pod.name] for pod in wanted if pod.name in pods]
             done = "Succeeded" if entry.spec.ends_itself else ""
-            ready = sum(p.is_working(pod) or phase_of(pod) == done for pod in there)
+            ready = sum(p.is_working(pod) or phase_of(pod) == done for pod in existing)
             since = self.patience.note(uid, ready == count if count else None, at)
             if since is not None:
                 self.metrics.startup.observe(at - self.clock.begin(self.clock.slot(since)))
@@ -525,7 +525,7 @@ class Reconciler:
         count = self.patience.failures(uid, pods.values())
         if spec.is_existing or count <= spec.backoff_limit or uid not in self.reader.specs:
             return False
-        why = next((said for pod in pods.values() if (said := p.last_failure(pod))), "")
+        why = next((failure for pod in pods.values() if (failure := p.last_failure(pod))), "")
         message = f"{count} failures of pods and containers, more than backoffLimit "
         message += f"({spec.backoff_limit})" + (f"; the last one: {why}" if why else "")
         self.patience.forgive(uid)
@@ -539,8 +539,8 @@ class Reconciler:
             return wanted_of(spec, entry.allocation, self.places, pods)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
-        _, found = self.existing[entry.spec.uid]
-        return matched(entry.spec, found, entry.allocation, self.places, pods)
+        _, item = self.existing[entry.spec.uid]
+        return matched(entry.spec, item, entry.allocation, self.places, pods)
 
     def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
         """Pods of each job by name, whichever controller made them."""
@@ -553,22 +553,22 @@ class Reconciler:
         if self.slot is None or self._unsaved:
             return Steps()
         self.existing = existing_objects(seen)
-        ours = self.pods_of(seen)
+        job_pods = self.pods_of(seen)
         metas = (item["metadata"] for _, item in job_items(seen))
-        there = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
-        there &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
-        entries = {uid: entry for uid, entry in self.live.items() if uid in there}
+        uids = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
+        uids &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
+        entries = {uid: entry for uid, entry in self.live.items() if uid in uids}
         targets = []
         for uid, entry in entries.items():
             with self.handling(uid, "acting on", now):
-                if self._has_failed(entry, ours.get(uid, {}), now):
+                if self._has_failed(entry, job_pods.get(uid, {}), now):
                     continue
-                targets.append(self._target(entry, ours.get(uid, {}), seen))
+                targets.append(self._target(entry, job_pods.get(uid, {}), seen))
         # Pods of other kinds than ours are never deleted one by one, because their controller
         # would make them anew: the object is suspended below.
         orphans = [
             (uid, pod)
-            for uid, pods in ours.items()
+            for uid, pods in job_pods.items()
             if uid not in entries and uid not in self.existing
             for pod in pods.values()
         ]
@@ -577,23 +577,23 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = by_name(seen)
-            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(ours))
-        stuck = self.patience.stuck(ours, now, STUCK * self.settings.slot_seconds)
+            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(job_pods))
+        stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
         steps.actions += [
-            Switch(uid, found, kind, suspend=True)
-            for uid, (kind, found) in self.existing.items()
+            Switch(uid, existing, kind, suspend=True)
+            for uid, (kind, existing) in self.existing.items()
             if uid not in entries
-            and has_pods_but_no_plan(found, ours.get(uid, {}), is_over=uid in over)
+            and has_pods_but_no_plan(existing, job_pods.get(uid, {}), is_over=uid in over)
         ]
-        for uid, (_, found) in self.existing.items():
+        for uid, (_, existing) in self.existing.items():
             if uid in self.statuses:
-                waits = uid not in entries and stays_gated(found, ours.get(uid, {}))
+                waits = uid not in entries and stays_gated(existing, job_pods.get(uid, {}))
                 self.statuses[uid].resumed(waits, now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
-        self._withdraw(steps, seen, ours, stuck, now)
+        self._withdraw(steps, seen, job_pods, stuck, now)
         steps.actions = [
             action
             for action in steps.actions
@@ -605,9 +605,9 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
-        found = self.existing[uid][1] if uid in self.existing else None
-        if found is not None and self.patience.others_switched(uid, is_suspended(found)):
-            verb = "suspended" if is_suspended(found) else "resumed"
+        item = self.existing[uid][1] if uid in self.existing else None
+        if item is not None and self.patience.others_switched(uid, is_suspended(item)):
+            verb = "suspended" if is_suspended(item) else "resumed"
             expected = f"expected to be changed here alone, and another {verb} it"
             raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
         return Target(
@@ -617,7 +617,7 @@ class Reconciler:
             pods,
             slot,
             uid in self.withdrawn,
-            found,
+            item,
             entry.allocation.worker_count,
             network_objects(spec, seen.get("services", ()), seen.get("networkpolicies", ())),
         )
@@ -626,7 +626,7 @@ class Reconciler:
         self,
         steps: Steps,
         seen: Seen,
-        ours: Mapping[str, Mapping[str, Any]],
+        job_pods: Mapping[str, Mapping[str, Any]],
         stuck: Container[str],
         now: float,
     ) -> None:
@@ -634,7 +634,7 @@ class Reconciler:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
-            self.learning.withdrawn(uid, ours.get(uid, {}).values(), stuck, now, longest)
+            self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now, longest)
         if steps.refused:
             self.admission.look(self.places, seen["nodes"])
             forms = {uid: entry.form for uid, entry in self.live.items()}
@@ -660,7 +660,7 @@ class Reconciler:
     # -- what is remembered --------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Plain data for `oasis.kubernetes.control.memory.awake`."""
+        """Plain data for `oasis.kubernetes.control.memory.restore_controller`."""
         driver = self.driver
         planner = driver.policy if isinstance(driver.policy, Planner) else None
         return {
@@ -691,7 +691,7 @@ class Reconciler:
 
     # -- what is said ------------------------------------------------------------------------------
 
-    def _tell(self, slot: int, outcome: Decided[JobSpec], now: float) -> None:
+    def _tell(self, slot: int, outcome: SlotOutcome[JobSpec], now: float) -> None:
         policy, entries = self.driver.policy, self.driver.by_uid
         decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
         by_id = {decision.job_id: decision for decision in decisions.values()}
@@ -722,10 +722,10 @@ class Reconciler:
             self.metrics.broken.inc()
             if uid in entries:  # else it was given up, which its status says
                 with self.handling(uid, "telling of", now):
-                    said = "its promised completion cannot be kept"
-                    self.statuses[uid].say(LATE, "True", "PromiseBroken", said, now)
+                    message = "its promised completion cannot be kept"
+                    self.statuses[uid].say(LATE, "True", "PromiseBroken", message, now)
 
-    def _tell_errors(self, outcome: Decided[JobSpec], now: float) -> None:
+    def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
         """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)
@@ -757,10 +757,10 @@ class Reconciler:
             with self.handling(uid, "telling of", now):
                 had = before[uid].allocation.machines if uid in before else ()
                 taken = (self._taken[machine] for machine in had if machine in self._taken)
-                alone = [(slot, entry.allocation)] if entry.allocation.workers else []
+                now_only = [(slot, entry.allocation)] if entry.allocation.workers else []
                 job.holds(
                     replace(entry, done=entry.done + entry.early),
-                    planned.get(entry.job.index, alone),
+                    planned.get(entry.job.index, now_only),
                     self.places,
                     now,
                     is_working=bool(self.meter.working(uid)),

@@ -24,29 +24,29 @@ class JsonFormatter(logging.Formatter):
     """A record as one line of JSON: time, level, message, and what `FIELDS` it was given."""
 
     def format(self, record: logging.LogRecord) -> str:
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
         }
-        found |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
+        entry |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info:
-            found["error"] = self.formatException(record.exc_info)
-        return json.dumps(found)
+            entry["error"] = self.formatException(record.exc_info)
+        return json.dumps(entry)
 
 
 def handler(form: str) -> logging.Handler:
     """A handler that writes to standard error in one of `LOG_FORMATS`."""
-    made = logging.StreamHandler()
-    made.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
-    return made
+    stream = logging.StreamHandler()
+    stream.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
+    return stream
 
 
 def check_names(namespace: str, name: str) -> None:
     """Refuse names of a controller that Kubernetes refuses, of its objects or of their labels."""
-    for field, given in (("namespace", namespace), ("name", name)):
-        if not NAMESPACE.fullmatch(given):
-            raise InputError(field, "expected a name such as team-a", given)
+    for field, value in (("namespace", namespace), ("name", name)):
+        if not NAMESPACE.fullmatch(value):
+            raise InputError(field, "expected a name such as team-a", value)
 
 
 @dataclass(frozen=True, slots=True)

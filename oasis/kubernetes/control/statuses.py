@@ -55,10 +55,10 @@ class StatusWriter:
     """One object's status, changed step by step; that of other kinds than ours is an annotation."""
 
     def __init__(
-        self, found: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
+        self, item: Mapping[str, Any], clock: SlotClock, kind: ExistingKind | None = None
     ) -> None:
-        self.meta, self.kind = found["metadata"], kind
-        known = status_of(found, kind)
+        self.meta, self.kind = item["metadata"], kind
+        known = status_of(item, kind)
         self.status: Status = dict(known or {"phase": "Pending"})  # what it is to be
         self.written: Status | None = dict(known) if known else None
         # Type, reason, message and time of events that say what happened.
@@ -124,7 +124,7 @@ class StatusWriter:
     def invalid(self, message: str, now: float) -> None:
         """Record that the object is invalid."""
         self.status["phase"] = "Invalid"
-        self._let_in()
+        self._stops_waiting()
         self.say(VALID, "False", "Invalid", message, now)
         self.in_state(None, now)
         self.stalled(None, now)
@@ -168,7 +168,7 @@ class StatusWriter:
         """Whether nodes, API server or class do not let it in, also under a former controller."""
         return self.placed in KEPT_OUT
 
-    def _let_in(self) -> None:
+    def _stops_waiting(self) -> None:
         if self.placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
             self._unsay(PLACED)
 
@@ -208,12 +208,12 @@ class StatusWriter:
     def resumed(self, is_resumed: bool, now: float) -> None:
         """Record whether its owner has resumed it while nothing is planned for it."""
         is_refused = self.is_kept_out or self.phase in STOPPED
-        said = "its owner resumed it, but nothing is planned for it: its pods stay gated"
-        self._tell(GATED, "Resumed", said if is_resumed and is_refused else None, now)
+        message = "its owner resumed it, but nothing is planned for it: its pods stay gated"
+        self._tell(GATED, "Resumed", message if is_resumed and is_refused else None, now)
 
-    def let_in(self, overrun: str | None, now: float) -> None:
+    def planned(self, overrun: str | None, now: float) -> None:
         """Record that the job is planned; `overrun` says why it counts as worth nothing."""
-        self._let_in()
+        self._stops_waiting()
         self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(
@@ -256,8 +256,8 @@ class StatusWriter:
         """
         # As conditions write their reasons.
         word = "".join(part.capitalize() for part in (state or "").split())
-        said = None if word in ("", *PHASES) else f"the policy says that it is {state}"
-        self._tell(IN_STATE, word, said, now)
+        message = None if word in ("", *PHASES) else f"the policy says that it is {state}"
+        self._tell(IN_STATE, word, message, now)
 
     def ended(self, now: float) -> None:
         """Record that the job holds nothing and that nothing is planned for it any more."""
@@ -301,7 +301,7 @@ class StatusWriter:
             self.status["resizes"] = {"count": entry.resizes, "restarts": entry.restarts}
         if entry.has_form and entry.spec.forms:
             self.status["form"] = entry.form
-        self.status["plan"] = [_slot(slot, held, places) for slot, held in ahead]
+        self.status["plan"] = [_slot(slot, allocation, places) for slot, allocation in ahead]
         self.progress(entry.done, entry.work)
         if entry.extensions:
             unit = self._clock.work_seconds
@@ -339,28 +339,28 @@ class StatusWriter:
         }
 
 
-def status_of(found: Mapping[str, Any], kind: ExistingKind | None) -> Status:
+def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
     """Read the status of an object, or our annotation in its place.
 
     Empty if there is none, or if the annotation is not one that we can have written.
     """
     if kind is None:
-        return found.get("status") or {}
-    written = (found["metadata"].get("annotations") or {}).get(names.STATUS)
+        return item.get("status") or {}
+    written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
     if not written:
         return {}
     try:
         return read_status(written)
     except InstanceError as error:
-        meta = found["metadata"]
+        meta = item["metadata"]
         name = job_id(kind.name, meta["namespace"], meta["name"])
         log.warning("%s: %s is not as we wrote it: %s", name, names.STATUS, error)
         return {}
 
 
-def _slot(slot: int, held: Allocation, places: Sequence[Place]) -> Status:
+def _slot(slot: int, allocation: Allocation, places: Sequence[Place]) -> Status:
     return {
         "slot": slot,
-        "workers": {places[k].id: count for k, count in held.workers},
-        "parameterServers": {places[k].id: count for k, count in held.ps},
+        "workers": {places[k].id: count for k, count in allocation.workers},
+        "parameterServers": {places[k].id: count for k, count in allocation.ps},
     }

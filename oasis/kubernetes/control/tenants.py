@@ -92,10 +92,10 @@ class Tenants:
         self._declared: dict[str, _Declared] = {}
         self._asking: dict[str, JobSpec] = {}  # that were let in at this boundary
 
-    def look(self, found: Iterable[Mapping[str, Any]]) -> None:
+    def look(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Update the utility classes of the cluster; an invalid one is logged once."""
         self._asking.clear()
-        before, self.classes = self.classes.errors, Classes(found)
+        before, self.classes = self.classes.errors, Classes(items)
         for name, error in self.classes.errors.items():
             if before.get(name) != error:
                 log.warning("UtilityClass %s: %s", name, error)
@@ -130,13 +130,13 @@ class Tenants:
 
     def _refusal(self, spec: JobSpec) -> str | None:
         """Return why a job must wait; None admits it."""
-        made = self.classes.of(spec)
-        if isinstance(made, str):
-            return made
-        claim = made.refusal(_kind(spec.job.utility), claim_of(spec.job.utility))
-        return claim or self._raised(spec, made)
+        utility_class = self.classes.of(spec)
+        if isinstance(utility_class, str):
+            return utility_class
+        claim = utility_class.refusal(_kind(spec.job.utility), claim_of(spec.job.utility))
+        return claim or self._raised(spec, utility_class)
 
-    def _raised(self, spec: JobSpec, made: UtilityClass) -> str | None:
+    def _raised(self, spec: JobSpec, utility_class: UtilityClass) -> str | None:
         """Return why a job may not declare so much more than at first, in any of its forms."""
         first = self._accounts[spec.uid].declared
         if first is None:
@@ -144,12 +144,12 @@ class Tenants:
         # A form that was added is compared with the longest.
         known = [*first, *[max(first)] * len(self._declared[spec.uid].works)]
         for work, before in zip(self._declared[spec.uid].works, known, strict=False):
-            seconds, most = work * self._clock.work_seconds, made.overrun_factor * before
+            seconds, most = work * self._clock.work_seconds, utility_class.overrun_factor * before
             # The work of the model is whole worker-slots.
             if seconds > most + self._clock.work_seconds:
-                allows = f"{CLASS_KIND} {made.name} allows at most {most:.6g}"
-                what = f"raises its work to {seconds:.6g} worker-seconds from {before:.6g}"
-                return f"{what}, and {allows}"
+                allows = f"{CLASS_KIND} {utility_class.name} allows at most {most:.6g}"
+                raises = f"raises its work to {seconds:.6g} worker-seconds from {before:.6g}"
+                return f"{raises}, and {allows}"
         return None
 
     # -- what they do ------------------------------------------------------------------------------
@@ -176,11 +176,11 @@ class Tenants:
     def overrun(self, spec: JobSpec) -> str | None:
         """Return why a job counts as worth nothing; None if it does not."""
         account, declared = self._accounts.get(spec.uid), self._declared.get(spec.uid)
-        made = self.classes.of(spec)
+        utility_class = self.classes.of(spec)
         if account is None or declared is None:
             return None
-        if isinstance(made, UtilityClass):
-            account.factor = made.overrun_factor
+        if isinstance(utility_class, UtilityClass):
+            account.factor = utility_class.overrun_factor
         unit, factor = self._clock.work_seconds, account.factor
         if factor is None:
             return None
@@ -239,8 +239,8 @@ class Tenants:
             return one.minibatch_time + (times - 1) * one.minibatch_slots(self._clock.work_seconds)
 
         forms = zip(job.forms, job.in_forms, strict=False)
-        made = tuple(replace(form, minibatch_time=longer(one)) for form, one in forms)
-        return replace(job, minibatch_time=longer(job), forms=made)
+        longer_forms = tuple(replace(form, minibatch_time=longer(one)) for form, one in forms)
+        return replace(job, minibatch_time=longer(job), forms=longer_forms)
 
     def forget_others(
         self, uids: Container[str], worked: Mapping[str, float], completed: Container[str]
@@ -255,8 +255,8 @@ class Tenants:
                 continue
             # Room that was held without any pod at work counts, too, but for a slot in which a job
             # that is short did not need all of it.
-            held = account.used / self._clock.slot_seconds - account.most
-            work, took = _work_in(declared, account), max(worked.get(uid, 0.0), held)
+            slots = account.used / self._clock.slot_seconds - account.most
+            work, took = _work_in(declared, account), max(worked.get(uid, 0.0), slots)
             if took > work or (uid in completed and took):
                 self._took.learn(declared.spec.namespace, work, took)
 
@@ -277,4 +277,4 @@ def _work_in(declared: _Declared, account: _Account) -> float:
 
 
 def _kind(utility: Utility) -> str:
-    return next(kind for kind, made in UTILITIES.items() if isinstance(utility, made))
+    return next(kind for kind, shape in UTILITIES.items() if isinstance(utility, shape))

@@ -54,14 +54,14 @@ class Verdicts:
         """The first slot in which what was refused is tried again; 0 if nothing was."""
         return self._known.get((uid, node), (0, 0, 0, 0, ""))[3]
 
-    def forget(self, there: Container[str]) -> None:
-        """Forget all jobs but those that are `there`."""
-        self._known = {key: said for key, said in self._known.items() if key[0] in there}
+    def forget(self, existing: Container[str]) -> None:
+        """Forget all jobs but the `existing` ones."""
+        self._known = {key: verdict for key, verdict in self._known.items() if key[0] in existing}
 
     def state(self) -> list[Any]:
         """Plain data for a takeover."""
-        return [[*key, *said] for key, said in self._known.items()]
+        return [[*key, *verdict] for key, verdict in self._known.items()]
 
     def restore(self, state: Iterable[Any]) -> None:
         """Restore the verdicts from the data of `state`."""
-        self._known = {(uid, node): tuple(said) for uid, node, *said in state}
+        self._known = {(uid, node): tuple(verdict) for uid, node, *verdict in state}

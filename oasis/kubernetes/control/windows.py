@@ -35,7 +35,7 @@ NOTHING = "; nothing of it is done"
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
 
 
-class Said(NamedTuple):
+class WindowOutcome(NamedTuple):
     """What becomes of a window, as it is told on the object."""
 
     is_kept: bool
@@ -59,55 +59,54 @@ class Windows:
     def __init__(self, settings: ControllerSettings, clock: SlotClock) -> None:
         self._settings, self._clock = settings, clock
         self._held: tuple[_Held, ...] = ()
-        self.said: dict[str, Said] = {}  # what becomes of each, by name
+        self.outcomes: dict[str, WindowOutcome] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
         """Calendar of closed nodes from the slot at `now` on; what is not kept is logged."""
-        found: list[_Held] = []
-        said: dict[str, Said] = {}
+        reserved: list[_Held] = []
+        outcomes: dict[str, WindowOutcome] = {}
         for item in seen.get(WINDOW_PLURAL, ()):
             name = item["metadata"]["name"]
             try:
-                held, said[name] = self._placed(parse_window(item), seen, machines, now)
-                found += held
+                entries, outcomes[name] = self._placed(parse_window(item), seen, machines, now)
+                reserved += entries
             except InstanceError as error:
-                said[name] = Said(False, "Invalid", f"{error}{NOTHING}")
-        for name in sorted(said):
-            if self.said.get(name) != said[name] and said[name].reason not in FINE:
-                log.warning("%s %s: %s", WINDOW_KIND, name, said[name].message)
+                outcomes[name] = WindowOutcome(False, "Invalid", f"{error}{NOTHING}")
+        for name in sorted(outcomes):
+            if self.outcomes.get(name) != outcomes[name] and outcomes[name].reason not in FINE:
+                log.warning("%s %s: %s", WINDOW_KIND, name, outcomes[name].message)
         # In the order in which they begin, in that of their names where it is the same.
-        found.sort(key=lambda one: (one.entry.begin, one.window.name))
-        self.said, self._held = said, tuple(found)
-        return Calendar(tuple(one.entry for one in found))
+        reserved.sort(key=lambda one: (one.entry.begin, one.window.name))
+        self.outcomes, self._held = outcomes, tuple(reserved)
+        return Calendar(tuple(one.entry for one in reserved))
 
-    def told(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+    def outdated(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
         """Windows whose conditions are out of date, each with the conditions to write."""
         mine = self._settings.controller
         for item in seen.get(WINDOW_PLURAL, ()):
             before = (item.get("status") or {}).get("conditions") or []
-            wanted = [entry for entry in before if entry.get("controller") != mine]
-            said = self.said.get(item["metadata"]["name"])
-            if said is None:  # it came after the boundary
+            after = [entry for entry in before if entry.get("controller") != mine]
+            result = self.outcomes.get(item["metadata"]["name"])
+            if result is None:  # it came after the boundary
                 continue
             # What is to be kept on the nodes of another controller is that one's to tell.
-            if said.reason != "NoNode" or not wanted:
+            if result.reason != "NoNode" or not after:
                 own = [entry for entry in before if entry.get("controller") == mine]
                 generation = int(item["metadata"].get("generation", 1))
-                made = with_condition(
-                    own, ACCEPTED, str(said.is_kept), *said[1:], self._clock.wall(now), generation
-                )
-                wanted += [{**entry, "controller": mine} for entry in made]
-            wanted.sort(key=lambda entry: str(entry.get("controller")))
-            if wanted != before:
-                yield item, wanted
+                kept, at = str(result.is_kept), self._clock.wall(now)
+                conditions = with_condition(own, ACCEPTED, kept, *result[1:], at, generation)
+                after += [{**entry, "controller": mine} for entry in conditions]
+            after.sort(key=lambda entry: str(entry.get("controller")))
+            if after != before:
+                yield item, after
 
     def _placed(
         self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
-    ) -> tuple[list[_Held], Said]:
+    ) -> tuple[list[_Held], WindowOutcome]:
         """Return the calendar entries of a window, and what becomes of it."""
         times = list(window.times(self._clock.wall(now)))
         if not times:
-            return [], Said(True, "Over", f"it ended at {time_text(window.end)}")
+            return [], WindowOutcome(True, "Over", f"it ended at {time_text(window.end)}")
         nodes = by_name(seen)
         labels = {name: node["metadata"].get("labels") or {} for name, node in nodes.items()}
         closed = frozenset(
@@ -115,22 +114,22 @@ class Windows:
             for k, place in enumerate(machines.places)
             if place.node in labels and window.concerns(place.node, labels[place.node])
         )
-        there = {machines.places[k].node for k in closed}
-        missing = [name for name in window.nodes if name not in there]
+        reserved = {machines.places[k].node for k in closed}
+        missing = [name for name in window.nodes if name not in reserved]
         lacks = f"expected nodes with a role, found none of {', '.join(missing)}" if missing else ""
         if not closed:
             lacks = lacks or "no node with a role has its labels"
-            return [], Said(False, "NoNode", f"{lacks}{NOTHING}")
-        found = [
+            return [], WindowOutcome(False, "NoNode", f"{lacks}{NOTHING}")
+        entries = [
             _Held(window, *at, CalendarEntry(window.name, *self._slots(window, *at), closed))
             for at in times
         ]
         if lacks:
-            return found, Said(True, "Partly", lacks)
-        when = f"from {time_text(found[0].begin)} until {time_text(found[0].end)}"
+            return entries, WindowOutcome(True, "Partly", lacks)
+        when = f"from {time_text(entries[0].begin)} until {time_text(entries[0].end)}"
         again = ", and every week from then on" if window.weekly else ""
-        named = self._named(found[0], machines)
-        return found, Said(True, ACCEPTED, f"keeps {named} {when}{again}")
+        named = self._named(entries[0], machines)
+        return entries, WindowOutcome(True, ACCEPTED, f"keeps {named} {when}{again}")
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""
@@ -151,12 +150,12 @@ class Windows:
         slot = int(driver.now)
         if entry.allocation.workers:
             return self._leaving(entry, slot, machines)
-        said = []
+        causes = []
         for one in self._in_the_way(entry, driver, slot):
             begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
             keeps = f"keeps {self._named(one, machines)}{begins} until {time_text(one.end)}"
-            said.append(f"waits for {one.window.what}, which {keeps}")
-        return " and ".join(said) or None
+            causes.append(f"waits for {one.window.what}, which {keeps}")
+        return " and ".join(causes) or None
 
     def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
         """The next window on a machine that the job has, if it is not complete before."""
@@ -166,19 +165,19 @@ class Windows:
         ]
         first = [one for one in ahead if one.entry.begin == ahead[0].entry.begin]
         # The plan may have placed the rest of the job elsewhere, or later.
-        said = (
+        causes = (
             f"leaves {self._named(one, machines, on)} by "
             f"{time_text(self._clock.wall(self._clock.begin(one.entry.begin)))}, as "
             f"{one.window.what} begins at {time_text(one.begin)}"
             for one in first
         )
-        return " and ".join(said) or None
+        return " and ".join(causes) or None
 
     def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
         """Windows without which the waiting job could start now."""
         free, closing = driver.free, driver.closing
-        left = [(0,) * len(row) if k in closing else row for k, row in enumerate(free)]
-        if _placed(entry, Room(driver.site, left, driver.down)) is not None:
+        unclosed = [(0,) * len(row) if k in closing else row for k, row in enumerate(free)]
+        if _placed(entry, Room(driver.site, unclosed, driver.down)) is not None:
             return []
         for k in driver.closures.closed - driver.away:
             free[k] = driver.site.machines[k].capacity
@@ -202,7 +201,7 @@ def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
     """Machines on which the fewest tasks of a job find room; None if they find none."""
     for job in entry.forms or (entry.job,):
         least = job.min_workers
-        found = BestFit().place(room, job, least, job.ps_needed(least))
-        if found is not None:
-            return set(found.machines)
+        allocation = BestFit().place(room, job, least, job.ps_needed(least))
+        if allocation is not None:
+            return set(allocation.machines)
     return None

@@ -97,9 +97,9 @@ class ClusterWriter:
                 self._metrics.job_errors.labels("telling").inc()
                 log.error("a status could not be written; tried again", exc_info=error)
 
-    def write_windows(self, told: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
+    def write_windows(self, windows: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
         """Write conditions on capacity windows; what is refused is asked at the next boundary."""
-        for done in [self._pool.submit(self._write_window, *each) for each in told]:
+        for done in [self._pool.submit(self._write_window, *each) for each in windows]:
             done.result()
 
     def _is_told(self, error: ApiError | LostAnswerError) -> bool:
@@ -107,9 +107,9 @@ class ClusterWriter:
         before, self._untold = self._untold, error.advice or str(error)
         return before == self._untold
 
-    def _write_window(self, found: Mapping[str, Any], conditions: list[Any]) -> None:
+    def _write_window(self, item: Mapping[str, Any], conditions: list[Any]) -> None:
         # Of two controllers that write at a time, one is refused (409): the list is everybody's.
-        meta = {name: found["metadata"][name] for name in ("name", "resourceVersion")}
+        meta = {name: item["metadata"][name] for name in ("name", "resourceVersion")}
         body = {"metadata": meta, "status": {"conditions": conditions}}
         try:
             answer = self._objects.merge_patch(WINDOWS, body, "status")
@@ -139,18 +139,18 @@ class ClusterWriter:
         kind = PODS
         if isinstance(action, Create | Expose):
             kind = CREATED[action.body["kind"]]
-            found = self._objects.create(kind, action.body)
+            written = self._objects.create(kind, action.body)
         elif isinstance(action, Switch):
             kind = action.kind.where
-            found = self._objects.merge_patch(kind, _switch_patch(action))
+            written = self._objects.merge_patch(kind, _switch_patch(action))
         elif isinstance(action, Open):
-            found = self._open(action)
+            written = self._open(action)
         else:
             self._objects.delete(PODS, action.pod)
             self._store.end(action.pod)
             return
         if not self._objects.is_dry:
-            (self._store if kind is PODS else self._others[kind.plural]).put(kind.kept(found))
+            (self._store if kind is PODS else self._others[kind.plural]).put(kind.kept(written))
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:
@@ -162,14 +162,14 @@ class ClusterWriter:
                 raise
             # an answer may have been lost: is it as we wanted?
             meta = action.pod["metadata"]
-            found = self._objects.get(PODS, meta["name"], meta["namespace"])
-            if found is None or found["metadata"]["uid"] != meta["uid"] or is_gated(found):
+            existing = self._objects.get(PODS, meta["name"], meta["namespace"])
+            if existing is None or existing["metadata"]["uid"] != meta["uid"] or is_gated(existing):
                 raise
-            return found
+            return existing
         return answer
 
     def _write(self, job: StatusWriter) -> Exception | None:
-        wanted = dict(job.status)
+        status = dict(job.status)
         try:
             # The status comes before its events: a takeover goes on from the status, and events are
             # for people alone. An event leaves the list only once it is written.
@@ -187,25 +187,25 @@ class ClusterWriter:
             # A patch may also meet an object of the same name with another uid.
             is_another = "uid" in error.message and "modified" not in error.message
             if error.status == 404 or (error.status == 409 and is_another):  # the object is gone
-                job.written = wanted
+                job.written = status
                 return None
             return error
         except TooLateError:
             raise
         except Exception as error:  # noqa: BLE001 (of this job: it is logged)
             return error
-        job.written = wanted
+        job.written = status
         return None
 
     def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:
         """Make a write one that is refused (409) if the job has changed, unless it is another's."""
         plural = OASIS_JOBS.plural if job.kind is None else job.kind.where.plural
         store = self._others.get(plural)
-        found = None if store is None else store.get(meta["namespace"], meta["name"])
-        if found is not None:
-            meta["resourceVersion"] = found["metadata"]["resourceVersion"]
+        existing = None if store is None else store.get(meta["namespace"], meta["name"])
+        if existing is not None:
+            meta["resourceVersion"] = existing["metadata"]["resourceVersion"]
         mine = (None, job.status.get("controller"))
-        return found is None or controller_of(found, job.kind) in mine
+        return existing is None or controller_of(existing, job.kind) in mine
 
 
 def _switch_patch(action: Switch) -> dict[str, Any]:

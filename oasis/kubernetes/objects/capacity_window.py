@@ -54,10 +54,10 @@ class CapacityWindow:
             yield self.begin + week * WEEK, self.end + week * WEEK
 
 
-def parse_window(found: Object) -> CapacityWindow:
+def parse_window(item: Object) -> CapacityWindow:
     """Read a ``CapacityWindow``."""
     with located_at("spec"):
-        spec = checked(schema_of(WINDOW_KIND)["spec"], found.get("spec") or {})
+        spec = checked(schema_of(WINDOW_KIND)["spec"], item.get("spec") or {})
         begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
         if end <= begin:
             raise InstanceError("end", "expected a time after begin", spec["end"])
@@ -69,19 +69,19 @@ def parse_window(found: Object) -> CapacityWindow:
             raise InstanceError("nodeSelector", "expected none where nodes are named", labels)
         if not (nodes or labels):
             raise InstanceError("nodes", "expected names of nodes, or nodeSelector; none is given")
-        name, notice = found["metadata"]["name"], spec.get("noticeSeconds")
+        name, notice = item["metadata"]["name"], spec.get("noticeSeconds")
         return CapacityWindow(name, begin, end, "repeat" in spec, nodes, labels, notice)
 
 
 def _time(value: str, path: str) -> float:
     expected = "expected a time with its zone, as 2030-01-31T22:00:00Z"
     try:
-        made = datetime.fromisoformat(value)
-        seconds = made.astimezone(UTC).timestamp()  # as messages tell it
+        moment = datetime.fromisoformat(value)
+        seconds = moment.astimezone(UTC).timestamp()  # as messages tell it
     except ValueError:
         raise InstanceError(path, expected, value) from None
     except OverflowError:
         raise InstanceError(path, "expected a year before 10000 in UTC", value) from None
-    if made.tzinfo is None:
+    if moment.tzinfo is None:
         raise InstanceError(path, expected, value)
     return seconds

@@ -63,12 +63,12 @@ def with_condition(
     generation: int,
 ) -> list[dict[str, Any]]:
     """`conditions` with one set; its time changes only with its status."""
-    found = {entry["type"]: dict(entry) for entry in conditions}
-    before = found.get(kind)
+    by_kind = {entry["type"]: dict(entry) for entry in conditions}
+    before = by_kind.get(kind)
     since = time_text(now)
     if before is not None and before["status"] == status:
         since = before["lastTransitionTime"]
-    found[kind] = {
+    by_kind[kind] = {
         "type": kind,
         "status": status,
         "reason": reason,
@@ -77,7 +77,7 @@ def with_condition(
         "observedGeneration": generation,
     }
     # In one order, so that a status that says the same is equal, and is not written again.
-    return [found[kind] for kind in sorted(found)]
+    return [by_kind[kind] for kind in sorted(by_kind)]
 
 
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
@@ -115,5 +115,5 @@ def read_status(written: str) -> dict[str, Any]:
         status = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InstanceError("", f"expected JSON, got {describe(written)}: {error}") from None
-    found: dict[str, Any] = checked(schema_of(KIND)["status"], status)
-    return found
+    parsed: dict[str, Any] = checked(schema_of(KIND)["status"], status)
+    return parsed

@@ -65,16 +65,16 @@ class ExistingKind:
     selector: str | None = SELECTOR  # of those that are watched
 
 
-def _job_parts(found: Object) -> list[PodSet]:
-    spec = found["spec"]
+def _job_parts(item: Object) -> list[PodSet]:
+    spec = item["spec"]
     count = int(spec.get("parallelism", 1))
     completions = int(spec.get("completions") or count)
     return [PodSet("", count, completions, spec["template"], "spec.template")]
 
 
-def _jobset_parts(found: Object, of: str = "") -> list[PodSet]:
+def _jobset_parts(item: Object, of: str = "") -> list[PodSet]:
     parts = []
-    for k, entry in enumerate(found["spec"].get("replicatedJobs") or ()):
+    for k, entry in enumerate(item["spec"].get("replicatedJobs") or ()):
         job = entry["template"]["spec"]
         replicas, each = int(entry.get("replicas", 1)), int(job.get("parallelism", 1))
         completions = replicas * int(job.get("completions") or each)
@@ -103,12 +103,12 @@ BY_NAME = {kind.name: kind for kind in EXISTING}
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
 
 
-def _parent_of(found: Object) -> str | None:
+def _parent_of(item: Object) -> str | None:
     """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place.
 
     Such a child may carry our label because its parent's template does.
     """
-    for owner in found["metadata"].get("ownerReferences") or ():
+    for owner in item["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner.get("kind") in CHILDREN_OF:
             return str(owner["uid"])
     return None
@@ -120,34 +120,34 @@ def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[O
     Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
     result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     """
-    found = [
+    items = [
         item
         for item in seen.get(kind.where.plural, ())
         if (item["metadata"].get("labels") or {}).get(names.SCHEDULED) == "true"
         and _parent_of(item) is None
     ]
-    if kind is not TRAINJOB or not found:
-        return found
-    made = {(*_name(j), _parent_of(j)): j["spec"] for j in seen.get(JOBSET.where.plural, ())}
+    if kind is not TRAINJOB or not items:
+        return items
+    job_sets = {(*_name(j), _parent_of(j)): j["spec"] for j in seen.get(JOBSET.where.plural, ())}
     whole: list[Object] = []
-    for item in found:
-        parts = made.get((*_name(item), item["metadata"]["uid"]), {}).get("replicatedJobs")
+    for item in items:
+        parts = job_sets.get((*_name(item), item["metadata"]["uid"]), {}).get("replicatedJobs")
         whole.append({**item, "spec": {**item["spec"], "replicatedJobs": parts}})
     return whole
 
 
-def _name(found: Object) -> tuple[str, str]:
-    return found["metadata"]["namespace"], found["metadata"]["name"]
+def _name(item: Object) -> tuple[str, str]:
+    return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
 def job_items(
     seen: Mapping[str, Iterable[Object]],
 ) -> list[tuple[ExistingKind | None, Object]]:
     """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
-    ours: list[tuple[ExistingKind | None, Object]] = [
+    oasis_jobs: list[tuple[ExistingKind | None, Object]] = [
         (None, item) for item in seen.get(names.PLURAL, ())
     ]
-    return ours + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
+    return oasis_jobs + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
 
 
 def existing_objects(
@@ -157,15 +157,15 @@ def existing_objects(
     return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
-def controller_of(found: Object, kind: ExistingKind | None) -> str | None:
+def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
     """Return the controller of a job as namespace/name; None if no controller has taken it."""
-    said: Any = found.get("status") if kind is None else None
+    status: Any = item.get("status") if kind is None else None
     if kind is not None:
         try:
-            said = json.loads((found["metadata"].get("annotations") or {}).get(names.STATUS, ""))
+            status = json.loads((item["metadata"].get("annotations") or {}).get(names.STATUS, ""))
         except (ValueError, RecursionError):  # without a valid owner it counts as no controller's
             return None
-    name = said.get("controller") if isinstance(said, Mapping) else None
+    name = status.get("controller") if isinstance(status, Mapping) else None
     return name if isinstance(name, str) else None
 
 
@@ -189,33 +189,33 @@ def without_others(
     return kept, others
 
 
-def version_of(found: Object, kind: ExistingKind | None) -> int:
+def version_of(item: Object, kind: ExistingKind | None) -> int:
     """A number that changes when the owner edits a job."""
     if kind is None:
-        return int(found["metadata"].get("generation", 1))
+        return int(item["metadata"].get("generation", 1))
     # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
-    return content_version(found, kind)
+    return content_version(item, kind)
 
 
-def is_suspended(found: Object) -> bool:
+def is_suspended(item: Object) -> bool:
     """Return whether an object is suspended."""
-    return bool(found["spec"].get("suspend"))
+    return bool(item["spec"].get("suspend"))
 
 
-def queue_of(found: Object) -> str | None:
+def queue_of(item: Object) -> str | None:
     """The queue of Kueue that an object is in, where Kueue suspends and resumes it."""
-    return (found["metadata"].get("labels") or {}).get(names.QUEUE)
+    return (item["metadata"].get("labels") or {}).get(names.QUEUE)
 
 
-def is_indexed(found: Object) -> bool:
+def is_indexed(item: Object) -> bool:
     """Return whether each pod of a Job has an index, and with it a host name."""
-    return bool(found["spec"].get("completionMode") == "Indexed")
+    return bool(item["spec"].get("completionMode") == "Indexed")
 
 
-def ended(found: Object, kind: ExistingKind) -> tuple[bool, str | None]:
+def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
     """Return whether an object has ended, and the reason if it failed."""
     complete, failed = kind.ends
-    for entry in (found.get("status") or {}).get("conditions") or ():
+    for entry in (item.get("status") or {}).get("conditions") or ():
         if entry["status"] == "True" and entry["type"] == complete:
             return True, None
         if entry["status"] == "True" and entry["type"] == failed:
@@ -230,9 +230,9 @@ def part_of(pod: Object) -> str | None:
     return labels.get(REPLICATED_JOB)
 
 
-def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
+def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
     """Return the pod templates of the workers and of the parameter servers."""
-    parts, notes = kind.parts(found), found["metadata"].get("annotations") or {}
+    parts, notes = kind.parts(item), item["metadata"].get("annotations") or {}
     name = notes.get(names.SERVERS)
     servers = [part for part in parts if name is not None and part.name == name]
     workers = [part for part in parts if part not in servers]
@@ -253,30 +253,30 @@ def tasks_of(kind: ExistingKind, found: Object) -> tuple[PodSet, PodSet | None]:
     return workers[0], servers[0] if servers else None
 
 
-def content_version(found: Object, kind: ExistingKind) -> int:
+def content_version(item: Object, kind: ExistingKind) -> int:
     """A number that changes with what the owner wants, and not with what we write."""
-    notes = found["metadata"].get("annotations") or {}
-    said = {
+    notes = item["metadata"].get("annotations") or {}
+    settings = {
         name: notes[name]
         for name in sorted(notes)
         if name.startswith(f"{names.GROUP}/") and name != names.STATUS
     }
-    if (queue := queue_of(found)) is not None:
-        said[names.QUEUE] = queue
+    if (queue := queue_of(item)) is not None:
+        settings[names.QUEUE] = queue
     # We set the parallelism of such a Job at each resume: a change of it is no edit.
     resized = names.MAXIMUM in notes
     parts = [
-        [part.name, None if resized else part.count, part.template] for part in kind.parts(found)
+        [part.name, None if resized else part.count, part.template] for part in kind.parts(item)
     ]
     # `hash` of a text differs between processes, and a checkpoint compares this number.
-    return zlib.crc32(json.dumps([said, parts], sort_keys=True).encode())
+    return zlib.crc32(json.dumps([settings, parts], sort_keys=True).encode())
 
 
 DIGITS = 16  # of the largest count
 
 
 def parse_existing(
-    found: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
+    item: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
     """Read an object of another kind than ours.
 
@@ -284,13 +284,13 @@ def parse_existing(
     `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
     anew when that changes.
     """
-    meta = found["metadata"]
+    meta = item["metadata"]
     notes = meta.get("annotations") or {}
-    if (queue := queue_of(found)) is not None:
+    if (queue := queue_of(item)) is not None:
         expected = "expected none: Kueue would suspend what is resumed here, and is left to it"
         raise InstanceError(f"metadata.labels.{names.QUEUE}", expected, queue)
-    workers, servers = tasks_of(kind, found)
-    minimum, maximum = _range(kind, found, workers.count)
+    workers, servers = tasks_of(kind, item)
+    minimum, maximum = _range(kind, item, workers.count)
     place = f"{NOTES}.{names.UTILITY}"
     grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
     parts = zip(GROUPS, (workers, servers), strict=True)
@@ -302,7 +302,7 @@ def parse_existing(
         counts=(minimum, maximum),
         utility=parse_utility(_json(notes, names.UTILITY), clock, place),
         work=(f"{NOTES}.{names.WORK}", _json(notes, names.WORK)),
-        generation=content_version(found, kind),
+        generation=content_version(item, kind),
         initial_workers=None,
         resize="restart",
         grace_seconds=int(grace),
@@ -312,19 +312,19 @@ def parse_existing(
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
-        network=_network(kind, found),
+        network=_network(kind, item),
         utility_class=notes.get(names.UTILITY_CLASS),
     )
 
 
-def _network(kind: ExistingKind, found: Object) -> PodNetwork | None:
+def _network(kind: ExistingKind, item: Object) -> PodNetwork | None:
     """Read from annotations how the pods find each other; None without annotation."""
-    notes, spec = found["metadata"].get("annotations") or {}, found["spec"]
+    notes, spec = item["metadata"].get("annotations") or {}, item["spec"]
     if names.FRAMEWORK not in notes:
         return None
     path = f"{NOTES}.{names.FRAMEWORK}"
     framework = choice(notes[names.FRAMEWORK], FRAMEWORKS, path)
-    if kind is JOB and not is_indexed(found):
+    if kind is JOB and not is_indexed(item):
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))
     if kind is JOB and not spec["template"]["spec"].get("subdomain"):
@@ -339,19 +339,19 @@ def _count(text: str) -> Any:
     return int(text) if text.isdecimal() and len(text) <= DIGITS else text
 
 
-def _range(kind: ExistingKind, found: Object, count: int) -> tuple[int, int]:
+def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
     """Fewest and most workers."""
-    notes = found["metadata"].get("annotations") or {}
-    given = [name for name in (names.MINIMUM, names.MAXIMUM) if name in notes]
-    if not given:
+    notes = item["metadata"].get("annotations") or {}
+    limits = [name for name in (names.MINIMUM, names.MAXIMUM) if name in notes]
+    if not limits:
         return count, count
-    path = f"{NOTES}.{given[0]}"
+    path = f"{NOTES}.{limits[0]}"
     if not kind.elastic:
         raise InstanceError(path, f"expected none: a {kind.name} cannot be resized")
-    if len(given) == 1:
+    if len(limits) == 1:
         raise InstanceError(path, f"expected both of {names.MINIMUM} and {names.MAXIMUM}")
-    completions = found["spec"].get("completions")
-    if is_indexed(found):
+    completions = item["spec"].get("completions")
+    if is_indexed(item):
         if completions != count:
             expected = f"expected as many as spec.parallelism, {count}: both are resized"
             raise InstanceError("spec.completions", expected, completions)
@@ -359,7 +359,7 @@ def _range(kind: ExistingKind, found: Object, count: int) -> tuple[int, int]:
         expected = "expected none for a Job that may be resized: its pods begin anew"
         raise InstanceError("spec.completions", expected)
     bounds = []
-    for name in given:
+    for name in limits:
         bounds.append(integer(_count(notes[name]), f"{NOTES}.{name}", minimum=1))
     if bounds[0] > bounds[1]:
         expected = f"expected at most {bounds[1]}, the maximum, got {bounds[0]}"

@@ -23,17 +23,17 @@ def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
     if forms is not None:
         for k, form in enumerate(forms):
             with located_at(f"forms[{k}]"):
-                made = _in_form(own, form)
-            yield f"forms[{k}]", made
+                in_form = _in_form(own, form)
+            yield f"forms[{k}]", in_form
     if speeds is not None:
         with located_at("speeds"):
-            found = Speeds(**speeds)
-        for value, speed in found.values.items():
+            table = Speeds(**speeds)
+        for value, speed in table.values.items():
             path = f"speeds.values.{value}"
             with located_at(path):
                 work = {name: _faster(name, own["work"][name], speed) for name in own["work"]}
-                made = _in_form(own, {"requires": {found.label: [value]}}) | {"work": work}
-            yield path, made
+                in_form = _in_form(own, {"requires": {table.label: [value]}}) | {"work": work}
+            yield path, in_form
 
 
 def _faster(name: str, amount: Any, speed: float) -> Any:
@@ -42,34 +42,34 @@ def _faster(name: str, amount: Any, speed: float) -> Any:
 
 def _in_form(own: Object, form: Object) -> dict[str, Any]:
     """The spec of the job, with the fields of a form in place of its own."""
-    made = dict(own)
+    spec = dict(own)
     if "work" in form:
         # Worker-seconds are a whole work; what makes up mini-batches may be changed one by one.
         whole = "workerSeconds" in form["work"]
-        made["work"] = {**({} if whole else own["work"]), **form["work"]}
+        spec["work"] = {**({} if whole else own["work"]), **form["work"]}
     for name in form.keys() & {"workers", "parameterServers"}:
         with located_at(name):
             if name not in own:
                 raise InstanceError("", "expected nothing: the job has no template for them")
-            made[name] = _pods(own[name], form[name])
+            spec[name] = _pods(own[name], form[name])
     if "requires" in form:
-        made["workers"] = _on_nodes(made["workers"], form)
-    return made
+        spec["workers"] = _on_nodes(spec["workers"], form)
+    return spec
 
 
-def _pods(own: Object, said: Object) -> dict[str, Any]:
+def _pods(own: Object, changes: Object) -> dict[str, Any]:
     """The workers, or the parameter servers, with the fields that a form states."""
-    made = {**own, **{name: said[name] for name in ("minimum", "maximum") if name in said}}
-    if "resources" in said:
-        first, *others = made["template"]["spec"]["containers"]
-        containers = [{**first, "resources": said["resources"]}, *others]
-        made["template"] = _with_spec(made["template"], containers=containers)
-    return _on_nodes(made, said) if "requires" in said else made
+    pods = {**own, **{name: changes[name] for name in ("minimum", "maximum") if name in changes}}
+    if "resources" in changes:
+        first, *others = pods["template"]["spec"]["containers"]
+        containers = [{**first, "resources": changes["resources"]}, *others]
+        pods["template"] = _with_spec(pods["template"], containers=containers)
+    return _on_nodes(pods, changes) if "requires" in changes else pods
 
 
-def _on_nodes(own: dict[str, Any], said: Object) -> dict[str, Any]:
+def _on_nodes(own: dict[str, Any], form: Object) -> dict[str, Any]:
     """Restrict pods to those of their nodes whose labels have the required values."""
-    asked = expressions_of(said["requires"])
+    asked = expressions_of(form["requires"])
     if not asked:
         return own
     affinity = narrowed(own["template"]["spec"].get("affinity"), asked, "matchExpressions")

@@ -38,34 +38,34 @@ def own(
     It has rights in the namespaces `spaces` alone, if there are any; `monitored`: with a
     ServiceMonitor, a kind of the Prometheus operator.
     """
-    found = []
+    objects = []
     names = {SYSTEM: namespace, FIELD_MANAGER: name}
     for body in [*_read("controller.yaml"), *(_read("monitor.yaml") if monitored else ())]:
-        made = _renamed(body, names)
-        if made["kind"] == "Deployment":
-            (container,) = made["spec"]["template"]["spec"]["containers"]
+        renamed = _renamed(body, names)
+        if renamed["kind"] == "Deployment":
+            (container,) = renamed["spec"]["template"]["spec"]["containers"]
             container["image"] = image
             container["args"] += arguments
             container["args"] += [f"--namespaced={','.join(spaces)}"] if spaces else []
-        meta = made["metadata"]
-        if made["kind"] == "Namespace" and namespace != SYSTEM:
+        meta = renamed["metadata"]
+        if renamed["kind"] == "Namespace" and namespace != SYSTEM:
             # It may be there, with pods of others that are not so restricted.
             meta["labels"] = {k: v for k, v in meta["labels"].items() if k != POD_SECURITY}
-        if spaces and made["kind"] == "ClusterRoleBinding" and meta["name"].endswith(":jobs"):
-            found += [
-                made | {"kind": "RoleBinding", "metadata": {**meta, "namespace": space}}
+        if spaces and renamed["kind"] == "ClusterRoleBinding" and meta["name"].endswith(":jobs"):
+            objects += [
+                renamed | {"kind": "RoleBinding", "metadata": {**meta, "namespace": space}}
                 for space in spaces
             ]
         else:
-            found.append(made)
-    return found
+            objects.append(renamed)
+    return objects
 
 
 @cache
 def schema_of(kind: str) -> Mapping[str, Any]:
     """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``."""
-    (found,) = _read(f"shared/{kind.lower()}.yaml")
-    (version,) = found["spec"]["versions"]
+    (definition,) = _read(f"shared/{kind.lower()}.yaml")
+    (version,) = definition["spec"]["versions"]
     fields: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]
     return fields
 
@@ -86,5 +86,5 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return [_renamed(each, names) for each in value]
     if isinstance(value, str):
         # The API group, which is oasis-scheduler.io, has no controller's name in it.
-        return re.sub(rf"({'|'.join(names)})(?!\.io)", lambda found: names[found[0]], value)
+        return re.sub(rf"({'|'.join(names)})(?!\.io)", lambda match: names[match[0]], value)
     return value

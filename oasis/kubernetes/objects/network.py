@@ -54,8 +54,8 @@ class Gang:
 
     def hosts(self, task: str) -> tuple[str, ...]:
         """Host names of a task in order of their indices."""
-        found = self.workers if task == TaskGroup.WORKER else self.ps
-        return tuple(found[index] for index in sorted(found))
+        hosts = self.workers if task == TaskGroup.WORKER else self.ps
+        return tuple(hosts[index] for index in sorted(hosts))
 
 
 def service_name(job: str) -> str:
@@ -80,7 +80,7 @@ def address(job: str, task: str, index: int) -> str:
 
 def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[str, str]:
     """Variables of one pod of a gang, by its index among those of its task."""
-    found = {
+    variables = {
         "OASIS_TASK": str(task),
         "OASIS_INDEX": str(index),
         "OASIS_HOSTS": ",".join(gang.hosts("worker")),
@@ -88,22 +88,22 @@ def environment(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[
         "OASIS_PORT": str(network.port),
     }
     if network.framework == "tensorflow":
-        found["TF_CONFIG"] = json.dumps(_tf_config(network, gang, task, index))
+        variables["TF_CONFIG"] = json.dumps(_tf_config(network, gang, task, index))
     elif task == TaskGroup.WORKER and network.framework == "torch":
-        found |= _torch(network, gang, index)
+        variables |= _torch(network, gang, index)
     elif task == TaskGroup.WORKER and network.framework == "jax":
-        found["JAX_COORDINATOR_ADDRESS"] = f"{gang.workers[0]}:{network.port}"
-        found["JAX_NUM_PROCESSES"] = str(len(gang.workers))
-        found["JAX_PROCESS_ID"] = str(index)
-    return found
+        variables["JAX_COORDINATOR_ADDRESS"] = f"{gang.workers[0]}:{network.port}"
+        variables["JAX_NUM_PROCESSES"] = str(len(gang.workers))
+        variables["JAX_PROCESS_ID"] = str(index)
+    return variables
 
 
 def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
     """Variables of torchrun, that is, options prefixed with ``PET_``, and of plain scripts."""
     first, port, count = gang.workers[0], str(network.port), str(len(gang.workers))
-    found = {"PET_RDZV_ENDPOINT": f"{first}:{port}", "PET_RDZV_ID": gang.job}
+    variables = {"PET_RDZV_ENDPOINT": f"{first}:{port}", "PET_RDZV_ID": gang.job}
     if gang.span is None:
-        return found | {
+        return variables | {
             "PET_NNODES": count,
             "PET_NODE_RANK": str(index),
             "PET_MASTER_ADDR": first,
@@ -113,7 +113,7 @@ def _torch(network: PodNetwork, gang: Gang, index: int) -> dict[str, str]:
             "WORLD_SIZE": count,
             "RANK": str(index),
         }
-    return found | {
+    return variables | {
         "PET_NNODES": f"{gang.span[0]}:{gang.span[1]}",
         "PET_RDZV_BACKEND": "c10d",
         # Without it torchrun compares addresses to find out which of the pods holds the store.
@@ -149,8 +149,8 @@ def _tf_config(network: PodNetwork, gang: Gang, task: str, index: int) -> dict[s
 
 def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
     """Names of the variables of such a pod, the same for every gang."""
-    alone = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
-    return tuple(environment(network, alone, task, 0))
+    gang = Gang("", {0: ""}, {0: ""}, (1, 2) if elastic else None)
+    return tuple(environment(network, gang, task, 0))
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
@@ -165,15 +165,15 @@ def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[st
         {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
         for name, path in paths.items()
     ]
-    made = dict(spec)
+    pod_spec = dict(spec)
     for field in ("initContainers", "containers"):
         if spec.get(field):
-            made[field] = [_reading(container, refs) for container in spec[field]]
-    return made
+            pod_spec[field] = [_reading(container, refs) for container in spec[field]]
+    return pod_spec
 
 
 def _reading(container: Mapping[str, Any], refs: list[dict[str, Any]]) -> dict[str, Any]:
     own = list(container.get("env") or ())
-    said = {entry["name"] for entry in own}
+    defined = {entry["name"] for entry in own}
     # Ours come first: what its owner writes may refer to them, as in $(OASIS_INDEX).
-    return {**container, "env": [*(ref for ref in refs if ref["name"] not in said), *own]}
+    return {**container, "env": [*(ref for ref in refs if ref["name"] not in defined), *own]}

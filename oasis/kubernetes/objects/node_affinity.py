@@ -91,19 +91,19 @@ def _unmet(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> str
     for each, has in asked:
         key, operator, values = each["key"], each["operator"], each.get("values") or ()
         if not _holds(operator, has.get(key), values):
-            what = key if key == NAME else f"label {key}"
-            return " ".join((what, WORDS[operator], " or ".join(values))).rstrip()
+            subject = key if key == NAME else f"label {key}"
+            return " ".join((subject, WORDS[operator], " or ".join(values))).rstrip()
     return None
 
 
-def _holds(operator: str, found: str | None, values: Sequence[str]) -> bool:
+def _holds(operator: str, label: str | None, values: Sequence[str]) -> bool:
     """Return whether the value of a label, None if there is none, meets a requirement."""
     if operator in ("In", "NotIn"):  # also where the label is missing
-        return (found in values) == (operator == "In")
+        return (label in values) == (operator == "In")
     if operator in ("Exists", "DoesNotExist"):
-        return (found is not None) == (operator == "Exists")
+        return (label is not None) == (operator == "Exists")
     # What is no integer is neither above nor below.
-    has, limit = _integer(found), _integer(values[0] if values else None)
+    has, limit = _integer(label), _integer(values[0] if values else None)
     if has is None or limit is None:
         return False
     return has > limit if operator == "Gt" else has < limit
@@ -120,17 +120,17 @@ def narrowed(
     affinity: Mapping[str, Any] | None, asked: list[dict[str, Any]], where: str
 ) -> dict[str, Any]:
     """Affinity of a pod with the further requirements `asked`; `where` says labels or fields."""
-    made = deepcopy(dict(affinity or {}))
-    of_nodes = made["nodeAffinity"] = made.get("nodeAffinity") or {}
+    result = deepcopy(dict(affinity or {}))
+    of_nodes = result["nodeAffinity"] = result.get("nodeAffinity") or {}
     required = of_nodes[REQUIRED] = of_nodes.get(REQUIRED) or {}
     terms = required.get("nodeSelectorTerms")
     if not terms:
         required["nodeSelectorTerms"] = [{where: asked}]
-        return made
+        return result
     for term in terms:  # one of them has to hold, so each is narrowed; an empty one never holds
         if term.get("matchExpressions") or term.get("matchFields"):
             term[where] = [*(term.get(where) or ()), *asked]
-    return made
+    return result
 
 
 def taint_text(taint: Mapping[str, Any]) -> str:
@@ -143,5 +143,5 @@ def _integer(value: str | None) -> int | None:
     """An integer of 64 bits as labels write it, without the underscores that Python would take."""
     if value is None or not INTEGER.fullmatch(value):
         return None
-    found = int(value)
-    return found if -WIDEST <= found < WIDEST else None
+    number = int(value)
+    return number if -WIDEST <= number < WIDEST else None

@@ -153,21 +153,21 @@ def job_id(kind: str, namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if kind == KIND else f"{namespace}/{kind.lower()}/{name}"
 
 
-def parse_job(found: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
+def parse_job(item: Mapping[str, Any], clock: SlotClock, resources: ResourceMap) -> JobSpec:
     """Read an ``OasisJob``."""
     with located_at("spec"):
-        spec = checked(schema_of(KIND)["spec"], found.get("spec") or {})
-        made = _in_one_form(found["metadata"], spec, clock, resources)
+        spec = checked(schema_of(KIND)["spec"], item.get("spec") or {})
+        job_as_written = _in_one_form(item["metadata"], spec, clock, resources)
         forms = []
         for path, one in specs_in_forms(spec):
             with located_at(path), _as_a_form_says_it(path):
-                forms.append(_in_one_form(found["metadata"], one, clock, resources))
+                forms.append(_in_one_form(item["metadata"], one, clock, resources))
     if not forms:
-        return made
+        return job_as_written
     names_of_form = [one.name for one in fields(Form)]
     each = ({name: getattr(form.job, name) for name in names_of_form} for form in forms)
-    job = replace(made.job, forms=tuple(Form(**said) for said in each))
-    return replace(made, job=job, forms=tuple(forms))
+    job = replace(job_as_written.job, forms=tuple(Form(**form_fields) for form_fields in each))
+    return replace(job_as_written, job=job, forms=tuple(forms))
 
 
 def _in_one_form(
@@ -219,15 +219,15 @@ def job_spec(
 
     The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     """
-    specs = {group: checked_template(*found)["spec"] for group, found in templates.items()}
+    specs = {group: checked_template(*template)["spec"] for group, template in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
     asked |= {group: requests_of(spec) for group, spec in specs.items()}
     worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
     # The model would ask for parameter servers wherever workers reserve bandwidth.
     if TaskGroup.PS not in templates:
         worker.pop(BANDWIDTH, None)
-    place, said = work
-    with named_as_written(place, said, f"{templates[TaskGroup.WORKER][1]}.spec", resources):
+    place, values = work
+    with named_as_written(place, values, f"{templates[TaskGroup.WORKER][1]}.spec", resources):
         job = Job(
             id=job_id(kind, meta["namespace"], meta["name"]),
             arrival=0,
@@ -236,7 +236,7 @@ def job_spec(
             ps=ps,
             utility=utility,
             min_workers=counts[0],
-            **parse_work(said, counts[1], clock, place),
+            **parse_work(values, counts[1], clock, place),
         )
         job.work(clock.work_seconds)
     return JobSpec(
@@ -257,31 +257,31 @@ def job_spec(
 def identity(name: str, uid: str, task: str | None = None) -> dict[str, str]:
     """Labels by which the pods of a job, or of one of its groups, are known."""
     # A label holds 63 characters and ends with a letter or a digit; the uid tells what is cut off.
-    found = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
-    return found if task is None else {**found, names.TASK: str(task)}
+    labels = {names.JOB_NAME: name[:63].rstrip("-."), names.JOB_UID: uid}
+    return labels if task is None else {**labels, names.TASK: str(task)}
 
 
 def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, ranges: bool) -> str:
     """Return how pods are changed when the number of workers changes."""
-    said: str = spec["resizePolicy"]
-    if network is None or said == "restart":
-        return said
+    resize: str = spec["resizePolicy"]
+    if network is None or resize == "restart":
+        return resize
     if ranges and not network.can_resize(has_ps):
-        what = network.framework + " without parameterServers" * (network.framework != "jax")
-        expected = f"expected restart: the processes of {what} cannot come and go"
-        raise InstanceError("resizePolicy", expected, said)
+        framework = network.framework + " without parameterServers" * (network.framework != "jax")
+        expected = f"expected restart: the processes of {framework} cannot come and go"
+        raise InstanceError("resizePolicy", expected, resize)
     # A gang of a fixed number has fixed ranks, which a pod that moves would leave.
-    return said if ranges else "restart"
+    return resize if ranges else "restart"
 
 
 @contextmanager
-def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
+def named_as_written(work: str, values: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
     """Say fields of an object where those of the model are wrong that follow from them.
 
-    `work` is the place of the work, at which `said` stands; `worker` that of a worker's pod spec.
+    `work` is the place of the work, at which `values` stand; `worker` that of a worker's pod spec.
     """
     bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
-    whole = isinstance(said, Mapping) and "workerSeconds" in said
+    whole = isinstance(values, Mapping) and "workerSeconds" in values
     of_work = {
         "minibatch_time": "workerSeconds" if whole else "minibatchSeconds",
         "gradient_mb": "gradientMb",
@@ -291,7 +291,7 @@ def named_as_written(work: str, said: Any, worker: str, resources: ResourceMap) 
     except InstanceError as error:
         if error.field in of_work:
             name = of_work[error.field]
-            error.field, error.got = f"{work}.{name}", describe(said[name])
+            error.field, error.got = f"{work}.{name}", describe(values[name])
         elif error.field == f"worker.{BANDWIDTH}":
             error.field = f"{worker}.containers[0].resources.requests.{bandwidth}"
         raise
@@ -381,19 +381,19 @@ def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
             raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
 
 
-def as_it_was(found: Submission, spec: JobSpec | None) -> JobSpec:
+def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:
     """Return the spec that a policy knows of a job that was edited or deleted since.
 
     It follows from what a checkpoint has of it, and from the templates of the job as it is now;
     None if it is gone.
     """
     known: dict[str, Any] = {
-        "generation": found.generation,
-        "job": found.job,
-        "initial_workers": found.initial_workers,
-        "fixed_ps": found.ps_count,
+        "generation": submission.generation,
+        "job": submission.job,
+        "initial_workers": submission.initial_workers,
+        "fixed_ps": submission.ps_count,
     }
     if spec is not None:
         return replace(spec, **known)
-    namespace, _, name = found.job.id.rpartition("/")
-    return JobSpec(found.uid, namespace, name, **known)
+    namespace, _, name = submission.job.id.rpartition("/")
+    return JobSpec(submission.uid, namespace, name, **known)

@@ -50,10 +50,10 @@ def quantity(value: Any, path: str) -> Fraction:
 @lru_cache(maxsize=4096)
 def _amount(text: str) -> Fraction | None:
     """An amount; None if the text is none. Cached: nodes and pods repeat a few texts."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    number, exponent, suffix = found.groups()
+    number, exponent, suffix = match.groups()
     scale = Fraction(10) ** int(exponent) if exponent else _SUFFIX[suffix or ""]
     amount = Fraction(number) * scale
     # As Kubernetes reads it: what is finer than a billionth is rounded up.
@@ -84,15 +84,15 @@ class ResourceMap:
         """The map where the cluster calls GPUs so."""
         # Gigabytes of the file format are decimal; a Gi is 7 % more.
         giga = Fraction(10**9)
-        others = (
+        entries = (
             ("cpu", "cpu", Fraction(1)),
             ("memory_gb", "memory", giga),
             ("storage_gb", "ephemeral-storage", giga),
             ("bandwidth_gbps", BANDWIDTH, giga),
         )
-        if text(gpu, "gpu") in [name for _, name, _ in others]:
+        if text(gpu, "gpu") in [name for _, name, _ in entries]:
             raise InstanceError("gpu", "expected another resource than the others", gpu)
-        return cls((("gpu", gpu, Fraction(1)), *others))
+        return cls((("gpu", gpu, Fraction(1)), *entries))
 
 
 DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu")
@@ -124,8 +124,8 @@ def _asked(owner: Mapping[str, Any]) -> Amounts:
     return _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
 
 
-def _amounts(found: Mapping[str, Any] | None) -> Amounts:
-    return {name: quantity(value, name) for name, value in (found or {}).items()}
+def _amounts(quantities: Mapping[str, Any] | None) -> Amounts:
+    return {name: quantity(value, name) for name, value in (quantities or {}).items()}
 
 
 def _most(one: Amounts, other: Amounts) -> Amounts:

@@ -33,10 +33,10 @@ def checked(schema: Schema, value: Any) -> Any:
     if kind == "object":
         return _object(schema, value)
     if kind == "array":
-        found = list(list_of(partial(checked, schema["items"]))(value))
-        if len(found) < schema.get("minItems", 0):
+        items = list(list_of(partial(checked, schema["items"]))(value))
+        if len(items) < schema.get("minItems", 0):
             raise InstanceError("", "expected at least one entry")
-        return found
+        return items
     if kind == "boolean":
         return flag(value)
     least = schema.get("minimum", 0)
@@ -65,16 +65,16 @@ def _string(schema: Schema, value: Any) -> Any:
 def _object(schema: Schema, value: Any) -> dict[str, Any]:
     known, every = schema.get("properties", {}), schema.get("additionalProperties")
     # A field that is null counts as left out, and gets its default.
-    made = {name: each for name, each in mapping(value).items() if each is not None}
+    fields = {name: each for name, each in mapping(value).items() if each is not None}
     required = schema.get("required", ())
     is_open = every is not None or "x-kubernetes-preserve-unknown-fields" in schema
-    check_keys(made, required, [*known, *(made if is_open else ())])
-    for name, each in made.items():
+    check_keys(fields, required, [*known, *(fields if is_open else ())])
+    for name, each in fields.items():
         below = known.get(name, every)
         if below is not None:
             with located_at(name):
-                made[name] = checked(below, each)
-    return {k: field["default"] for k, field in known.items() if "default" in field} | made
+                fields[name] = checked(below, each)
+    return {k: field["default"] for k, field in known.items() if "default" in field} | fields
 
 
 def checked_template(template: Any, path: str) -> Any:
@@ -88,8 +88,8 @@ def _pod_template() -> Schema:
     import yaml  # noqa: PLC0415 (needs an extra)
 
     file = resources.files("oasis.kubernetes.objects") / "template.yaml"
-    found: Schema = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return found
+    schema: Schema = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return schema
 
 
 def choice(value: Any, among: Any, path: str = "") -> str:

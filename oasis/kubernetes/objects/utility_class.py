@@ -64,34 +64,34 @@ def claim_of(utility: Utility) -> float:
     return float(utility(0))
 
 
-def parse_class(found: Object) -> UtilityClass:
+def parse_class(item: Object) -> UtilityClass:
     """Read a ``UtilityClass``."""
     with located_at("spec"):
-        spec = checked(schema_of(CLASS_KIND)["spec"], found.get("spec") or {})
-        made = UtilityClass(
-            found["metadata"]["name"],
+        spec = checked(schema_of(CLASS_KIND)["spec"], item.get("spec") or {})
+        utility_class = UtilityClass(
+            item["metadata"]["name"],
             spec["maximum"],
             tuple(spec.get("kinds", UTILITY_FIELDS)),
             tuple(spec["namespaces"]) if "namespaces" in spec else None,
             spec["default"],
             spec["overrunFactor"],
         )
-        return replace(made, defaults=_defaults(spec, made))
+        return replace(utility_class, defaults=_defaults(spec, utility_class))
 
 
-def _defaults(spec: Object, made: UtilityClass) -> dict[str, str]:
+def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
     """What a class says of jobs that say less, as their annotations."""
-    clock, found = SlotClock(1.0), {}
+    clock, annotations = SlotClock(1.0), {}
     if "utility" in spec:
         utility = parse_utility(spec["utility"], clock, "utility")
-        refusal = made.refusal(spec["utility"]["kind"], claim_of(utility))
+        refusal = utility_class.refusal(spec["utility"]["kind"], claim_of(utility))
         if refusal is not None:
             raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
-        found[names.UTILITY] = json.dumps(spec["utility"])
+        annotations[names.UTILITY] = json.dumps(spec["utility"])
     if "work" in spec:
         parse_work(spec["work"], 1, clock)
-        found[names.WORK] = json.dumps(spec["work"])
-    return found
+        annotations[names.WORK] = json.dumps(spec["work"])
+    return annotations
 
 
 class Classes:
@@ -100,10 +100,10 @@ class Classes:
     Without any, every job may claim what it likes.
     """
 
-    def __init__(self, found: Iterable[Object]) -> None:
+    def __init__(self, items: Iterable[Object]) -> None:
         self.errors: dict[str, str] = {}  # what is wrong with a class, by its name
         self._known: dict[str, UtilityClass] = {}
-        for item in found:
+        for item in items:
             name = item["metadata"]["name"]
             try:
                 self._known[name] = parse_class(item)
@@ -117,20 +117,20 @@ class Classes:
         """The class of a job that names it, or the default one; or why there is none."""
         if name is None:
             # Of several defaults the strictest counts, as at admission, where each is asked.
-            found = [each for each in self._known.values() if each.is_default]
-            found = [each for each in found if each.serves(namespace)]
-            if found:
-                return min(found, key=lambda each: (each.maximum, each.name))
+            defaults = [each for each in self._known.values() if each.is_default]
+            defaults = [each for each in defaults if each.serves(namespace)]
+            if defaults:
+                return min(defaults, key=lambda each: (each.maximum, each.name))
             return f"names no utility class, and no class is the default of namespace {namespace}"
         if name in self.errors:
             return f"is of {CLASS_KIND} {name}, which makes no sense: {self.errors[name]}"
         if name not in self._known:
             return f"is of {CLASS_KIND} {name}, which does not exist"
-        made = self._known[name]
-        if not made.serves(namespace):
-            served = ", ".join(made.namespaces or ()) or "none"
+        utility_class = self._known[name]
+        if not utility_class.serves(namespace):
+            served = ", ".join(utility_class.namespaces or ()) or "none"
             return f"is of {CLASS_KIND} {name}, which is for jobs in namespaces {served}"
-        return made
+        return utility_class
 
     def of(self, spec: JobSpec) -> UtilityClass | str:
         """The class of a job, or why it has none."""
@@ -152,7 +152,7 @@ def _filled(item: Any, classes: Classes) -> Any:
     notes = meta.get("annotations") or {}
     if notes.keys() >= {names.UTILITY, names.WORK}:
         return item
-    made = classes.find(notes.get(names.UTILITY_CLASS), meta["namespace"])
-    if isinstance(made, str):  # whoever reads the job says so
+    utility_class = classes.find(notes.get(names.UTILITY_CLASS), meta["namespace"])
+    if isinstance(utility_class, str):  # whoever reads the job says so
         return item
-    return {**item, "metadata": {**meta, "annotations": {**made.defaults, **notes}}}
+    return {**item, "metadata": {**meta, "annotations": {**utility_class.defaults, **notes}}}

@@ -16,7 +16,7 @@ from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
 from oasis.kubernetes.cluster.pods import is_unschedulable
-from oasis.kubernetes.control.memory import awake
+from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -161,7 +161,7 @@ class Played:
     def restart(self) -> Reconciler:
         """Another controller takes over, from the checkpoint."""
         self.steady.begin()
-        self.reconciler = awake(
+        self.reconciler = restore_controller(
             self.objects, self.policy, self.settings, self.metrics, self.seen(), self.now
         )
         return self.reconciler
@@ -232,7 +232,7 @@ class Played:
         for entry in self.reconciler.live.values():
             spec, held = entry.spec.in_forms[entry.form], entry.allocation.worker_count
             assert not held or spec.min_workers <= held <= spec.job.chunks, entry.spec.id
-        for found, conditions in self.reconciler.windows.told(self.seen(), self.now()):
+        for found, conditions in self.reconciler.windows.outdated(self.seen(), self.now()):
             found["status"] = {"conditions": conditions}
             self.told[found["metadata"]["name"]] += 1
 
