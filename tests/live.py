@@ -317,8 +317,7 @@ def frozen(scheduler: LiveScheduler, directory: Path) -> str:
     path = directory / "frozen"
     scheduler.save(path)
     state = saved_state(path, SNAPSHOT)
-    texts = state["state"].pop("policy"), state["state"]["driver"].pop("entries")
-    return repr((*map(plain_state, texts), state))
+    return repr((plain_state(state["state"].pop("policy")), state))
 
 
 def extent(thing: object) -> int:

@@ -23,9 +23,8 @@ from oasis.driver.entry import (
     SlotOutcome,
     Spec,
     differs,
-    entries_of,
-    entries_text,
     form_begun_in,
+    submission_of,
 )
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
@@ -412,9 +411,7 @@ class Driver(World, Generic[Spec]):
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
             fixed = min(max(entry.given, source.min_workers), source.chunks)
-        job, policy = self.as_seen(spec, source, self.next_index, fixed), self.policy
-        shown = job if wants(policy, "told_remaining") else job.untold(policy.name)
-        entry.show(job, shown, wants(policy, "knows_forms"))
+        self._show(entry, source, self.next_index, fixed)
         if entry.forms:
             entry.work = entry.job.work
         entry.allocation, entry.kept_until = NOTHING, 0.0
@@ -587,7 +584,7 @@ class Driver(World, Generic[Spec]):
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            "entries": entries_text((*self.entries.values(), *self._arrive_again)),
+            "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
             # those that are to arrive once more: whoever goes on lets them do so
             "again": sorted(self.arriving_again),
         }
@@ -620,13 +617,39 @@ class Driver(World, Generic[Spec]):
         if not remake:
             self.away.update(state["down"])
             self.closures.move_to(Calendar.from_dict(state["calendar"]), int(self.now))
-        for entry in entries_of(state["entries"], specs, as_it_was):
-            uid = entry.spec.uid
+        for kept in state["entries"]:
+            entry, uid = self.restored(kept, specs, as_it_was), kept["uid"]
             if not remake and uid not in state["again"]:
                 self.entries[entry.job.index] = entry
             # The state of the policy is lost, belongs to other machines or does not have this job.
             elif uid in specs:
                 self._arrive_again.append(entry.anew(specs[uid]))
+
+    def restored(
+        self, state: Mapping[str, Any], specs: Mapping[str, Spec], as_it_was: AsItWas[Spec]
+    ) -> Entry[Spec]:
+        """The live job of an entry's `state`, as the policy knew it; else as for `restore`."""
+        known, spec = submission_of(state), specs.get(state["uid"])
+        if spec is None or (spec.generation, spec.job) != (known.generation, known.job):
+            spec = as_it_was(known, spec)
+        entry = Entry(spec, NO_JOB, state["arrived"], state["work"], form=state["form"])
+        source = replace(spec.job, arrival=entry.arrived)
+        if state["alone"]:
+            source = form_begun_in(source.in_forms, entry.form)
+        # The policy knew this job as what was left of it, so it is shown that again.
+        if len(source.in_forms) > 1:
+            source = _delayed(source, state["since"])
+        elif state["since"] != entry.arrived or state["left"] != policy_job(source, self.site).work:
+            source = remaining_job(source, math.ceil(state["left"]), state["since"], REACH)
+        self._show(entry, source, state["index"], state["fixed"])
+        entry.take_over(state)
+        return entry
+
+    def _show(self, entry: Entry[Spec], source: Job, index: int, fixed: int | None) -> None:
+        """Show the policy a job as it may know it."""
+        job, policy = self.as_seen(entry.spec, source, index, fixed), self.policy
+        told = job if wants(policy, "told_remaining") else job.untold(policy.name)
+        entry.show(job, told, wants(policy, "knows_forms"))
 
     def bring_policy(self, state: Any) -> None:
         """Restore the policy, which has just been reset, from its saved `state`."""

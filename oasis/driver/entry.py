@@ -7,9 +7,9 @@ from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from oasis.driver.policy_state import plain_text, plain_value
 from oasis.model.calendar import EVER_OPEN, Calendar
-from oasis.model.errors import InputError, InstanceError, located_at
+from oasis.model.errors import InstanceError, located_at
+from oasis.model.instance_file import job_from_dict, job_to_dict
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
@@ -157,6 +157,36 @@ class Entry(Tracked, Generic[Spec]):
         entry.observed = list(self.observed)
         return entry
 
+    def state(self) -> dict[str, Any]:
+        """Plain data; of the spec, everything but the templates of its pods.
+
+        What the policy sees of the job follows from it (`Driver.restored`): to keep that too would
+        take twenty times the room, for a utility that is sampled slot by slot.
+        """
+        with located_at(f"job {self.spec.job.id}"):
+            job = job_to_dict(self.spec.job)
+        return {
+            **{each.name: getattr(self.spec, each.name) for each in fields(Submission)},
+            "job": job,
+            "index": self.job.index,
+            "since": int(self.job.arrival),
+            "left": self.job.work,
+            "fixed": self.job.initial_workers,
+            "alone": not self.forms,
+            **{name: _plain(getattr(self, name)) for name in ALLOCATIONS},
+            **{name: getattr(self, name) for name in STATE},
+        }
+
+    def take_over(self, state: Mapping[str, Any]) -> None:
+        """Go on from `state`; the spec, and what the policy sees of the job, are there already."""
+        for name in STATE:
+            setattr(self, name, state[name])
+        for name in ALLOCATIONS:
+            *tasks, form = state[name]
+            workers, ps = (tuple((machine, count) for machine, count in each) for each in tasks)
+            setattr(self, name, Allocation(workers, ps, form))
+        self.observed = [(slot, loss) for slot, loss in state["observed"]]
+
     def anew(self, spec: Spec) -> Self:
         """What lasts where the policy gets to know the job anew."""
         self.spec, self.job = spec, NO_JOB
@@ -164,33 +194,21 @@ class Entry(Tracked, Generic[Spec]):
         return self
 
 
-def entries_text(entries: Iterable[Entry[Any]]) -> str:
-    """Plain text of live jobs; of their specs, all but the templates of their pods."""
-    kept = [entry.copy() for entry in entries]
-    for entry in kept:
-        parts = (getattr(entry.spec, part.name) for part in fields(Submission))
-        entry.spec = Submission(*parts)
-    try:
-        return plain_text(kept)
-    except InputError:
-        for entry in kept:  # which of them it is
-            with located_at(f"job {entry.job.id}"):
-                plain_text(entry)
-        raise
+ALLOCATIONS = ("allocation", "settled")
+STATE = (
+    *("arrived", "work", "done", "held", "waiting_since", "admitted", "given", "begun", "resizes"),
+    *("restarts", "observed", "form", "extensions", "kept_until", "early"),
+)
 
 
-def entries_of(
-    text: str, specs: Mapping[str, Spec], as_it_was: AsItWas[Spec]
-) -> Iterable[Entry[Spec]]:
-    """Live jobs of `entries_text`, with the specs that the policy knows.
+def _plain(allocation: Allocation) -> list[Any]:
+    return [*(list(map(list, tasks)) for tasks in allocation.by_group), allocation.form]
 
-    Those are the ones there now, by uid; of a job that is gone or was edited, that `as_it_was`.
-    """
-    for entry in plain_value(text):
-        known, spec = entry.spec, specs.get(entry.spec.uid)
-        is_same = spec is not None and (spec.generation, spec.job) == (known.generation, known.job)
-        entry.spec = spec if is_same else as_it_was(known, spec)
-        yield entry
+
+def submission_of(state: Mapping[str, Any]) -> Submission:
+    """What the state of an entry has of its spec."""
+    known = {each.name: state[each.name] for each in fields(Submission)}
+    return Submission(**{**known, "job": job_from_dict(state["job"])})
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:

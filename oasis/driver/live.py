@@ -50,7 +50,7 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
 from oasis.scheduling.site import site_of
 
-SNAPSHOT = "oasis-live-scheduler 1"
+SNAPSHOT = "oasis-live-scheduler 2"
 ENTRY = frozenset(("event", "arguments", "number", "rounds", "answer"))  # of the journal
 INTERRUPTED = "a call was interrupted; reopen the journal"
 FORKED = "the journal belongs to the process that this was forked off from; close it here"

@@ -13,12 +13,12 @@ import pickle
 import pickletools
 import sys
 import zlib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from functools import cache, cached_property, partial
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -28,14 +28,7 @@ from oasis.scheduling.job import PolicyJob
 from oasis.scheduling.policy_check import in_words
 from oasis.scheduling.site import Site, cluster_of
 
-PACKAGES = (
-    "oasis.model.",
-    "oasis.online.",
-    "oasis.scheduling.",
-    "oasis.driver.entry:",
-    "baselines.",
-)
-T = TypeVar("T")
+PACKAGES = ("oasis.model.", "oasis.online.", "oasis.scheduling.", "baselines.")
 GIVEN = "_given"  # what a policy was made with, which a fresh one has
 _PLAIN = {
     "builtins": ("bool", "dict", "float", "int", "list", "set", "str", "tuple"),
@@ -58,31 +51,7 @@ def policy_state(policy: Any, live: Container[int]) -> str:
                     with located_at(name):
                         _written(item, policy, live)
             raise
-    return _packed(content)
-
-
-def plain_text(records: Any) -> str:
-    """Records of this project as text, which nothing but `plain_value` reads."""
-    return _packed(_written(records, None, ()))
-
-
-def plain_value(text: Any) -> Any:
-    """The records of `plain_text`."""
-    return _unpacked(text, lambda content: _StateReader(content, None, {}, None).read())
-
-
-def _packed(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content)).decode("ascii")
-
-
-def _unpacked(text: Any, read: Callable[[bytes], T]) -> T:
-    try:
-        return read(zlib.decompress(base64.b64decode(text, validate=True)))
-    except OasisError:
-        raise
-    except Exception as error:
-        expected = "expected the state of such a policy, undamaged"
-        raise OasisError(f"policy state: {expected}: {in_words(error)}") from error
 
 
 def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
@@ -92,7 +61,7 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
         writer.dump(value)
         saved = writer.memo.copy().keys() - writer.paths  # by id
         # The function of a fresh policy would go on with what was not brought into this state.
-        astray = [f for f, bound in _held(writer.parts) if id(bound) in saved]
+        astray = [f for f, held in _held(writer.parts) if id(held) in saved]
     except OasisError:
         raise
     except Exception as error:  # too deep, or an attribute that cannot be read
@@ -104,7 +73,14 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
 
 def restore_policy(fresh: Any, text: Any, jobs: Mapping[int, PolicyJob], site: Site) -> None:
     """Bring a policy that has just been reset on `site` into the state of `policy_state`."""
-    _unpacked(text, lambda content: _StateReader(content, fresh, jobs, site).bring())
+    try:
+        content = zlib.decompress(base64.b64decode(text, validate=True))
+        _StateReader(content, fresh, jobs, site).bring()
+    except OasisError:
+        raise
+    except Exception as error:
+        expected = "expected the state of such a policy, undamaged"
+        raise OasisError(f"policy state: {expected}: {in_words(error)}") from error
 
 
 def site_text(site: Site) -> list[Any]:
@@ -157,13 +133,13 @@ class _StateWriter(pickle.Pickler):
             return _StateReader.made, (name, None, value.name)
         if isinstance(value, tuple):
             return _StateReader.made, (name, None, *value)
-        values = attributes(value)
+        found = attributes(value)
         for known in (GIVEN, *getattr(kind, "REMADE", ())):  # what a fresh one has, too
-            values.pop(known, None)
-        functions = {key: _called(f) for key, f in values.items() if isinstance(f, _FUNCTIONS)}
+            found.pop(known, None)
+        functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
         if path is None and functions:
             raise _unwritable(*functions.values())
-        state = {key: item for key, item in values.items() if key not in functions}
+        state = {key: item for key, item in found.items() if key not in functions}
         return _StateReader.made, (name, path, functions), state, None, None, _StateReader.filled
 
 
@@ -171,7 +147,7 @@ class _StateReader(pickle.Unpickler):
     """It calls nothing but its own methods and `_PLAIN`, whatever it reads."""
 
     def __init__(
-        self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site | None
+        self, content: bytes, fresh: Any, jobs: Mapping[int, PolicyJob], site: Site
     ) -> None:
         super().__init__(io.BytesIO(content))
         self._content, self._fresh = content, fresh
@@ -179,20 +155,17 @@ class _StateReader(pickle.Unpickler):
         self._parts = _parts(fresh, self._own)
         self._made: dict[int, Any] = {}
 
-    def read(self) -> Any:
+    def bring(self) -> None:
+        """Bring the fresh policy into the state."""
         for code, _, _ in pickletools.genops(self._content):
             if code.name in _FORBIDDEN:
                 raise OasisError(f"policy state: expected plain data, got {code.name}")
-        return self.load()
-
-    def bring(self) -> None:
-        """Bring the fresh policy into the state."""
-        if self.read() is not self._fresh:
+        if self.load() is not self._fresh:
             raise OasisError("policy state: expected the state of a policy")
         kept = {id(part) for part in _parts(self._fresh, self._own).values()}
         replaced = {id(part) for part in self._parts.values()} - kept
-        for function, bound in _held(self._parts):
-            if id(bound) in replaced:
+        for function, held in _held(self._parts):
+            if id(held) in replaced:
                 raise OasisError(f"policy state: the function {function} is of a part that is gone")
 
     def persistent_load(self, name: Any) -> Any:
@@ -202,7 +175,6 @@ class _StateReader(pickle.Unpickler):
 
     @cached_property
     def _cluster(self) -> Cluster:
-        assert self._site is not None
         return cluster_of(self._site)
 
     def find_class(self, module: str, name: str) -> Any:
@@ -226,8 +198,8 @@ class _StateReader(pickle.Unpickler):
 
     def made(self, name: str, path: str | None, *parts: Any) -> Any:
         """An object without its attributes: that of the fresh policy, or a new one."""
-        instance: Any = None if path is None else self._parts.get(path)
-        if instance is None or name_of(type(instance), self._own) != name:
+        made: Any = None if path is None else self._parts.get(path)
+        if made is None or name_of(type(made), self._own) != name:
             kind: Any = _found(name, self._own)
             if kind is None:
                 raise OasisError(f"policy state: expected a class of this project, got {name}")
@@ -235,23 +207,23 @@ class _StateReader(pickle.Unpickler):
                 return kind.__members__[parts[0]]
             if issubclass(kind, tuple):
                 return tuple.__new__(kind, parts)
-            instance = object.__new__(kind)
-        (functions,), before = parts, attributes(instance)
+            made = object.__new__(kind)
+        (functions,), before = parts, attributes(made)
         for key, called in functions.items():
             if not isinstance(before.get(key), _FUNCTIONS) or _called(before[key]) != called:
                 function = f"the function {called}"
                 raise OasisError(f"policy state: {function} has no counterpart in a fresh policy")
-        self._made[id(instance)] = instance
-        return instance
+        self._made[id(made)] = made
+        return made
 
-    def filled(self, instance: Any, state: Mapping[str, Any]) -> None:
+    def filled(self, made: Any, state: Mapping[str, Any]) -> None:
         """Set attributes past every `__setattr__` and property: a frozen class refuses them."""
-        slots = _slots(self._made[id(instance)].__class__)  # neither the machines nor a live job
+        slots = _slots(self._made[id(made)].__class__)  # neither the machines nor a live job
         for name, value in state.items():
             if name in slots:
-                slots[name].__set__(instance, value)
+                slots[name].__set__(made, value)
             else:
-                vars(instance)[name] = value
+                vars(made)[name] = value
 
 
 _MAKERS = [vars(_StateReader)[name] for name in ("array", "number", "generator", "made", "filled")]
@@ -275,30 +247,30 @@ def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for part in parts.values():
         for function in attributes(part).values():
             if isinstance(function, _FUNCTIONS):
-                bound = [getattr(function, "__self__", None)]
+                held = [getattr(function, "__self__", None)]
                 for cell in getattr(function, "__closure__", None) or ():
                     with suppress(ValueError):  # the variable has no value yet
-                        bound.append(cell.cell_contents)
+                        held.append(cell.cell_contents)
                 if isinstance(function, partial):
-                    bound += [*function.args, *function.keywords.values()]
-                for value in bound:
+                    held += [*function.args, *function.keywords.values()]
+                for value in held:
                     if not (isinstance(value, _FUNCTIONS) or _is_frozen(value)):
                         yield _called(function), value
 
 
 def _parts(
-    value: Any, own: str, path: str = "policy", parts: dict[str, Any] | None = None
+    value: Any, own: str, path: str = "policy", found: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """The policy and the objects that are attributes of it, and so on, by where they are."""
-    parts = {} if parts is None else parts
-    is_new = all(value is not other for other in parts.values())
-    is_part = not parts or _found(name_of(type(value), own), own) is type(value)
+    found = {} if found is None else found
+    is_new = all(value is not other for other in found.values())
+    is_part = not found or _found(name_of(type(value), own), own) is type(value)
     is_part |= hasattr(type(value), "REMADE")  # such as a rule of admission of another module
     if is_new and is_part and not isinstance(value, (PolicyJob, Site)) and not _is_frozen(value):
-        parts[path] = value
+        found[path] = value
         for name, item in sorted(attributes(value).items()):
-            _parts(item, own, f"{path}.{name}", parts)
-    return parts
+            _parts(item, own, f"{path}.{name}", found)
+    return found
 
 
 def _is_frozen(value: Any) -> bool:
@@ -309,12 +281,12 @@ def _is_frozen(value: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """Attributes of an object, in its dictionary and its slots."""
-    values = dict(getattr(value, "__dict__", {}))
+    found = dict(getattr(value, "__dict__", {}))
     for name, slot in _slots(value.__class__).items():
         # the slot itself: an `UntoldJob` has none of what it is asked for in vain
         with suppress(AttributeError):
-            values[name] = slot.__get__(value)
-    return values
+            found[name] = slot.__get__(value)
+    return found
 
 
 @cache
@@ -338,6 +310,6 @@ def _found(name: str, own: str) -> type[Any] | None:
     module, _, qualified = name.partition(":")
     if not name.startswith((*PACKAGES, ":")):
         return None
-    kind = vars(sys.modules.get(module or own, object)).get(qualified)
-    is_there = isinstance(kind, type) and kind.__module__ == (module or own)
-    return kind if is_there else None
+    found = vars(sys.modules.get(module or own, object)).get(qualified)
+    is_there = isinstance(found, type) and found.__module__ == (module or own)
+    return found if is_there else None

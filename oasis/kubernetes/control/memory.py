@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from oasis.driver.policy_state import plain_value, site_text
+from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.cluster.pods import condition, seconds_of
@@ -73,8 +73,8 @@ def _restore(
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
     reconciler.reader.recall(saved["unwritten"], seen)
-    entries = *plain_value(saved["driver"]["entries"]), *plain_value(saved["held"])
-    specs = reconciler.read_specs(seen, now, {entry.spec.uid for entry in entries})
+    entries = *saved["driver"]["entries"], *saved["held"]
+    specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
     reconciler.done.update(saved["done"])
     reconciler.metered.update(saved["metered"])
     reconciler.patience.restore(saved["patience"])

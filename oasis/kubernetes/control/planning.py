@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Entry, Facts, SlotOutcome, entries_of, entries_text
+from oasis.driver.entry import Entry, Facts, SlotOutcome
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.conditions import error_text
 from oasis.kubernetes.objects.existing import controller_of, job_items
@@ -211,11 +211,11 @@ class EarlyStarts:
     def state(self, unfinished: Set[str]) -> dict[str, Any]:
         """Plain data that `restore` accepts, beside that of the driver; `unfinished` are uids."""
         waiting = sorted((self._known & unfinished) - self._told)
-        return {"held": entries_text(self.held.values()), "waiting": waiting}
+        return {"held": [entry.state() for entry in self.held.values()], "waiting": waiting}
 
     def restore(self, state: Mapping[str, Any], specs: Mapping[str, JobSpec]) -> None:
         """Go on from `state`, once the driver and its policy go on."""
-        entries = entries_of(state["held"], specs, as_it_was)
+        entries = [self._driver.restored(kept, specs, as_it_was) for kept in state["held"]]
         self.held = {entry.spec.uid: entry for entry in entries}
         self._known = frozenset(self._told.union(state["waiting"]))
 

@@ -60,7 +60,7 @@ from oasis.scheduling.site import cluster_of
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 5  # of the checkpoint
+FORMAT = 6  # of the checkpoint
 SHOWN_SLOTS = 5  # of the plan in the status of a job
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 
