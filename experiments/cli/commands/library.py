@@ -120,8 +120,8 @@ def check(
 
     data = read_document(file)
     with located_at(source=file):
-        found = handed_in(_library(directory), data, name)
-    _show(found, as_json)
+        result = handed_in(_library(directory), data, name)
+    _show(result, as_json)
 
 
 @app.command("verify")
@@ -161,29 +161,29 @@ def _row(record: LibraryEntry) -> tuple[str, ...]:
     return (record.name, *numbers, record.proof, record.value_by)
 
 
-def _show(found: HandedIn, as_json: bool) -> None:
-    known = found.known
+def _show(result: HandedIn, as_json: bool) -> None:
+    known = result.known
     document = {
-        "name": found.problem.name,
+        "name": result.problem.name,
         "verified": True,
-        "value": found.value,
-        "verdict": found.verdict,
-        "bound": found.bound,
-        "is_tighter": found.is_tighter,
-        "refutes_bound": found.refutes,
+        "value": result.value,
+        "verdict": result.verdict,
+        "bound": result.bound,
+        "is_tighter": result.is_tighter,
+        "refutes_bound": result.refutes,
         "best_known": None if known is None else _plain(known),
         "version": __version__,
     }
     if as_json:
         console.print_json(document)
         return
-    facts = [("your value", f"{console.number(found.value)}, verified: {found.verdict}")]
+    facts = [("your value", f"{console.number(result.value)}, verified: {result.verdict}")]
     if known is not None:
         by = f"{known.value_by}, {known.value_date}"
         facts.append(("best known", f"{console.number(known.value)} by {by}"))
-        wrong = "; your schedules refute it" if found.refutes else ""
+        wrong = "; your schedules refute it" if result.refutes else ""
         facts.append(("bound", f"{console.number(known.bound)} by {known.bound_by}{wrong}"))
-    if found.bound is not None:
-        verdict = "tighter" if found.is_tighter else "not tighter"
-        facts.append(("your bound", f"{console.number(found.bound)}: {verdict}"))
-    console.print_facts(found.problem.name, facts)
+    if result.bound is not None:
+        verdict = "tighter" if result.is_tighter else "not tighter"
+        facts.append(("your bound", f"{console.number(result.bound)}: {verdict}"))
+    console.print_facts(result.problem.name, facts)

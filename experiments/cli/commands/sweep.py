@@ -96,7 +96,7 @@ def command(
             "--output",
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
-        written(TABLE, lambda path, given: (path or _table_beside(given["config"]),)),
+        written(TABLE, lambda path, arguments: (path or _table_beside(arguments["config"]),)),
     ] = None,
     workers: Workers,
     retry_failed: Annotated[

@@ -62,15 +62,15 @@ def status(
     Example: oasis kubernetes status -n research
     """
     objects = place.connect()
-    there = cluster.jobs_of(objects, jobs)
-    found, controllers = cluster.of_controller(there, of.namespace, of.name)
+    present = cluster.jobs_of(objects, jobs)
+    own, controllers = cluster.of_controller(present, of.namespace, of.name)
     lives = [cluster.sign_of_life(objects, each) for each in controllers]
-    document = {"jobs": [summary(item) for item in found], "controllers": lives}
+    document = {"jobs": [summary(item) for item in own], "controllers": lives}
     if as_json:
         console.print_json(document)
         return
     earned = sum(job["utility"] or 0.0 for job in document["jobs"])
-    title = f"{len(found)} jobs; earned {console.number(earned)}"
+    title = f"{len(own)} jobs; earned {console.number(earned)}"
     title = "; ".join((title, *(life["message"] for life in lives)))
     console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
 
@@ -132,14 +132,14 @@ def explain(
     Example: oasis kubernetes explain research/training
     """
     wanted, objects = named_job(name, namespace), place.connect()
-    found = _found(wanted, objects)
-    said, about = explained(found), summary(found)
+    job = _found(wanted, objects)
+    explanation, about = explained(job), summary(job)
     if as_json:
-        console.print_json(about | {"explanation": said})
+        console.print_json(about | {"explanation": explanation})
         return
-    facts = [(entry["reason"], entry["message"]) for entry in said]
-    facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
-    if not said:
+    facts = [(entry["reason"], entry["message"]) for entry in explanation]
+    facts += [("what to do", entry["advice"]) for entry in explanation if entry["advice"]]
+    if not explanation:
         life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
     console.print_facts(f"{wanted} is {about['phase']}", facts)
@@ -196,9 +196,9 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    there = cluster.jobs_of(place.connect(), jobs)
-    found, _ = cluster.of_controller(there, of.namespace, of.name)
-    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in found)
+    present = cluster.jobs_of(place.connect(), jobs)
+    own, _ = cluster.of_controller(present, of.namespace, of.name)
+    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in own)
     document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
@@ -243,12 +243,12 @@ def quote(
 
     Example: oasis kubernetes quote job.yaml
     """
-    found = read_object(file)
+    item = read_object(file)
     objects = place.connect()
     memory = cluster.memory_of(objects, of.namespace, of.one)
     clock = cluster.clock_of(memory)
     with located_at(source=file):
-        spec = parse_job(found, clock, cluster.resources_of(gpu))
+        spec = parse_job(item, clock, cluster.resources_of(gpu))
     nodes, _ = objects.list_all(NODES)
     spec = Admission(places_of(nodes, None), nodes).required(spec, ())
     policy = planner_of(memory)
@@ -271,17 +271,17 @@ def read_object(file: Path) -> dict[str, Any]:
         text = content.decode("utf-8", errors="replace")
         refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
         try:
-            found = yaml.safe_load(content.decode("utf-8"))
+            item = yaml.safe_load(content.decode("utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise oasis.InputError("", f"expected YAML: {error}") from None
-        if not isinstance(found, dict) or found.get("kind") != KIND:
+        if not isinstance(item, dict) or item.get("kind") != KIND:
             raise oasis.InputError("kind", f"expected {KIND} of {API_VERSION}")
-        meta = found.get("metadata")
+        meta = item.get("metadata")
         if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
             raise oasis.InputError("metadata.name", "expected a name")
     # What the API server gives is not taken from a file, where it may be anything.
-    found["metadata"] = {"namespace": "default", **meta, "uid": "quoted", "generation": 1}
-    return found
+    item["metadata"] = {"namespace": "default", **meta, "uid": "quoted", "generation": 1}
+    return item
 
 
 def planner_of(memory: dict[str, Any]) -> Planner:
