@@ -119,11 +119,11 @@ class CompetitiveRatio(Summarised):
 
     def summary(self) -> tuple[str, Facts]:
         """The ratio, proven or not, and the two utilities that it divides."""
-        found = f"between {short(self.lower)} and {short(self.upper)} (not proven)"
+        ratio = f"between {short(self.lower)} and {short(self.upper)} (not proven)"
         if self.proven:
-            found = f"{short(self.ratio)} (proven)"
+            ratio = f"{short(self.ratio)} (proven)"
         return "CompetitiveRatio", [
-            ("ratio", found),
+            ("ratio", ratio),
             (self.run.policy, short(self.online_utility)),
             ("offline", short(self.offline_objective)),
             ("at most", short(self.offline_upper_bound)),

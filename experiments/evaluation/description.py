@@ -46,13 +46,13 @@ class OfferedLoad:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; multiples are None where there is nothing of the resource."""
-        there = self.capacity > 0
+        exists = self.capacity > 0
         return {
             "group": self.group,
             "resource": self.resource,
             "capacity": self.capacity,
-            "mean": self.mean if there else None,
-            "peak": self.peak if there else None,
+            "mean": self.mean if exists else None,
+            "peak": self.peak if exists else None,
             "peak_slot": self.peak_slot,
             "wanted": self.wanted.tolist(),
         }
@@ -116,10 +116,10 @@ def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]
     names, servers = cluster.resources, group.servers(cluster)
     rows = [as_array(server.capacity, names) for server in servers]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
-    found: list[int] = units(table, as_array(group.of(job), names), most).tolist()
+    counts: list[int] = units(table, as_array(group.of(job), names), most).tolist()
     required = group.required(job)
     admitted = (not required or required.admits(server.labels) for server in servers)
-    return [count if here else 0 for count, here in zip(found, admitted, strict=True)]
+    return [count if here else 0 for count, here in zip(counts, admitted, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +165,14 @@ class Description:
     @property
     def loads(self) -> list[OfferedLoad]:
         """Demanded resources, the scarcest first."""
-        found = []
+        loads = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):
-                there, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
+                capacity, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
                 if wanted.any():
-                    found.append(OfferedLoad(group, resource, there, wanted))
+                    loads.append(OfferedLoad(group, resource, capacity, wanted))
         # The sort is stable: equal loads stay in the order of groups and resources.
-        return sorted(found, key=lambda load: -load.mean)
+        return sorted(loads, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; loads by group and resource, with one number per slot."""
@@ -201,7 +201,7 @@ class Description:
 
     def _kinds(self) -> dict[str, Any]:
         """Labels, forms and requirements, where there are any."""
-        instance, found = self.instance, dict[str, Any]()
+        instance, kinds = self.instance, dict[str, Any]()
         labels = Counter(
             (name, value)
             for group in GROUPS
@@ -210,19 +210,19 @@ class Description:
             for _ in server.ids
         )
         if labels:
-            found["labels"] = {
+            kinds["labels"] = {
                 name: {value: n for (other, value), n in sorted(labels.items()) if other == name}
                 for name, _ in sorted(labels)
             }
         forms = Counter(len(job.in_forms) for job in instance.jobs)
         if set(forms) - {1}:
-            found["forms"] = {str(count): n for count, n in sorted(forms.items())}
+            kinds["forms"] = {str(count): n for count, n in sorted(forms.items())}
         asking = sum(
             any(one.requires or one.ps_requires for one in job.in_forms) for job in instance.jobs
         )
         if asking:
-            found["requiring"] = asking
-        return found
+            kinds["requiring"] = asking
+        return kinds
 
 
 def describe_instance(instance: Instance) -> Description:
@@ -239,9 +239,9 @@ def describe_instance(instance: Instance) -> Description:
     cluster, horizon = instance.cluster, instance.horizon
     alone = tuple(run_alone(job, instance) for job in instance.jobs)
     steps = {group: np.zeros((horizon + 1, len(cluster.resources))) for group in GROUPS}
-    for given, entry in zip(instance.jobs, alone, strict=True):
+    for submitted, entry in zip(instance.jobs, alone, strict=True):
         if entry.workers:
-            job = given.in_form(entry.form)
+            job = submitted.in_form(entry.form)
             work = job.work(instance.slot_seconds)
             end = min(horizon, job.arrival - (-work // entry.workers))
             for group, count in zip(GROUPS, (entry.workers, entry.ps), strict=True):
@@ -287,9 +287,9 @@ def remarks(description: Description) -> Iterator[str]:
 
 def _unmet(job: Job, cluster: Cluster) -> str | None:
     """A label that excludes all servers from every form of a job; None if some form has servers."""
-    found = [cluster.unmet_label(form) for form in job.in_forms]
-    labels = [label for _, label in filter(None, found)]
-    return labels[-1] if len(labels) == len(found) else None
+    unmet = [cluster.unmet_label(form) for form in job.in_forms]
+    labels = [label for _, label in filter(None, unmet)]
+    return labels[-1] if len(labels) == len(unmet) else None
 
 
 def _jobs(count: int) -> str:

@@ -112,27 +112,27 @@ class Slotted:
     knows_forms = True
 
     def __init__(
-        self, name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float
+        self, name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float
     ) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(made.jobs):
+        for k, job in enumerate(workload.jobs):
             if not job.has_utility:
                 expected = (
                     "expected a utility: oasis and recourse weigh jobs by what they are worth"
                 )
                 raise InstanceError(f"jobs[{k}].utility", expected)
-        self.name, self.made, self.length = name, made, float(slot_seconds)
+        self.name, self.workload, self.length = name, workload, float(slot_seconds)
         self._options = options
         # On the real machines: the model splits parameter servers, which machines cannot.
-        self._empty = EmptyCluster(made.site, BestFit)
+        self._empty = EmptyCluster(workload.site, BestFit)
         workers = frozenset({TaskGroup.WORKER})
         # On a fine grid: a worker reserves a part of a parameter server.
-        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in made.site.machines)
-        self.site = Site(made.site.resources, machines, self.length, slotted=True)
-        jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in made.jobs]
+        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in workload.site.machines)
+        self.site = Site(workload.site.resources, machines, self.length, slotted=True)
+        jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in workload.jobs]
         # Enough for all the work, and for each job alone, which would else be never planned.
-        self.lookahead = slots_needed(made, self.length)
+        self.lookahead = slots_needed(workload, self.length)
         empty = EmptyCluster(self.site)
         for known in (known for known in jobs if known.ways):
             forms = known.seen.in_forms
@@ -179,7 +179,7 @@ class Slotted:
     def _speed(self, job: PolicyJob) -> float:
         """Worker-seconds of a job of one form in a worker-slot."""
         asked = job.max_workers if job.initial_workers is None else job.initial_workers
-        return best_rates(self.made, job)[asked] / asked * self.length
+        return best_rates(self.workload, job)[asked] / asked * self.length
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
         """The model of one form."""
@@ -188,9 +188,9 @@ class Slotted:
         servers = max(job.ps_needed(workers) / workers for workers in counts)
         alone, both = np.zeros((2, len(self.site.resources)))
         for resource, amount in job.worker:
-            alone[resource] = both[resource] = amount / self.made.site.grid
+            alone[resource] = both[resource] = amount / self.workload.site.grid
         for resource, amount in job.ps:
-            both[resource] += servers * amount / self.made.site.grid
+            both[resource] += servers * amount / self.workload.site.grid
         beside = any(
             admits(job.worker, k) and admits(job.ps, k) and (both * FINE <= one.capacity).all()
             for k, one in enumerate(self.site.machines)
@@ -267,8 +267,8 @@ class Slotted:
 
     def _carried_out(self, view: View) -> dict[int, Allocation]:
         """What each job is to hold, as planned; those that keep their places come first."""
-        jobs, found = self._jobs, dict[int, Allocation]()
-        room = Room(self.made.site, view.capacity(), view.down())
+        jobs, allocations = self._jobs, dict[int, Allocation]()
+        room = Room(self.workload.site, view.capacity(), view.down())
         before = {index: view.allocation(known.real) for index, known in jobs.items()}
         kept = {
             index
@@ -278,14 +278,14 @@ class Slotted:
         for index in sorted(jobs, key=lambda index: (index not in kept, index)):
             job, workers = jobs[index].shown, jobs[index].allocation.workers
             stays = index in kept and room.hold(job, before[index])
-            found[index] = before[index] if stays else _with_servers(room, job, workers)
+            allocations[index] = before[index] if stays else _with_servers(room, job, workers)
         # These come last: what the scheduler has planned for the others must not be in their way.
-        for index, held in found.items():
+        for index, held in allocations.items():
             if (planned := jobs[index].allocation).workers and not held.workers:
-                found[index] = _somewhere(room, jobs[index].shown, planned.worker_count)
+                allocations[index] = _somewhere(room, jobs[index].shown, planned.worker_count)
         return {
             index: held._replace(form=jobs[index].ways[jobs[index].form]) if held.workers else held
-            for index, held in found.items()
+            for index, held in allocations.items()
         }
 
 
@@ -293,9 +293,9 @@ def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     # A smaller gang now is better than the planned one in a later slot.
     for count in (max(workers, job.min_workers), job.min_workers):
-        found = BestFit().place(room, job, count, job.ps_needed(count))
-        if found is not None:
-            return found
+        allocation = BestFit().place(room, job, count, job.ps_needed(count))
+        if allocation is not None:
+            return allocation
     return NOTHING
 
 
@@ -316,33 +316,35 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
 
 
 def elastic_policy(
-    name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
+    name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `made`, with the options that differ from their defaults.
+    """A fresh policy for `workload`, with the options that differ from their defaults.
 
     OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
     recourse plan in slots (`Slotted`). `InputError` for an option that has no meaning here.
     """
     if name in (OASIS, RECOURSE):
-        return Slotted(name, options, made, slot_seconds)
+        return Slotted(name, options, workload, slot_seconds)
     return entry_of(name).make(None, options)
 
 
-def utility_of(made: Workload, outcome: Outcome) -> float | None:
+def utility_of(workload: Workload, outcome: Outcome) -> float | None:
     """Total utility of the finished jobs; None if some job has no utility."""
-    if not all(job.has_utility for job in made.jobs):
+    if not all(job.has_utility for job in workload.jobs):
         return None
-    worth = {job.id: job.utility for job in made.jobs}
+    worth = {job.id: job.utility for job in workload.jobs}
     ended = ((worth[job.job_id], job.completion) for job in outcome.jobs)
     return math.fsum(float(of(delay)) for of, delay in ended if delay is not None)
 
 
-def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
+def elastic_figures(
+    workload: Workload, outcome: Outcome, bound: ElasticBound | None
+) -> dict[str, Any]:
     """What a run on elastic jobs earned, beside the bound, and what became of its jobs.
 
     Restarts are all changes of a running or paused job: resumed, resized, moved.
     """
-    utility, most = utility_of(made, outcome), 0.0 if bound is None else bound.value
+    utility, most = utility_of(workload, outcome), 0.0 if bound is None else bound.value
     return {
         "total_utility": utility,
         # Where nothing can be earned, nothing is no share of it.
@@ -354,7 +356,7 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
 
 
 def compare_elastic(
-    made: Workload,
+    workload: Workload,
     policies: Mapping[str, Mapping[str, Any]],
     *,
     slot_seconds: float = SLOT_SECONDS,
@@ -365,23 +367,23 @@ def compare_elastic(
 
     `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound.
     """
-    makers = {name: elastic_policy(name, o, made, slot_seconds) for name, o in policies.items()}
-    valued = all(job.has_utility for job in made.jobs)
-    bound = elastic_bound(made, slot_seconds) if valued else None
+    makers = {name: elastic_policy(name, o, workload, slot_seconds) for name, o in policies.items()}
+    valued = all(job.has_utility for job in workload.jobs)
+    bound = elastic_bound(workload, slot_seconds) if valued else None
     about = {
         "format": FORMAT,
-        "machines": len(made.site.machines),
+        "machines": len(workload.site.machines),
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,
     }
     return replay_each(
-        made,
+        workload,
         policies,
         about,
         kind="compare",
         make=lambda name, _: makers[name],
-        more=lambda outcome: elastic_figures(made, outcome, bound),
+        more=lambda outcome: elastic_figures(workload, outcome, bound),
         on_settled=on_settled,
         keep_interrupted=keep_interrupted,
     )

@@ -150,10 +150,10 @@ def _setting(data: Any, owners: int) -> Setting:
 
 
 def _numbers(data: Any, length: int | None = None) -> list[float | None]:
-    found = list(list_of(optional(real))(data))
-    if length not in (None, len(found)):
-        raise InputError("", f"expected {length} numbers, got {len(found)}")
-    return found
+    numbers = list(list_of(optional(real))(data))
+    if length not in (None, len(numbers)):
+        raise InputError("", f"expected {length} numbers, got {len(numbers)}")
+    return numbers
 
 
 def _part(parts: int) -> Reader[dict[str, Any]]:
