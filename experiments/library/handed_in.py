@@ -61,15 +61,15 @@ def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
     known = library.find(problem.name)
     instance = problem.instance() if known is None else library.instance(known)
     check_document(instance, data)
-    found = result_from_dict(data) if "kind" in data else None
-    if isinstance(found, CompetitiveRatio):
-        found = found.offline
-    if isinstance(found, OfflineResult):
-        return of_solve(problem, instance, found, known)
-    if found is None:
+    result = result_from_dict(data) if "kind" in data else None
+    if isinstance(result, CompetitiveRatio):
+        result = result.offline
+    if isinstance(result, OfflineResult):
+        return of_solve(problem, instance, result, known)
+    if result is None:
         schedules, by = entry(data, SCHEDULES, schedules_by_job), "handed in"
     else:
-        schedules, by = found.schedules, f"handed in: {found.policy}"
+        schedules, by = result.schedules, f"handed in: {result.policy}"
     return HandedIn(problem, instance, schedules, verify(instance, schedules), by, known)
 
 

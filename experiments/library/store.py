@@ -247,13 +247,13 @@ class Library:
         """
         with naming(self.table):
             text = self.table.read_text(encoding="utf-8")
-        found: dict[str, LibraryEntry] = {}
+        records: dict[str, LibraryEntry] = {}
         for row in csv.DictReader(io.StringIO(text)):
             record = LibraryEntry.from_row(row)
-            if problem_named(record.name).family != record.family or record.name in found:
+            if problem_named(record.name).family != record.family or record.name in records:
                 raise InputError(record.name, "expected one row, in its family")
-            found[record.name] = record
-        return {name: found[name] for name in PROBLEMS if name in found}
+            records[record.name] = record
+        return {name: records[name] for name in PROBLEMS if name in records}
 
     def find(self, name: str) -> LibraryEntry | None:
         """The row of an instance; None if nothing is known of it yet."""
