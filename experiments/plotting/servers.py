@@ -68,12 +68,12 @@ class Group:
 
 def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) -> Group:
     """The group "worker" or "ps" of `instance` under `schedules`."""
-    found, cluster = TaskGroup(group), instance.cluster
-    names = found.ids(cluster)
+    tasks, cluster = TaskGroup(group), instance.cluster
+    names = tasks.ids(cluster)
     if not names:
         raise InputError("group", "expected one with servers", group)
-    used = dict(zip(GROUPS, committed(instance, schedules), strict=True))[found]
-    return Group(found.hosts, names, used, found.capacity(cluster), cluster.resources)
+    used = dict(zip(GROUPS, committed(instance, schedules), strict=True))[tasks]
+    return Group(tasks.hosts, names, used, tasks.capacity(cluster), cluster.resources)
 
 
 MOST = 4  # curves
