@@ -84,8 +84,8 @@ class FullestStart:
         placed: TaskCounts = {}
         homes: TaskCounts = {}
         for machine in chain((start,), (other for other in machines if other != start)):
-            left = (workers - sum(placed.values()), ps - sum(homes.values()))
-            homes[machine], placed[machine] = _take(room, job, machine, left)
+            missing = (workers - sum(placed.values()), ps - sum(homes.values()))
+            homes[machine], placed[machine] = _take(room, job, machine, missing)
         count, of_them = sum(placed.values()), sum(homes.values())
         enough = of_them == ps and count >= job.min_workers
         if enough and (count == workers or job.ps_needed(count) == ps):
@@ -95,9 +95,9 @@ class FullestStart:
         return self.place(room, job, count, job.ps_needed(count)) if enough else None
 
 
-def _take(room: Room, job: PolicyJob, machine: int, left: tuple[int, int]) -> tuple[int, int]:
+def _take(room: Room, job: PolicyJob, machine: int, missing: tuple[int, int]) -> tuple[int, int]:
     """Tasks that go on `machine`: no worker before the last parameter server."""
-    workers, ps = left
+    workers, ps = missing
     site = room.site
     servers = room.count(machine, job.ps, ps) if machine in site.machines_for("ps") else 0
     room.take(machine, job.ps, servers)

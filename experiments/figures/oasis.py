@@ -253,7 +253,7 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
 
 def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
     names = {"med": "median", "q1": "q1", "q3": "q3", "whislo": "p5", "whishi": "p95"}
-    statistics: dict[str, Any] = {theirs: row[ours] for theirs, ours in names.items()}
+    statistics: dict[str, Any] = {statistic: row[column] for statistic, column in names.items()}
     look: dict[str, Any] = {"patch_artist": True, "showfliers": False, "manage_ticks": False}
     drawn = ax.bxp(
         [statistics | {"fliers": []}],

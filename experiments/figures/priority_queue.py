@@ -128,10 +128,10 @@ class AsPrinted(PriorityQueue):
         return False
 
     def _fits(self, best: PolicyJob, machine: int) -> bool:
-        found = on_node(self._room, best, *self._book.counts[best.index], machine)
-        if found is not None:
-            self._room.release(best, found)
-        return found is not None
+        allocation = on_node(self._room, best, *self._book.counts[best.index], machine)
+        if allocation is not None:
+            self._room.release(best, allocation)
+        return allocation is not None
 
 
 READ, PRINTED = "as read", "as printed"

@@ -323,10 +323,10 @@ def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
 def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
     """Return the draw with this number whose default run is near the published one."""
     # Draws are searched once per process; figures ask for the same ones many times.
-    found, more = _search(figure, most_loss)
-    while len(found) <= number:
-        found.append(next(more))
-    return found[number]
+    draws, more = _search(figure, most_loss)
+    while len(draws) <= number:
+        draws.append(next(more))
+    return draws[number]
 
 
 @cache
