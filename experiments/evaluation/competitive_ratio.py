@@ -305,13 +305,13 @@ def competitive_ratio(
         if not math.isclose(worth, offline.objective, rel_tol=PROOF):
             detail = f"its schedules are worth {worth:.9g}, it states {offline.objective:.9g}"
             raise VerificationError("offline", detail)
-        solving = partial(_known, offline)
+        solving = partial(_reuse_result, offline)
     else:
         raise InputError("offline", "expected no limits beside it, because nothing is solved")
     return measure(instance, make, solving, method, on_progress, nullcontext)
 
 
-def _known(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
+def _reuse_result(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
     return offline
 
 

@@ -71,7 +71,7 @@ class StandaloneRun:
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Run `job` on an empty cluster in its best form, with as many workers as it may have."""
-    ways = [replace(_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
+    ways = [replace(_run_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
     never = instance.horizon
     # the most it can earn, the sooner the better, and one that runs before one that cannot
     return max(
@@ -84,7 +84,7 @@ def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     )
 
 
-def _alone(job: Job, instance: Instance) -> StandaloneRun:
+def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Possible completion and utility of a job of one form on an empty cluster."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)

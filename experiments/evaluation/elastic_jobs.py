@@ -259,13 +259,13 @@ class Slotted:
             jobs[index].hold(told.now, wanted)
             if wanted.workers:
                 jobs[index].form = wanted.form
-        holds = self._carried_out(view)
+        holds = self._allocate(view)
         for index, held in holds.items():
             if held != view.allocation(jobs[index].real):
                 plan.changes[index] = held
         self._idle = 0 if any(held.workers for held in holds.values()) else self._idle + 1
 
-    def _carried_out(self, view: View) -> dict[int, Allocation]:
+    def _allocate(self, view: View) -> dict[int, Allocation]:
         """What each job is to hold, as planned; those that keep their places come first."""
         jobs, allocations = self._jobs, dict[int, Allocation]()
         room = Room(self.workload.site, view.capacity(), view.down())
@@ -282,14 +282,14 @@ class Slotted:
         # These come last: what the scheduler has planned for the others must not be in their way.
         for index, held in allocations.items():
             if (planned := jobs[index].allocation).workers and not held.workers:
-                allocations[index] = _somewhere(room, jobs[index].shown, planned.worker_count)
+                allocations[index] = _place_gang(room, jobs[index].shown, planned.worker_count)
         return {
             index: held._replace(form=jobs[index].ways[jobs[index].form]) if held.workers else held
             for index, held in allocations.items()
         }
 
 
-def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
+def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     # A smaller gang now is better than the planned one in a later slot.
     for count in (max(workers, job.min_workers), job.min_workers):

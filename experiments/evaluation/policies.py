@@ -172,7 +172,7 @@ def _file_of(module: str) -> Path | None:
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
         return None if file is None else Path(file)
-    with _looking_at(Path.cwd()):
+    with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)
         except Exception:  # noqa: BLE001 (a parent that cannot be imported: nor can it be)
@@ -205,7 +205,7 @@ def _imports(module: str, file: Path) -> list[str]:
 
 def _imported(name: str) -> Any:
     importlib.invalidate_caches()  # the file may be a moment old
-    with _looking_at(Path.cwd()):
+    with _import_path(Path.cwd()):
         return importlib.import_module(name)
 
 
@@ -224,7 +224,7 @@ def _loaded(file: Path) -> Any:
     module.__dict__["__state__"] = state
     sys.modules[name] = module
     try:
-        with _looking_at(whole.parent):
+        with _import_path(whole.parent):
             spec.loader.exec_module(module)
     # What failed half-way must not be found by the next import; also after Ctrl-C.
     except BaseException:
@@ -234,7 +234,7 @@ def _loaded(file: Path) -> Any:
 
 
 @contextmanager
-def _looking_at(folder: Path) -> Iterator[None]:
+def _import_path(folder: Path) -> Iterator[None]:
     """Let imports find a folder, but never before what is installed."""
     here = str(folder)
     added = here not in sys.path

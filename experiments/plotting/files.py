@@ -113,14 +113,14 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
     kind = kind_of(data)
     if kind == SCHEDULES:
         schedules = entry(data, SCHEDULES, schedules_by_job)
-        return schedules_page(_given(instance), schedules, f"{len(schedules)} schedules")
+        return schedules_page(_require_instance(instance), schedules, f"{len(schedules)} schedules")
     result = result_from_dict(data)
     if kind == "run":
-        return run_page(_given(instance), result)
+        return run_page(_require_instance(instance), result)
     if kind == "solve":
         utilities = f"total utility {result.objective:.6g}, at most {result.upper_bound:.6g}"
         title = f"{result.method}: {utilities}"
-        return schedules_page(_given(instance), result.schedules, title)
+        return schedules_page(_require_instance(instance), result.schedules, title)
     if kind == "ratio":
         jobs = None if instance is None else compare_jobs(instance, result)
         return ratio_page({name: result}, jobs)
@@ -130,7 +130,7 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
     return cast("Figure", plot_quote(result).figure) if quote else comparison_page(result)
 
 
-def _given(instance: Instance | None) -> Instance:
+def _require_instance(instance: Instance | None) -> Instance:
     if instance is None:
         raise InputError("instance", "expected the instance that the result is of")
     return instance

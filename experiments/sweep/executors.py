@@ -205,7 +205,7 @@ class Local:
             except BrokenProcessPool:
                 for cell in started:
                     if remaining.pop(cell.key, None) is not None:
-                        yield cell, _alone(cell)
+                        yield cell, _run_alone(cell)
 
 
 def _parallel(
@@ -256,7 +256,7 @@ def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
     return cell, execute_for(driver, cell)
 
 
-def _alone(cell: Cell) -> CellResult:
+def _run_alone(cell: Cell) -> CellResult:
     try:
         ((_, record),) = _parallel(1, [cell], [])
     except BrokenProcessPool:

@@ -99,7 +99,7 @@ def schedules(name: Name, directory: Directory = None) -> None:
     Example: oasis library schedules testbed-t10-w7-p2-j12-mixed-s4 > best.json
     """
     library = _library(directory)
-    record = _known(library, name)
+    record = _find_record(library, name)
     plain = [schedule.to_dict() for schedule in library.schedules(record).values()]
     console.print_json({"schedules": plain, "total_utility": library.verify(record)})
 
@@ -143,7 +143,7 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     console.print_text(f"{len(records)} instances: every schedule is worth what the table says")
 
 
-def _known(library: Library, name: str) -> LibraryEntry:
+def _find_record(library: Library, name: str) -> LibraryEntry:
     record = library.find(problem_named(name).name)
     if record is None:
         raise InputError("NAME", f"nothing is known of {name!r} yet")

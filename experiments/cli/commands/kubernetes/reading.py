@@ -132,7 +132,7 @@ def explain(
     Example: oasis kubernetes explain research/training
     """
     wanted, objects = named_job(name, namespace), place.connect()
-    job = _found(wanted, objects)
+    job = _find_job(wanted, objects)
     explanation, about = explained(job), summary(job)
     if as_json:
         console.print_json(about | {"explanation": explanation})
@@ -157,7 +157,7 @@ def named_job(name: str, namespace: str | None) -> str:
     return "/".join((where, *rest))
 
 
-def _found(wanted: str, objects: Objects) -> cluster.Found:
+def _find_job(wanted: str, objects: Objects) -> cluster.Found:
     """The job of that name."""
     for job in cluster.jobs_of(objects, wanted.partition("/")[0]):
         if cluster.id_of(job) == wanted:

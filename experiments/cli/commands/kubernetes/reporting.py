@@ -82,7 +82,7 @@ def import_cluster(
     reach = Reach(clock, cluster.resources_of(gpu), machines, (jobs,))
     objects = place.connect()
     seen = _seen(objects, reach)
-    submitted = list(_jobs_there(job_items(seen), reach))
+    submitted = list(_submitted_jobs(job_items(seen), reach))
     known = [slot for slot, _, _ in submitted if slot is not None]
     last = max(known, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in submitted]
@@ -151,7 +151,7 @@ def report(
     last = clock.slot(now)
     arrived = [
         (at, age, spec)
-        for slot, age, spec in _jobs_there(recent, reach)
+        for slot, age, spec in _submitted_jobs(recent, reach)
         if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
     about: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
@@ -247,7 +247,7 @@ def _seen(objects: Objects, reach: Reach) -> dict[str, list[Any]]:
     return with_defaults(cluster.seen_jobs(objects, reach.namespaces) | classes)
 
 
-def _jobs_there(
+def _submitted_jobs(
     items: Iterable[cluster.Found], reach: Reach
 ) -> Iterator[tuple[int | None, str, JobSpec]]:
     """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
