@@ -456,9 +456,9 @@ def read_assignments(
         where = f"{SET} {owner}.{name}"
         owner = {each.casefold(): each for each in owners}.get(owner.casefold(), owner)
         if owner not in owners:
-            those = ", ".join(owners)
-            those = those if len(owners) == 1 else f"a policy that runs here ({those})"
-            expected = f"expected an option of {those}, got {owner!r}"
+            policies = ", ".join(owners)
+            policies = policies if len(owners) == 1 else f"a policy that runs here ({policies})"
+            expected = f"expected an option of {policies}, got {owner!r}"
             raise InputError(where, f"{expected}{did_you_mean(owner, owners)}")
         if name not in owners[owner]:
             raise InputError(where, f"{no_such_option(owner, name, owners[owner])}")

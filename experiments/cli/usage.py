@@ -33,8 +33,8 @@ def usage_error(error: TyperException, words: Sequence[str]) -> InputError:
     message = error.format_message().strip()
     context = getattr(error, "ctx", None)
     place = context.command_path if context else ""
-    known = [name for each in context.command.params for name in each.opts] if context else []
-    better = usage_message(message, words, place, known)
+    options = [name for each in context.command.params for name in each.opts] if context else []
+    better = usage_message(message, words, place, options)
     hint = f" (see '{place} --help')" if place else ""
     return InputError("", f"{better or message}{hint}")
 
@@ -91,12 +91,12 @@ def _spaces_for_commas(words: Sequence[str]) -> str:
 
 def _no_format(word: str) -> str:
     """``oasis import trace.csv``: the format is missing, and the file may say which it is."""
-    known = ", ".join(FORMATS)
+    formats = ", ".join(FORMATS)
     path = Path(word)
     if not (path.suffix or path.exists()):
         suggested = did_you_mean(word, FORMATS)
-        return f"FORMAT: expected one of {known}, got {word!r}{suggested}"
-    expected = f"FORMAT: expected one of {known} before the file, got {word!r}"
+        return f"FORMAT: expected one of {formats}, got {word!r}{suggested}"
+    expected = f"FORMAT: expected one of {formats} before the file, got {word!r}"
     kind = _kind_of_file(path)
     if kind is None or kind.name not in (*FORMATS, NODES):
         return f"{expected}; oasis import FORMAT {word} -o mine.json"

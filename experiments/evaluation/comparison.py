@@ -267,8 +267,8 @@ def compare(
     _expect_makers(policies)
     rows = {}
     for name, make in policies.items():
-        told = None if on_decision is None else _telling(on_decision, name)
-        run = oasis.simulate(instance, make(), on_decision=told)
+        listener = None if on_decision is None else _telling(on_decision, name)
+        run = oasis.simulate(instance, make(), on_decision=listener)
         oasis.verify(instance, run)
         if on_run is not None:
             on_run(run)
@@ -339,10 +339,10 @@ def replay_each(
     `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
     """
     schedulers = {name: make(name, options) for name, options in policies.items()}
-    told = None if on_settled is None else lambda _: on_settled()
+    listener = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
-        outcome = replay(workload, schedulers[name], on_settled=told)
+        outcome = replay(workload, schedulers[name], on_settled=listener)
         row = replayed_figures(schedulers[name], outcome)
         row |= {} if workload.recorded else measured(outcome, *CHANGES)
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
@@ -420,14 +420,14 @@ def compare_over_seeds(
 def _merged(
     rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    kept = ("parameters", "report", "policy_options", "policy_files")
-    means = {k: v if k in kept else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
+    same = ("parameters", "report", "policy_options", "policy_files")
+    means = {k: v if k in same else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     intervals = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
-        known = [float(value) for value in values if value is not None]
+        numbers = [float(value) for value in values if value is not None]
         most = about["jobs"] if figure in COUNTS else math.inf
-        intervals[figure] = interval_of(known, scale_of(figure), most).to_dict() | {
+        intervals[figure] = interval_of(numbers, scale_of(figure), most).to_dict() | {
             "values": values
         }
     return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": intervals}}
@@ -438,8 +438,8 @@ def _mean_row(values: Sequence[Any]) -> Any:
     if isinstance(values[0], Mapping):
         return {key: _mean_row([value[key] for value in values]) for key in values[0]}
     # A mean of what is known: of a policy under which no job finishes, no completion time is.
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:

@@ -357,8 +357,8 @@ def _online(
     try:
         run = simulate(instance, policy, on_decision=decided.append)
     except KeyboardInterrupt:
-        known = {d.job_id: d.schedule for d in decided if d.schedule is not None}
-        state.found(verify(instance, known), known, Phase.WARM_START)
+        schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
+        state.found(verify(instance, schedules), schedules, Phase.WARM_START)
         raise
     return run, WarmStart(run.schedules, value=verify(instance, run))
 

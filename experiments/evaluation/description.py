@@ -119,7 +119,7 @@ def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]
     counts: list[int] = units(table, as_array(group.of(job), names), most).tolist()
     required = group.required(job)
     admitted = (not required or required.admits(server.labels) for server in servers)
-    return [count if here else 0 for count, here in zip(counts, admitted, strict=True)]
+    return [count if fits else 0 for count, fits in zip(counts, admitted, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +168,9 @@ class Description:
         loads = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):
-                capacity, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
-                if wanted.any():
-                    loads.append(OfferedLoad(group, resource, capacity, wanted))
+                capacity, demand = float(self.capacity[group][k]), self.demand[group][:, k]
+                if demand.any():
+                    loads.append(OfferedLoad(group, resource, capacity, demand))
         # The sort is stable: equal loads stay in the order of groups and resources.
         return sorted(loads, key=lambda load: -load.mean)
 
@@ -237,9 +237,9 @@ def describe_instance(instance: Instance) -> Description:
     True
     """
     cluster, horizon = instance.cluster, instance.horizon
-    alone = tuple(run_alone(job, instance) for job in instance.jobs)
+    standalone = tuple(run_alone(job, instance) for job in instance.jobs)
     steps = {group: np.zeros((horizon + 1, len(cluster.resources))) for group in GROUPS}
-    for submitted, entry in zip(instance.jobs, alone, strict=True):
+    for submitted, entry in zip(instance.jobs, standalone, strict=True):
         if entry.workers:
             job = submitted.in_form(entry.form)
             work = job.work(instance.slot_seconds)
@@ -251,7 +251,7 @@ def describe_instance(instance: Instance) -> Description:
     # Differences that cancel may leave less than 0, and the row after the horizon only takes ends.
     demand = {group: np.maximum(0.0, steps[group].cumsum(axis=0)[:-1]) for group in GROUPS}
     capacity = {group: group.capacity(cluster).sum(axis=0) for group in GROUPS}
-    return Description(instance, alone, demand, capacity)
+    return Description(instance, standalone, demand, capacity)
 
 
 def remarks(description: Description) -> Iterator[str]:
@@ -273,9 +273,9 @@ def remarks(description: Description) -> Iterator[str]:
         yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
     for load in description.loads[:1]:
         if load.peak > 1:
-            what = f"{load.resource} of the {load.group.hosts}"
+            part = f"{load.resource} of the {load.group.hosts}"
             yield (
-                f"{what} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
+                f"{part} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
                 f"{load.peak:.3g} times in slot {load.peak_slot}"
             )
         else:

@@ -136,8 +136,8 @@ class Slotted:
         empty = EmptyCluster(self.site)
         for known in (known for known in jobs if known.ways):
             forms = known.seen.in_forms
-            alone = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
-            self.lookahead = max(self.lookahead, min(alone))
+            slots = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
+            self.lookahead = max(self.lookahead, min(slots))
         bounds = None
         if name == OASIS:
             whole = POLICIES[OASIS].resolve(options)
@@ -191,11 +191,11 @@ class Slotted:
             alone[resource] = both[resource] = amount / self.workload.site.grid
         for resource, amount in job.ps:
             both[resource] += servers * amount / self.workload.site.grid
-        beside = any(
+        fit_together = any(
             admits(job.worker, k) and admits(job.ps, k) and (both * FINE <= one.capacity).all()
             for k, one in enumerate(self.site.machines)
         )
-        amounts = both if beside else alone
+        amounts = both if fit_together else alone
         asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
@@ -215,15 +215,15 @@ class Slotted:
         self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
 
     def decide(self, view: View) -> Plan:
-        plan, told = Plan(), self._told
+        plan, news = Plan(), self._told
         # Events are collected for the beginning of the next slot.
         if view.happened:
             self._idle = 0
         for job in view.finished:
             self._jobs.pop(job.index, None)
-        told.finished += view.finished
-        told.lost += view.lost
-        told.returned += view.returned
+        news.finished += view.finished
+        news.lost += view.lost
+        news.returned += view.returned
         self._new += view.arrived
         # A wake-up at a boundary may come a rounding error late, and still means that boundary.
         self._slot = max(self._slot, math.ceil(view.now / self.length - 1e-9))
@@ -239,53 +239,53 @@ class Slotted:
 
     def _plan_slot(self, view: View, plan: Plan) -> None:
         """Have this slot planned, with all that happened since the last one."""
-        told, jobs = self._told, self._jobs
+        news, jobs = self._told, self._jobs
         for job in self._new:
-            known = self.translate(job, self._slot)
-            if known.ways:
-                jobs[job.index] = known
-                told.arrived.append(known.seen)
+            translated = self.translate(job, self._slot)
+            if translated.ways:
+                jobs[job.index] = translated
+                news.arrived.append(translated.seen)
             else:  # the model, which splits servers, might not see it
                 plan.rejected[job.index] = job.unmet or NEVER_FITS
         self._new = []
-        for known in jobs.values():
-            known.look(view)
-        told.now, self._books.down = float(self._slot), set(view.down())
-        answer = self._policy.decide(told)
+        for translated in jobs.values():
+            translated.look(view)
+        news.now, self._books.down = float(self._slot), set(view.down())
+        answer = self._policy.decide(news)
         plan.rejected |= answer.rejected
         for index in answer.rejected:
             del jobs[index]
-        for index, wanted in answer.changes.items():
-            jobs[index].hold(told.now, wanted)
-            if wanted.workers:
-                jobs[index].form = wanted.form
+        for index, planned in answer.changes.items():
+            jobs[index].hold(news.now, planned)
+            if planned.workers:
+                jobs[index].form = planned.form
         holds = self._allocate(view)
-        for index, held in holds.items():
-            if held != view.allocation(jobs[index].real):
-                plan.changes[index] = held
-        self._idle = 0 if any(held.workers for held in holds.values()) else self._idle + 1
+        for index, gang in holds.items():
+            if gang != view.allocation(jobs[index].real):
+                plan.changes[index] = gang
+        self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
 
     def _allocate(self, view: View) -> dict[int, Allocation]:
         """What each job is to hold, as planned; those that keep their places come first."""
         jobs, allocations = self._jobs, dict[int, Allocation]()
         room = Room(self.workload.site, view.capacity(), view.down())
         before = {index: view.allocation(known.real) for index, known in jobs.items()}
-        kept = {
+        staying = {
             index
             for index, known in jobs.items()
             if known.allocation.workers and before[index].workers == known.allocation.workers
         }
-        for index in sorted(jobs, key=lambda index: (index not in kept, index)):
+        for index in sorted(jobs, key=lambda index: (index not in staying, index)):
             job, workers = jobs[index].shown, jobs[index].allocation.workers
-            stays = index in kept and room.hold(job, before[index])
+            stays = index in staying and room.hold(job, before[index])
             allocations[index] = before[index] if stays else _with_servers(room, job, workers)
         # These come last: what the scheduler has planned for the others must not be in their way.
-        for index, held in allocations.items():
-            if (planned := jobs[index].allocation).workers and not held.workers:
+        for index, gang in allocations.items():
+            if (planned := jobs[index].allocation).workers and not gang.workers:
                 allocations[index] = _place_gang(room, jobs[index].shown, planned.worker_count)
         return {
-            index: held._replace(form=jobs[index].ways[jobs[index].form]) if held.workers else held
-            for index, held in allocations.items()
+            index: gang._replace(form=jobs[index].ways[jobs[index].form]) if gang.workers else gang
+            for index, gang in allocations.items()
         }
 
 
@@ -306,8 +306,8 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
     if not (job.min_workers <= count <= job.max_workers and room.hold(job, Allocation(workers))):
         return NOTHING
     # Of machines with equally many workers the first one is taken, so that runs repeat.
-    beside = sorted(counts, key=lambda machine: (-counts[machine], machine))
-    hosts = [*beside, *(m for m in room.site.machines_for("ps") if m not in counts)]
+    machines = sorted(counts, key=lambda machine: (-counts[machine], machine))
+    hosts = [*machines, *(m for m in room.site.machines_for("ps") if m not in counts)]
     servers = fill(room, hosts, job.ps, job.ps_needed(count))
     if servers is None:
         room.free = before

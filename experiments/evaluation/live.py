@@ -97,9 +97,9 @@ def cluster_policy(
                 "expected a file with U and L, or with past jobs: a cluster has no "
                 "instance to take them from",
             )
-        others = sorted(set(options) - {"scale"})
-        if others:
-            raise oasis.InputError(f"--set oasis.{others[0]}", "is part of the bounds on a cluster")
+        fixed = sorted(set(options) - {"scale"})
+        if fixed:
+            raise oasis.InputError(f"--set oasis.{fixed[0]}", "is part of the bounds on a cluster")
         reach = horizon or lookahead
         return lambda: planning_policy(OASIS, options, reach, bounds=bounds, end=horizon)
     if name == RECOURSE and horizon is None:

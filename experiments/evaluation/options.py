@@ -172,8 +172,8 @@ def without_none(kind: Any) -> Any:
     """
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    others = [part for part in get_args(kind) if part is not NoneType]
-    expressible = [part for part in others if _is_known(part)] if len(others) > 1 else others
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    expressible = [part for part in parts if _is_known(part)] if len(parts) > 1 else parts
     return expressible[0] if len(expressible) == 1 else kind
 
 
@@ -189,9 +189,9 @@ def _number(text: str) -> Any:
 def _checked(value: Any, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            known = list(map(str, get_args(kind)))
-            suggested = did_you_mean(value, known)
-            raise InputError("", f"expected {' or '.join(known)}, got {describe(value)}{suggested}")
+            words = list(map(str, get_args(kind)))
+            suggested = did_you_mean(value, words)
+            raise InputError("", f"expected {' or '.join(words)}, got {describe(value)}{suggested}")
         return value
     if get_origin(kind) is tuple:
         return _checked_row(value, get_args(kind))

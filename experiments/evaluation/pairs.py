@@ -124,9 +124,9 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
     points: dict[str, dict[str, dict[int, float]]] = {}
     # The policy of the first cell, also where that could not run: nothing is compared there.
     first = next((label(p, "policy.") for p in frame[varying(frame)][:1].to_dict("records")), "")
-    known = frame[frame[PAIRED].notna()]
+    earning = frame[frame[PAIRED].notna()]
     for seed, value, point in zip(
-        known["seed"], known[PAIRED], known[varying(frame)].to_dict("records"), strict=True
+        earning["seed"], earning[PAIRED], earning[varying(frame)].to_dict("records"), strict=True
     ):
         at = points.setdefault(label(point, "instance."), {})
         at.setdefault(label(point, "policy."), {})[int(seed)] = float(value)
@@ -141,6 +141,6 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
 
 def said(pairs: Sequence[Pair]) -> list[str]:
     """A sentence for each of the first pairs, and how many others there are."""
-    rest = len(pairs) - MOST_SAID
-    more = [f"{rest} more pairs: the JSON document has them"] if rest > 0 else []
+    omitted = len(pairs) - MOST_SAID
+    more = [f"{omitted} more pairs: the JSON document has them"] if omitted > 0 else []
     return [*map(str, pairs[:MOST_SAID]), *more]

@@ -95,8 +95,8 @@ def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any
         module = _loaded(file) if file.suffix == ".py" else _imported(module_name)
     except (Exception, SystemExit) as error:
         place = own_line(error)
-        told = in_words(error) if place is None else f"{place}: {in_words(error)}"
-        raise InputError("", f"expected a module that can be imported, got {told}") from error
+        reason = in_words(error) if place is None else f"{place}: {in_words(error)}"
+        raise InputError("", f"expected a module that can be imported, got {reason}") from error
     imported = getattr(module, attribute, None)
     if imported is None:
         classes = [each for each, value in vars(module).items() if is_one(value)]
@@ -236,24 +236,24 @@ def _loaded(file: Path) -> Any:
 @contextmanager
 def _import_path(folder: Path) -> Iterator[None]:
     """Let imports find a folder, but never before what is installed."""
-    here = str(folder)
-    added = here not in sys.path
+    entry = str(folder)
+    added = entry not in sys.path
     if added:
-        sys.path.append(here)
+        sys.path.append(entry)
     try:
         yield
     finally:
         if added:
-            sys.path.remove(here)
+            sys.path.remove(entry)
 
 
 def _check_constructor(name: str, policy: type) -> None:
     try:
         parameters = inspect.signature(policy, eval_str=True).parameters.values()
     except Exception as error:
-        what = f"{line_of(policy)}{in_words(error)}"
+        reason = f"{line_of(policy)}{in_words(error)}"
         raise InputError(
-            "", f"expected the types in the constructor of {name}, got {what}"
+            "", f"expected the types in the constructor of {name}, got {reason}"
         ) from error
     needed = [
         one.name
@@ -352,13 +352,13 @@ class PolicyEntry:
             values = self._values(options or {})
         return self.build(instance, **values)
 
-    def recorded(self, chosen: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    def recorded(self, chosen: Mapping[str, Any], reported: Mapping[str, Any]) -> dict[str, Any]:
         """The entries of a result from which its run can be reproduced."""
         options = self.resolve(chosen)
         # a policy that an interruption came before has said nothing
-        record: dict[str, Any] = {"parameters": dict(told) or options}
+        record: dict[str, Any] = {"parameters": dict(reported) or options}
         if self.imported is not None:
-            record = {"parameters": {**told, **options}, "policy_options": list(options)}
+            record = {"parameters": {**reported, **options}, "policy_options": list(options)}
         files = self.files(chosen)
         return record | ({"policy_files": files} if files else {})
 

@@ -119,8 +119,8 @@ def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any])
     names = [name for name in recorded if name not in (*first, *OF_THE_SOURCE, MEASURED)]
     for name in (*(name for name in first if name in recorded), *names):
         for path, was, is_now in _differences(recorded[name], reproduced.get(name, MISSING), name):
-            what = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
-            raise OasisError(f"the run is not reproduced: {what}")
+            difference = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
+            raise OasisError(f"the run is not reproduced: {difference}")
 
 
 MISSING = object()

@@ -86,8 +86,8 @@ def duration_text(seconds: float | None) -> str:
         whole = round(magnitude / small)  # rounded once, in the smaller unit
         if whole * small >= length:
             many, few = divmod(whole, round(length / small))
-            rest = f"{SPACE}{few}{SPACE}{smaller}" if few else ""
-            return f"{sign}{many}{SPACE}{unit}{rest}"
+            tail = f"{SPACE}{few}{SPACE}{smaller}" if few else ""
+            return f"{sign}{many}{SPACE}{unit}{tail}"
     return f"{sign}{magnitude:.0f}{SPACE}s"
 
 
@@ -357,8 +357,8 @@ def unfinished_notes(comparison: Comparison) -> list[str]:
     named = ", ".join(f"{name} {brief(count)}" for name, count in unfinished.items())
     notes = [f"{MARK}: of the finished jobs only. Not finished, of {jobs} jobs: {named}"]
     if any("mean_waiting" in row for row in comparison.policies.values()):
-        rest = "waits until it is rejected, or to the end of the run"
-        notes.append(f"Waiting{MARK}: a job that did not finish {rest}")
+        wait = "waits until it is rejected, or to the end of the run"
+        notes.append(f"Waiting{MARK}: a job that did not finish {wait}")
         notes.append(f"Use{MARK}: what such a job holds counts as used")
     return notes
 

@@ -118,9 +118,9 @@ class Scenario:
     @property
     def offered(self) -> tuple[float, float]:
         """GPU-hours that the jobs want, and those there are while they come."""
-        came, wanted = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
+        came, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
         capacity = self.gpus * float(came.iloc[-1] - came.iloc[0])
-        return float(wanted) / 3600.0, capacity / 3600.0
+        return float(demand) / 3600.0, capacity / 3600.0
 
     @property
     def bounds(self) -> dict[str, Any]:
@@ -246,10 +246,10 @@ def _waits(progress: JobProgress) -> Iterator[float]:
     # It waits from its arrival on; what it holds there, it holds from the same time on.
     waits = True
     yield from (progress.job.arrival, 1)
-    for time, held in progress.history:
+    for time, allocation in progress.history:
         if time >= settled:
             break  # it holds nothing any more, and waits for nothing
-        if waits != (not held.workers):
+        if waits != (not allocation.workers):
             waits = not waits
             yield from (time, 1 if waits else -1)
     if waits:
@@ -404,8 +404,8 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
     # What has added up by each change, and by each edge.
     added = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(times))])
     places = np.searchsorted(times, edges, side="right") - 1
-    known = np.maximum(places, 0)
-    sums = np.where(places >= 0, added[known] + values[known] * (edges - times[known]), 0.0)
+    indices = np.maximum(places, 0)
+    sums = np.where(places >= 0, added[indices] + values[indices] * (edges - times[indices]), 0.0)
     return np.asarray(np.diff(sums) / np.diff(edges))
 
 
@@ -419,8 +419,8 @@ def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:
 def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], pd.DataFrame]:
     """The numbers of a run of `policy` and whether it is ``told`` durations; its jobs."""
     ran = run(scenario, policy)
-    told = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
-    return figures(ran, scenario.gpus) | told, ran.jobs
+    about = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
+    return figures(ran, scenario.gpus) | about, ran.jobs
 
 
 def csv_tables(

@@ -133,8 +133,8 @@ class WhatIf(Summarised):
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
         if not settings:
             raise InputError("settings", "expected at least one")
-        known = ("kind", "settings", "owners")
-        about = {name: value for name, value in data.items() if name not in known}
+        fields = ("kind", "settings", "owners")
+        about = {name: value for name, value in data.items() if name not in fields}
         return cls(settings, owners, about)
 
 

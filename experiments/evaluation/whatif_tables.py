@@ -79,7 +79,7 @@ def tables(result: WhatIf) -> list[Table]:
         return _table(title, ("policy", *headings), rows)
 
     def use(_: str, row: Row) -> Cells:
-        counts = (f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves"))
+        counts = (f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves"))
         return (percent(row["gpu_utilisation"]), *counts)
 
     def sizes(name: str, _: Row) -> Cells:

@@ -491,8 +491,8 @@ def study_table(rival: str, runs: Sequence[Row]) -> list[Row]:
         row: Row = {"share": share, "intensity": intensity, "gap": gap(float(str(intensity)))}
         row |= {"seeds": len(both), "deadlocked": len(both) - len(ended)}
         for name in SAVED:
-            kept = [(base[name], best[name]) for base, best in ended if base[name] > 0]
-            row |= interval([100 * (1 - best / base) for base, best in kept], name)
+            comparable = [(base[name], best[name]) for base, best in ended if base[name] > 0]
+            row |= interval([100 * (1 - best / base) for base, best in comparable], name)
         row["better"] = sum(best["elapsed"] < base["elapsed"] for base, best in ended)
         rows.append(row)
     return rows

@@ -108,10 +108,10 @@ def stays(workload: Workload, policy: Policy) -> list[tuple[str, float, float, A
     settled = list[JobProgress]()
     replay(workload, policy, on_settled=settled.append)
     return [
-        (progress.job.id, begin, end, held)
+        (progress.job.id, begin, end, allocation)
         for progress in sorted(settled, key=lambda progress: progress.job.index)
-        for (begin, held), (end, _) in pairwise(progress.history)
-        if held.workers
+        for (begin, allocation), (end, _) in pairwise(progress.history)
+        if allocation.workers
     ]
 
 

@@ -141,8 +141,8 @@ class Operator(KubernetesDefault):
         limits = {}
         for job in view.waiting():
             # Without all of its pods a job holds cores and does not work: that is the deadlock.
-            held = plan.changes.get(job.index, view.allocation(job))
-            if held != NOTHING and not job.works_with(held):
+            allocation = plan.changes.get(job.index, view.allocation(job))
+            if allocation != NOTHING and not job.works_with(allocation):
                 since = view.waiting_since(job)
                 limits[job.index] = self.patience + (view.now if since is None else since)
         late = next((index for index, limit in limits.items() if limit <= view.now), None)
@@ -189,9 +189,9 @@ def _cores(workload: Workload, progress: JobProgress) -> list[Step]:
     """Changes of the busy cores because of a job: by how much, and when."""
     job, steps = progress.job, []
     load = Load(workload.site)  # the speeds here depend on no other job
-    for (begin, held), (end, _) in pairwise(progress.history):
-        rate = workload.speed.rate(job, held, load) if job.works_with(held) else 0.0
-        cores = rate * dict(job.worker)[CPU] + (held.ps_count * dict(job.ps)[CPU] if rate else 0.0)
+    for (begin, gang), (end, _) in pairwise(progress.history):
+        rate = workload.speed.rate(job, gang, load) if job.works_with(gang) else 0.0
+        cores = rate * dict(job.worker)[CPU] + (gang.ps_count * dict(job.ps)[CPU] if rate else 0.0)
         steps += [(begin, cores), (end, -cores)]
     return steps
 

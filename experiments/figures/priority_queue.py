@@ -146,8 +146,8 @@ def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
     policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
     spans = [
-        (job, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
-        for job, begin, end, held in stays(scenario(case["scenario"]), policy)
+        (job, begin, end, *(dict(allocation.workers).get(k, 0) for k in range(MACHINES)))
+        for job, begin, end, allocation in stays(scenario(case["scenario"]), policy)
     ]
     return {**case, "spans": ";".join("|".join(map(str, span)) for span in spans)}
 

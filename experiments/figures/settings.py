@@ -28,8 +28,8 @@ def policy_label(name: str, floor: float | None) -> str:
     """Name of a policy in the figures, which tells the forms of OASiS from each other."""
     if name != OASIS:
         return name
-    known = [form for form, own in FORMS.items() if own == floor]
-    return known[0] if known else f"{OASIS}-floor-{floor:g}"
+    forms = [form for form, own in FORMS.items() if own == floor]
+    return forms[0] if forms else f"{OASIS}-floor-{floor:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +188,9 @@ class FigureSettings:
     def compared(self) -> list[dict[str, Any]]:
         """The policies to compare, OASiS first, as those of a sweep."""
         names = self.names()
-        others = [name for name in names if name != OASIS]
+        rivals = [name for name in names if name != OASIS]
         first = self.forms() if OASIS in names else []
-        return first + [{"name": name, **self.policy_options.get(name, {})} for name in others]
+        return first + [{"name": name, **self.policy_options.get(name, {})} for name in rivals]
 
     def grid(
         self, instances: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], **task: Any

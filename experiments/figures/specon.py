@@ -191,8 +191,8 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
         row |= gains(part, own[DEFAULT], schedule.jobs)
         row |= beside_published(part, own[DEFAULT], schedule)
         row |= means(part, "moves")
-        told = (specon.gain, specon.reduced, specon.best)
-        for name, value in zip(("overall", "reduced", "best"), told, strict=True):
+        published = (specon.gain, specon.reduced, specon.best)
+        for name, value in zip(("overall", "reduced", "best"), published, strict=True):
             row[f"{name}_published"] = None if base else value
         row |= means(part, "loss")
         row["loss_nine_in_ten"] = float(np.quantile([each["loss"] for each in part], 0.9))
@@ -562,12 +562,12 @@ def stay_run(case: Case) -> Row:
     choice = CHOICES[case["policy"]]
     workload = as_published("7", 0).workload(STAY_WORKERS, 0, **shape_of(choice))
     policy = policy_of(choice)
-    held = stays(workload, policy)
+    spans = stays(workload, policy)
     log = policy.log if isinstance(policy, SpeCon) else []
     marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in log}
     rows = [
         f"{job} {where.workers[0][0] + 1} {begin!r} {end!r} {marks.get((job, begin), '')}".rstrip()
-        for job, begin, end, where in held
+        for job, begin, end, where in spans
     ]
     return {**case, "stays": ";".join(rows)}
 
@@ -631,8 +631,8 @@ def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
     ax.set_yticks([])
     ax.set_ylim(0.0, 12.0 * STAY_WORKERS)
     ax.set_xlim(0.0, end)
-    what = "jobs that share the cores, by worker"
-    label(ax, "time (s)", what, f"SpeCon, Fig. {number}: {policy}")
+    caption = "jobs that share the cores, by worker"
+    label(ax, "time (s)", caption, f"SpeCon, Fig. {number}: {policy}")
 
 
 STAY_SHOWN = headings("policy | worker | job | begin = begin (s) | end = end (s) | moved")

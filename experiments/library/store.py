@@ -126,13 +126,13 @@ class LibraryEntry:
         if set(row) != set(COLUMNS) or None in row.values():
             raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
         try:
-            known: dict[str, Any] = {field.name: row[field.name] for field in fields(cls)}
-            known |= {name: float(row[name]) for name in ("value", "bound")}
+            values: dict[str, Any] = {field.name: row[field.name] for field in fields(cls)}
+            values |= {name: float(row[name]) for name in ("value", "bound")}
             for name in ("value_date", "bound_date"):
                 date.fromisoformat(row[name])
         except ValueError as error:
             raise InputError(where, f"{error}") from None
-        record = cls(**known)
+        record = cls(**values)
         if row["proof"] != record.proof:
             text = f"{where}: proof: states {row['proof']}, recomputed {record.proof}"
             raise VerificationError("proof", text)

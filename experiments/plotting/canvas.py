@@ -49,8 +49,8 @@ def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
     if Path(name).suffix == SUFFIX:
         return _read_file(Path(name))
     if str(name) not in style.library:
-        known = f"{PAPER}, a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
-        raise InputError("style", f"expected {known}", os.fspath(name))
+        choices = f"{PAPER}, a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
+        raise InputError("style", f"expected {choices}", os.fspath(name))
     settings: Any = style.library[str(name)]  # matplotlib types every key of its own
     return dict(settings)
 
@@ -279,9 +279,9 @@ def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.ND
     if step == 1:
         return values
     begins = np.arange(0, values.shape[axis], step)
-    known = ~np.isnan(values)
-    counts = np.add.reduceat(known.astype(np.float64), begins, axis=axis)
-    sums = np.add.reduceat(np.where(known, values, 0.0), begins, axis=axis)
+    is_number = ~np.isnan(values)
+    counts = np.add.reduceat(is_number.astype(np.float64), begins, axis=axis)
+    sums = np.add.reduceat(np.where(is_number, values, 0.0), begins, axis=axis)
     nothing = np.full(sums.shape, np.nan)
     means: npt.NDArray[np.float64] = np.divide(sums, counts, out=nothing, where=counts > 0)
     return means

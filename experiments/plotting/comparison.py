@@ -117,10 +117,10 @@ def plot_comparison(
     >>> [label.get_text() for label in plot_comparison(found).get_yticklabels()]
     ['fifo', 'drf']
     """
-    known = measures_of(comparison)
-    if measure is not None and measure not in known:
-        raise InputError("measure", f"expected one of {', '.join(known)}", measure)
-    shown = known[measure or next(iter(known))]
+    measures = measures_of(comparison)
+    if measure is not None and measure not in measures:
+        raise InputError("measure", f"expected one of {', '.join(measures)}", measure)
+    shown = measures[measure or next(iter(measures))]
     rows = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
     unit, factor = _unit(shown, list(rows.values()))
@@ -163,8 +163,8 @@ def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
 def _labels(comparison: Comparison, counts: Mapping[str, float]) -> list[str]:
     """Names of the policies, each with how many jobs it left, where it is marked for that."""
     jobs = comparison.about.get("jobs")
-    others = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in counts.items()}
-    return [shorten(name) + others.get(name, "") for name in comparison.policies]
+    remarks = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in counts.items()}
+    return [shorten(name) + remarks.get(name, "") for name in comparison.policies]
 
 
 def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
@@ -188,12 +188,12 @@ def _draw_bars(
 ) -> None:
     k, height = place
     values = [row.get(figure) for row in rows]
-    known = [0.0 if value is None else factor * value for value in values]
+    widths = [0.0 if value is None else factor * value for value in values]
     below, above = zip(*(_errors(row, figure, factor) for row in rows), strict=True)
     is_uncertain = not all(map(math.isnan, below))
     drawn = ax.barh(
         [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
-        known,
+        widths,
         height,
         label=name,
         xerr=[below, above] if is_uncertain else None,
@@ -202,7 +202,7 @@ def _draw_bars(
     )
     texts = [
         "none" if value is None else f"{brief(number)}{mark}"
-        for value, number, mark in zip(values, known, marks, strict=True)
+        for value, number, mark in zip(values, widths, marks, strict=True)
     ]
     ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
 
@@ -258,9 +258,9 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
         if low is not None and high is not None:
             ax.plot([low, high], [row, row], "-|", color=ink(), linewidth=1.2, markersize=6)
         ax.plot([mean], [row], "o", color=ink(), markersize=4.5)
-    known = [mean for _, interval in shown if (mean := interval["mean"]) is not None and mean > 0]
+    dots = [mean for _, interval in shown if (mean := interval["mean"]) is not None and mean > 0]
     # Ratios multiply, and one large one would press all others against the edge.
-    if scale_of(figure) == "ratio" and known and max(known) > MANY_TIMES * min(known):
+    if scale_of(figure) == "ratio" and dots and max(dots) > MANY_TIMES * min(dots):
         ax.set_xscale("log")
     name = figure.replace("_", " ")
     more = f", first {len(shown)} of {len(means):,}" if len(shown) < len(means) else ""

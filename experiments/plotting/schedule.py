@@ -61,8 +61,8 @@ def by_class(jobs: Sequence[Job]) -> dict[str, list[Job]]:
     for job in jobs:
         classes.setdefault(urgency(job), []).append(job)
     # The paper's classes have an order of urgency; others have only their names.
-    known = [name for name in NAMES if name in classes]
-    return {name: classes[name] for name in [*known, *sorted(classes.keys() - set(NAMES))]}
+    ranked = [name for name in NAMES if name in classes]
+    return {name: classes[name] for name in [*ranked, *sorted(classes.keys() - set(NAMES))]}
 
 
 MOST_ROWS = 60
@@ -304,10 +304,10 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
     first, end = (min(slots), max(slots) + 1) if slots else (0, 1)
     letters = (WIDTH - 2.0) / LETTER / (end - first)  # that fit into a slot
     for row, job in enumerate(jobs):
-        for begin, stop, held in _stretches(job["plan"]):
+        for begin, stop, tasks in _stretches(job["plan"]):
             ax.barh(row, stop - begin, 0.8, left=begin, color=fill(3), edgecolor=ink())
             text = next(
-                (text for text in _texts(held) if len(text) <= letters * (stop - begin)), ""
+                (text for text in _texts(tasks) if len(text) <= letters * (stop - begin)), ""
             )
             place = (begin + stop) / 2
             ax.text(place, row, as_written(text), ha="center", va="center", fontsize=SMALL)
@@ -336,12 +336,12 @@ def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]
     return stretches
 
 
-def _texts(held: Held) -> list[str]:
+def _texts(tasks: Held) -> list[str]:
     """Candidate labels of a bar, from the longest to the shortest."""
-    by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(held.items()))
-    workers, servers = (sum(counts) for counts in zip(*held.values(), strict=True))
+    by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(tasks.items()))
+    workers, servers = (sum(counts) for counts in zip(*tasks.values(), strict=True))
     total = _tasks(workers, servers)
-    return [by_node, f"{total} on {len(held)} nodes", total]
+    return [by_node, f"{total} on {len(tasks)} nodes", total]
 
 
 def _tasks(workers: int, servers: int) -> str:

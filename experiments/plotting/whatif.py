@@ -110,9 +110,9 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
         ax.margins(x=0.0)
         ax.spines[["top", "right"]].set_visible(False)
     strips[-1].xaxis.set_major_locator(MaxNLocator(nbins=6))
-    what = "jobs that wait" if series == "waiting" else "GPUs in use"
+    caption = "jobs that wait" if series == "waiting" else "GPUs in use"
     strips[-1].set_xlabel(f"{unit} after the first submission", fontsize=canvas.SMALL)
-    figure.supylabel(what, fontsize=canvas.SMALL)
+    figure.supylabel(caption, fontsize=canvas.SMALL)
     return figure
 
 

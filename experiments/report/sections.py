@@ -78,13 +78,13 @@ def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
 
     A policy may tell of more than its options, such as of what it found in the file of the jobs.
     """
-    known = POLICIES[policy].resolve({}) if policy in POLICIES else {}
+    defaults = POLICIES[policy].resolve({}) if policy in POLICIES else {}
     parameters = row.get("parameters", {})
     options = row.get("policy_options", parameters)
     words = []
     for name, value in parameters.items():
         own = policy not in POLICIES and name in options
-        if own or (name in known and known[name] != value):
+        if own or (name in defaults and defaults[name] != value):
             words += ["--set", f"{policy}.{name}={text_of(value)}"]
     return words
 
@@ -371,9 +371,9 @@ def _was_run(data: Mapping[str, Any]) -> Facts:
     for name in ("policy", "method"):
         if data.get(name) is not None:
             facts.append((name, str(data[name])))
-    for name, what in (("parameters", "option"), ("offline_parameters", "offline")):
+    for name, title in (("parameters", "option"), ("offline_parameters", "offline")):
         for key, value in (data.get(name) or {}).items():
-            facts.append((f"{what} {key}", value_text(value)))
+            facts.append((f"{title} {key}", value_text(value)))
     for policy, row in (data.get("policies") or {}).items():
         options = ", ".join(f"{k}={value_text(v)}" for k, v in row.get("parameters", {}).items())
         facts.append((f"options of {policy}", options or "none"))

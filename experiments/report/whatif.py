@@ -27,8 +27,8 @@ def whatif_section(
     missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
     facts = [("jobs", f"{about['jobs']:,}"), ("machines", machines_text(result.first.machines))]
-    told = ("kept", "format", "placement", "utilities", "version")
-    facts += [(key, str(about[key])) for key in told if about.get(key) is not None]
+    names = ("kept", "format", "placement", "utilities", "version")
+    facts += [(key, str(about[key])) for key in names if about.get(key) is not None]
     facts += [("as read", note) for note in about.get("notes", ())]
     facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
     for policy, row in result.first.policies.items():

@@ -109,13 +109,13 @@ def _axis(option: Option, value: Any) -> list[Any]:
 
 def _axes(table: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The axes of an entry of ``instances``, in the order of the options."""
-    known = {"file": FILE} | DRAWN
-    check_known(table, known)
-    others = sorted(set(table) - {"file"})
-    if "file" in table and others:
-        raise InputError("", f"expected file alone, got {others[0]} beside it")
+    options = {"file": FILE} | DRAWN
+    check_known(table, options)
+    arguments = sorted(set(table) - {"file"})
+    if "file" in table and arguments:
+        raise InputError("", f"expected file alone, got {arguments[0]} beside it")
     axes = {}
-    for name, option in known.items():
+    for name, option in options.items():
         if table.get(name) is not None:
             with located_at(name):
                 values = _axis(option, table[name])
@@ -135,12 +135,12 @@ def _policies(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
     for option in axes:
         if option not in entry.options:
-            known = [other.name for other in POLICIES.values() if option in other.options]
-            names = " or ".join(map(repr, known))
+            takers = [other.name for other in POLICIES.values() if option in other.options]
+            names = " or ".join(map(repr, takers))
             raise InputError(
                 "",
                 f"expected {option} with name = {names} alone, got {entry.name}"
-                if known
+                if takers
                 else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
                 f"{did_you_mean(option, entry.options)}",
             )
@@ -165,8 +165,8 @@ def _seeds(value: Any) -> list[int]:
         return list(list_of(lambda seed: integer(seed, ""))(_not_empty(value)))
     table = value if isinstance(value, Mapping) else {"count": value}
     first, count = table.get("first", 0), table.get("count")
-    known = not set(table) - {"first", "count"}
-    if not (known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
+    is_known = not set(table) - {"first", "count"}
+    if not (is_known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
         expected = (
             f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
             "the seeds themselves, such as [0, 7]"

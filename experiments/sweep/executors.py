@@ -77,10 +77,10 @@ def _end_with(driver: int) -> None:
 
 def _figures(cell: Cell) -> Figures:
     # A Dask worker has its own copy of the package, perhaps an older one.
-    here = fingerprint(cell.task.function)
-    if here != cell.code:
+    own_code = fingerprint(cell.task.function)
+    if own_code != cell.code:
         raise RuntimeError(
-            f"the worker runs other code than the sweep: {__version__} {here}, "
+            f"the worker runs other code than the sweep: {__version__} {own_code}, "
             f"expected {cell.identity['version']} {cell.code}"
         )
     if cell.policy is not None:

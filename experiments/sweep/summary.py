@@ -57,14 +57,14 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
     [[2.0, 4.0]]
     """
     axes = varying(frame)
-    wanted = [name for name in figures if name in frame]
-    counts = _unfinished(frame) if set(OF_FINISHED) & set(wanted) and LEFT not in wanted else None
+    columns = [name for name in figures if name in frame]
+    counts = _unfinished(frame) if set(OF_FINISHED) & set(columns) and LEFT not in columns else None
     rows = []
     for _, group in frame.groupby(_labels(frame), sort=False, dropna=False):
         failed = int((group["status"] != DONE).sum())
         row = {name: group[name].iloc[0] for name in axes}
         row |= {"seeds": len(group) - failed, "failed": failed}
-        for name in wanted:
+        for name in columns:
             values = [float(value) for value in group[name].dropna()]
             # A figure of somebody's own task may be below 0, whatever its name suggests.
             scale = scale_of(name) if min(values, default=0.0) >= 0 else "any"
@@ -142,10 +142,10 @@ _WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
 
 def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
     """Those of `figures` to show; of ratios whose optima are all proven, the ratio alone."""
-    known = [name for name in figures if name in frame]
-    if PROVEN not in known or "ratio" not in frame or not frame[PROVEN].dropna().all():
-        return known
-    return [*(name for name in known if name not in _WITHOUT_PROOF), "ratio"]
+    columns = [name for name in figures if name in frame]
+    if PROVEN not in columns or "ratio" not in frame or not frame[PROVEN].dropna().all():
+        return columns
+    return [*(name for name in columns if name not in _WITHOUT_PROOF), "ratio"]
 
 
 def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:

@@ -33,12 +33,12 @@ class Options:
     @classmethod
     def read(cls, table: Mapping[str, Any]) -> Self:
         """Check the options that a configuration sets; errors name the option."""
-        known = options_of(cls)
-        check_known(table, known)
+        options = options_of(cls)
+        check_known(table, options)
         values = {}
         for name, value in table.items():
             with located_at(name):
-                values[name] = known[name].check(value)
+                values[name] = options[name].check(value)
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:

@@ -121,8 +121,8 @@ class RatioOptions(Options):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON has; what was not given and has no default is left out."""
-        told = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
-        return told | {"gap": None} if self.gap == math.inf else told
+        options = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
+        return options | {"gap": None} if self.gap == math.inf else options
 
 
 def optimum(case: Case) -> Figures:

@@ -64,9 +64,9 @@ def expected_seconds(cells: Sequence[Cell]) -> float:
         if cell.policy is not None:
             if cell.policy not in paces:
                 paces[cell.policy] = frames.seconds_a_job(scenario, cell.make_policy)
-            alone, beside = paces[cell.policy]
-            expected += alone * len(scenario.trace) + (
-                beside and beside * frames.queue_ahead(scenario)
+            by_job, by_queue = paces[cell.policy]
+            expected += by_job * len(scenario.trace) + (
+                by_queue and by_queue * frames.queue_ahead(scenario)
             )
     return expected
 
@@ -90,8 +90,8 @@ def compared(
         if one is first and frames.is_recorded(one.jobs):
             rows[RECORDED] = frames.recorded_figures(one.jobs, one.gpus)
         bound = records.get(cells[one, None].key)
-        known = {} if bound is None else bound.figures
-        ends = known.get("mean_completion"), rows, known.get("utility")
+        bounds = {} if bound is None else bound.figures
+        ends = bounds.get("mean_completion"), rows, bounds.get("utility")
         settings.append(Setting(one.load, one.machines, *ends, *one.offered))
         where = setting_text(settings[0], settings[-1])
         for name in chosen:

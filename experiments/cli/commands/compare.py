@@ -160,8 +160,8 @@ def command(
     method = known_method(how.method) if ratio else ""
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
-        known = ", ".join(having(SEED))
-        raise oasis.InputError("--seeds", f"expected one of {known} among the policies")
+        seeded = ", ".join(having(SEED))
+        raise oasis.InputError("--seeds", f"expected one of {seeded} among the policies")
     best = BestRun()
     comparison = run_policies(on, chosen, drawn, best)
     if ratio and not comparison.missing:

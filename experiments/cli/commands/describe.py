@@ -76,8 +76,8 @@ def _show(description: Description, file: Path) -> None:
             ("can finish", f"{data['can_finish']} of {jobs}, each alone on the cluster"),
             ("utility", f"at most {console.number(data['most_utility'])}, if none had to wait"),
         ]
-    kept = kept_line(description.instance)
-    facts += [] if kept is None else [("trace", kept)]
+    selection = kept_line(description.instance)
+    facts += [] if selection is None else [("trace", selection)]
     facts += [("", sentence) for sentence in notes_of(description.instance)]
     facts += [("note" if not k else "", remark) for k, remark in enumerate(remarks(description))]
     console.print_facts(str(file), facts)

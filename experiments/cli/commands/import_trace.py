@@ -193,9 +193,9 @@ def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None
         note(f"left out: {sentence}")
     for sentence in notes_of(instance):
         note(sentence)
-    kept = kept_line(instance)
-    if kept is not None:
-        note(kept)
+    selection = kept_line(instance)
+    if selection is not None:
+        note(selection)
     if fixed is not None:
         options = instance.metadata["options"]
         chosen = [

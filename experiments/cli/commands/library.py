@@ -66,8 +66,8 @@ def list_all(
 
     Example: `oasis library list testbed '*-t300-*'`
     """
-    known = _library(directory).records()
-    records = [known[p.name] for p in problems_like(patterns or ()) if p.name in known]
+    table = _library(directory).records()
+    records = [table[p.name] for p in problems_like(patterns or ()) if p.name in table]
     if as_json:
         rows = [_plain(record) for record in records]
         console.print_json({"instances": rows, "version": __version__})
@@ -131,8 +131,8 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     Example: oasis library verify testbed
     """
     library, problems = _library(directory), problems_like(patterns or ())
-    known = library.records()
-    records = [known[problem.name] for problem in problems if problem.name in known]
+    table = library.records()
+    records = [table[problem.name] for problem in problems if problem.name in table]
     with console.counter("verifying", len(records)) as advance:
         for record in records:
             library.verify(record)
@@ -162,7 +162,7 @@ def _row(record: LibraryEntry) -> tuple[str, ...]:
 
 
 def _show(result: HandedIn, as_json: bool) -> None:
-    known = result.known
+    record = result.known
     document = {
         "name": result.problem.name,
         "verified": True,
@@ -171,18 +171,18 @@ def _show(result: HandedIn, as_json: bool) -> None:
         "bound": result.bound,
         "is_tighter": result.is_tighter,
         "refutes_bound": result.refutes,
-        "best_known": None if known is None else _plain(known),
+        "best_known": None if record is None else _plain(record),
         "version": __version__,
     }
     if as_json:
         console.print_json(document)
         return
     facts = [("your value", f"{console.number(result.value)}, verified: {result.verdict}")]
-    if known is not None:
-        by = f"{known.value_by}, {known.value_date}"
-        facts.append(("best known", f"{console.number(known.value)} by {by}"))
+    if record is not None:
+        by = f"{record.value_by}, {record.value_date}"
+        facts.append(("best known", f"{console.number(record.value)} by {by}"))
         wrong = "; your schedules refute it" if result.refutes else ""
-        facts.append(("bound", f"{console.number(known.bound)} by {known.bound_by}{wrong}"))
+        facts.append(("bound", f"{console.number(record.bound)} by {record.bound_by}{wrong}"))
     if result.bound is not None:
         verdict = "tighter" if result.is_tighter else "not tighter"
         facts.append(("your bound", f"{console.number(result.bound)}: {verdict}"))

@@ -181,7 +181,7 @@ def _print_payments(run: oasis.Run) -> None:
         for each in run.decisions
         if each.job_id in paid
     ]
-    kept = run.total_utility - run.revenue
-    rows.append(("total", *map(console.number, (run.total_utility, run.revenue, kept))))
+    surplus = run.total_utility - run.revenue
+    rows.append(("total", *map(console.number, (run.total_utility, run.revenue, surplus))))
     columns = (("job", False), ("worth", True), ("pays", True), ("keeps", True))
     console.print_rows(columns, rows, title="\nPayments at the prices of arrival")

@@ -229,8 +229,8 @@ def command(
         _write_csv(_csv_files(table), frames.csv_tables(result, jobs, each))
     if output is not None and is_page:
         _write_page(result, output, style)
-    rest = None if is_page else output
-    deliver(result.to_dict, lambda: show(result), as_json=as_json, output=rest)
+    document_output = None if is_page else output
+    deliver(result.to_dict, lambda: show(result), as_json=as_json, output=document_output)
     return _exit_code(result, into)
 
 
@@ -317,8 +317,8 @@ def _exit_code(result: WhatIf, into: Path | None) -> int:
     for failure in result.about["failed"]:
         console.note(f"failed: {failure}")
     if result.missing:
-        kept = "the runs that are done are not kept (--records DIR keeps them)"
-        kept = kept if into is None else f"{into} keeps the others: the same command goes on"
-        console.note(f"interrupted: without {', '.join(result.missing)}; {kept}")
+        advice = "the runs that are done are not kept (--records DIR keeps them)"
+        advice = advice if into is None else f"{into} keeps the others: the same command goes on"
+        console.note(f"interrupted: without {', '.join(result.missing)}; {advice}")
         return LIMIT
     return FAILED_CELLS if result.about["failed"] else DONE

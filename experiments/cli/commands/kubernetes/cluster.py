@@ -177,8 +177,8 @@ def of_controller(
     """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
     owners = [(job, controller_of(job[1], job[0])) for job in jobs]
     if name is not None:
-        wanted = f"{namespace}/{name}"
-        return [job for job, its in owners if its in (None, wanted)], [wanted]
+        controller = f"{namespace}/{name}"
+        return [job for job, its in owners if its in (None, controller)], [controller]
     names = {its for _, its in owners if its is not None}
     return [job for job, _ in owners], sorted(names) or [f"{namespace}/{FIELD_MANAGER}"]
 

@@ -131,8 +131,8 @@ def explain(
 
     Example: oasis kubernetes explain research/training
     """
-    wanted, objects = named_job(name, namespace), place.connect()
-    job = _find_job(wanted, objects)
+    job_name, objects = named_job(name, namespace), place.connect()
+    job = _find_job(job_name, objects)
     explanation, about = explained(job), summary(job)
     if as_json:
         console.print_json(about | {"explanation": explanation})
@@ -142,27 +142,27 @@ def explain(
     if not explanation:
         life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
-    console.print_facts(f"{wanted} is {about['phase']}", facts)
+    console.print_facts(f"{job_name} is {about['phase']}", facts)
 
 
 def named_job(name: str, namespace: str | None) -> str:
     """The name of a job as `status` prints it."""
-    where, *rest = name.split("/") if "/" in name else (namespace or "default", name)
-    if len(rest) > 2 or not all((where, *rest)):
+    where, *parts = name.split("/") if "/" in name else (namespace or "default", name)
+    if len(parts) > 2 or not all((where, *parts)):
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
     if namespace is not None and where != namespace:
         raise oasis.InputError("--namespace", f"expected {where}, as NAME says, or none", namespace)
-    if rest[0] == KIND.lower() and len(rest) > 1:  # which `status` leaves out
-        del rest[0]
-    return "/".join((where, *rest))
+    if parts[0] == KIND.lower() and len(parts) > 1:  # which `status` leaves out
+        del parts[0]
+    return "/".join((where, *parts))
 
 
-def _find_job(wanted: str, objects: Objects) -> cluster.Found:
+def _find_job(job_name: str, objects: Objects) -> cluster.Found:
     """The job of that name."""
-    for job in cluster.jobs_of(objects, wanted.partition("/")[0]):
-        if cluster.id_of(job) == wanted:
+    for job in cluster.jobs_of(objects, job_name.partition("/")[0]):
+        if cluster.id_of(job) == job_name:
             return job
-    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", wanted)
+    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", job_name)
 
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
@@ -306,10 +306,10 @@ def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
         facts.append(("completes", f"by {completes}, in slot {decision.completion}"))
     word = "because" if decision.admitted else reason_word(decision.reason or "")
     facts.append((word, decision_message(decision, decision.reason or "", completes)))
-    for what in ("moved", "displaced", "given_up", "broken"):
-        names = getattr(change, what)
+    for change_name in ("moved", "displaced", "given_up", "broken"):
+        names = getattr(change, change_name)
         if names:
-            facts.append((f"{what.replace('_', ' ')}", ", ".join(names)))
+            facts.append((f"{change_name.replace('_', ' ')}", ", ".join(names)))
     for delay in change.delayed:
         facts.append(("delayed", f"{delay.job_id}, from slot {delay.before} to {delay.after}"))
     facts.append(("all jobs together", f"{console.number(change.utility)} more utility"))

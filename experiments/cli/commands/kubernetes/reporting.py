@@ -83,11 +83,11 @@ def import_cluster(
     objects = place.connect()
     seen = _seen(objects, reach)
     submitted = list(_submitted_jobs(job_items(seen), reach))
-    known = [slot for slot, _, _ in submitted if slot is not None]
-    last = max(known, default=0)
+    slots = [slot for slot, _, _ in submitted if slot is not None]
+    last = max(slots, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in submitted]
     with options.naming_flags(("horizon",)):
-        instance = _instance(objects, reach, seen, arrived, min(known, default=0), horizon)
+        instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
     write_instance(instance, output)
     note(describe(instance, output))
 
@@ -210,8 +210,8 @@ def measured(
         more = f"{ACTUAL} earned {console.number(earned)}, more than the bound: "
         return with_optimum(comparison, offline), [more + "jobs needed less work than they declare"]
     # What was really earned is a schedule too, perhaps better than the best that was found.
-    known = max(offline.objective, min(earned, offline.upper_bound))
-    return with_optimum(comparison, replace(offline, objective=known)), []
+    optimum = max(offline.objective, min(earned, offline.upper_bound))
+    return with_optimum(comparison, replace(offline, objective=optimum)), []
 
 
 def _instance(
