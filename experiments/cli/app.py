@@ -58,11 +58,11 @@ class LazyGroup(TyperGroup):
 
         file = {"import": "import_trace"}.get(name, name).replace("-", "_")
         module = import_module(f"experiments.cli.commands.{file}")
-        made = getattr(module, "app", None)
-        if made is None:
-            made = CommandGroup()
-            made.command(name)(module.command)
-        self.commands[name] = get_command(made)
+        group = getattr(module, "app", None)
+        if group is None:
+            group = CommandGroup()
+            group.command(name)(module.command)
+        self.commands[name] = get_command(group)
         self.commands[name].name = name
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

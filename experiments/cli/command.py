@@ -52,14 +52,14 @@ class CommandGroup(typer.Typer):
 def as_command(command: Command) -> Command:
     """`command` with flags in place of its records, ``--verbose``, and its files checked."""
     parameters: dict[str, inspect.Parameter] = {}
-    made: dict[str, tuple[Command, list[str]]] = {}  # by parameter, from which flags
+    makers: dict[str, tuple[Command, list[str]]] = {}  # by parameter, from which flags
     for own in inspect.signature(command, eval_str=True).parameters.values():
         if (marked := mark_of(own, Flags)) is not None:
             flags = [marked.parameter(option) for option in marked.options.values()]
-            made[own.name] = marked.given, [each.name for each in flags]
+            makers[own.name] = marked.given, [each.name for each in flags]
         elif isinstance(kind := own.annotation, type) and is_dataclass(kind):
             flags = list(inspect.signature(kind, eval_str=True).parameters.values())
-            made[own.name] = kind, [each.name for each in flags]
+            makers[own.name] = kind, [each.name for each in flags]
         else:
             flags = [own]
         # Only among keywords may one without a default follow one with a default.
@@ -72,7 +72,7 @@ def as_command(command: Command) -> Command:
     # typer looks up the kind of a flag here by its name: no command has one called `arguments`.
     def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:
         with logging_to_stderr() if verbose else nullcontext(), reserved(parameters, arguments):
-            for name, (make, fields) in made.items():
+            for name, (make, fields) in makers.items():
                 arguments[name] = make(**{field: arguments.pop(field) for field in fields})
             return command(**arguments)
 

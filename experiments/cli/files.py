@@ -112,15 +112,15 @@ _outputs: ContextVar[Mapping[Hashable, tuple[str, str]]] = ContextVar("outputs")
 
 def reading(path: Path) -> Path:
     """`path`, which a file that the user gave may have named, if it is no output of the command."""
-    if (found := _outputs.get({}).get(_identity(path))) is not None:
-        raise _overwrites(*found, str(path))
+    if (output := _outputs.get({}).get(_identity(path))) is not None:
+        raise _overwrites(*output, str(path))
     return path
 
 
 @contextmanager
-def reserved(parameters: Mapping[str, inspect.Parameter], given: Given) -> Iterator[None]:
+def reserved(parameters: Mapping[str, inspect.Parameter], arguments: Given) -> Iterator[None]:
     """Inside, no input of a command may be one of its outputs, which all can be written."""
-    former = _outputs.set(_reserved(parameters, given))
+    former = _outputs.set(_reserved(parameters, arguments))
     try:
         yield
     finally:
@@ -128,48 +128,48 @@ def reserved(parameters: Mapping[str, inspect.Parameter], given: Given) -> Itera
 
 
 def _reserved(
-    parameters: Mapping[str, inspect.Parameter], given: Given
+    parameters: Mapping[str, inspect.Parameter], arguments: Given
 ) -> dict[Hashable, tuple[str, str]]:
     """The outputs of a command, each checked: it can be written, and costs no other file."""
-    found: dict[Hashable, tuple[str, str]] = {}
+    outputs: dict[Hashable, tuple[str, str]] = {}
     for name, parameter in parameters.items():
         if not isinstance(mark := mark_of(parameter), Written):
             continue
-        value = given[name]
-        for path in (value,) if is_stdout(value) else mark.files(value, given):
-            _check(spelling(parameter), path, mark, given)
+        value = arguments[name]
+        for path in (value,) if is_stdout(value) else mark.files(value, arguments):
+            _check(spelling(parameter), path, mark, arguments)
             identity = STANDARD_OUTPUT if is_stdout(path) else _identity(path)
-            if identity is not None and identity in found:
+            if identity is not None and identity in outputs:
                 raise InputError(
-                    spelling(parameter), f"expected another file than {found[identity][0]}", path
+                    spelling(parameter), f"expected another file than {outputs[identity][0]}", path
                 )
-            found[identity] = spelling(parameter), str(path)
+            outputs[identity] = spelling(parameter), str(path)
     # Last, because -o may name it, too.
-    found[_status_key(1)] = STANDARD_OUTPUT, STANDARD_OUTPUT
-    found.pop(None, None)
+    outputs[_status_key(1)] = STANDARD_OUTPUT, STANDARD_OUTPUT
+    outputs.pop(None, None)
     for name, parameter in parameters.items():
         if isinstance(mark := mark_of(parameter), Written):
             continue
-        for path in _words(given[name], is_read=mark is READ):
+        for path in _words(arguments[name], is_read=mark is READ):
             is_piped = str(path) == STANDARD_INPUT and mark is READ
             identity = _status_key(0 if is_piped else path)
-            if identity is not None and identity in found:
-                raise _overwrites(*found[identity], f"{spelling(parameter)} {path}")
-    return found
+            if identity is not None and identity in outputs:
+                raise _overwrites(*outputs[identity], f"{spelling(parameter)} {path}")
+    return outputs
 
 
 def _overwrites(flag: str, path: str, other: str) -> InputError:
     return InputError(flag, f"expected another file than {other}, which it would overwrite", path)
 
 
-def _check(flag: str, path: Path, kind: Written, given: Given) -> None:
+def _check(flag: str, path: Path, kind: Written, arguments: Given) -> None:
     if is_stdout(path):
         if not kind.is_text:
             expected = "expected a name for what is written"
             raise InputError(flag, f"{expected}, got {STANDARD_OUTPUT}, {path}")
         return
     kind.check(path)
-    endings = kind.endings(given) if callable(kind.endings) else kind.endings
+    endings = kind.endings(arguments) if callable(kind.endings) else kind.endings
     if endings and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
         raise InputError(
             flag, f"expected {' or '.join(endings)}, as {kind.what} is written", str(path)

@@ -31,26 +31,26 @@ def lay_out(
     table = [[printable(cell) for cell in row] for row in rows]
     cells: Sequence[Sequence[str]] = list(zip(*table, strict=True)) or [()] * len(names)
     pairs = list(zip(headings, cells, strict=True))
-    most = [_widest((heading, *found), str.splitlines) for heading, found in pairs]
+    most = [_widest((heading, *texts), str.splitlines) for heading, texts in pairs]
     if _total(most) > width:
         headings = [re.sub(r"_(?=[^_\s])", "_\n", heading) for heading in headings]
     least = [
-        max(_widest([heading], str.split), _widest(found, str.splitlines if whole else str.split))
-        for heading, found, whole in zip(headings, cells, numeric, strict=True)
+        max(_widest([heading], str.split), _widest(texts, str.splitlines if whole else str.split))
+        for heading, texts, whole in zip(headings, cells, numeric, strict=True)
     ]
     kept = len(names)
     while kept > LEAST_COLUMNS and _total(least[:kept]) > width:
         kept -= 1
     widths = _spread(least[:kept], most[:kept], width)
-    made = Table(box=None, pad_edge=False, show_header=any(names))
+    grid = Table(box=None, pad_edge=False, show_header=any(names))
     for heading, is_number, cell in zip(headings, numeric, widths, strict=False):
         justify: JustifyMethod = "right" if is_number and heading else "left"
-        made.add_column(Text(heading), justify=justify, width=cell, overflow="fold")
+        grid.add_column(Text(heading), justify=justify, width=cell, overflow="fold")
     for row in table:
-        made.add_row(*map(Text, row[:kept]))
+        grid.add_row(*map(Text, row[:kept]))
     left_out = ", ".join(name or f"column {kept + k + 1}" for k, name in enumerate(names[kept:]))
     note = f"not shown for want of width: {left_out}; --json has them" if left_out else ""
-    return made, _total(widths), note
+    return grid, _total(widths), note
 
 
 def _widest(texts: Iterable[str], split: Callable[[str], list[str]]) -> int:

@@ -107,8 +107,8 @@ def _bug(error: Exception, *, is_verbose: bool) -> int:
     if is_verbose:
         _show(error)
     more = "" if is_verbose else "; run again with --verbose for the traceback"
-    said = f": {error}" if str(error) else ""
-    return _fail(f"a bug: {type(error).__name__}{said}{more}", BUG)
+    message = f": {error}" if str(error) else ""
+    return _fail(f"a bug: {type(error).__name__}{message}{more}", BUG)
 
 
 def _show(error: BaseException) -> None:

@@ -132,8 +132,8 @@ TRACE_PANELS = {
 
 def trace_panel(name: str) -> str:
     """The heading of the help under which an option of a trace stands."""
-    found = (panel for panel, names in TRACE_PANELS.items() if name in names.split())
-    return next(found, READING_PANEL)
+    panels = (panel for panel, names in TRACE_PANELS.items() if name in names.split())
+    return next(panels, READING_PANEL)
 
 
 def flag(name: str) -> str:
@@ -191,8 +191,8 @@ def time_limit_option(default: str) -> Any:
     )
 
 
-def _solver_seed(given: str | int) -> int:
-    return integer(Option("", int, 0).parse(str(given)), "", maximum=LARGEST_SEED)
+def _solver_seed(text: str | int) -> int:
+    return integer(Option("", int, 0).parse(str(text)), "", maximum=LARGEST_SEED)
 
 
 def limits_of(
@@ -205,12 +205,12 @@ def limits_of(
     if work_limit is not None and isinstance(no_improvement, Duration):
         raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
     criteria = {"gap": gap, "no_improvement": no_improvement}
-    given = {name: value for name, value in criteria.items() if value is not None}
+    limits = {name: value for name, value in criteria.items() if value is not None}
     if work_limit is not None:
-        given["work_limit"] = work_limit
+        limits["work_limit"] = work_limit
     if work_limit is None or time_limit is not None:
-        given["time_limit"] = 60.0 if time_limit is None else time_limit
-    return given
+        limits["time_limit"] = 60.0 if time_limit is None else time_limit
+    return limits
 
 
 def _methods() -> Iterable[str]:
@@ -447,7 +447,7 @@ def read_assignments(
     texts: Sequence[str], owners: Mapping[str, Mapping[str, Option]]
 ) -> dict[str, dict[str, Any]]:
     """Values of ``OWNER.OPTION=VALUE``, by owner and option."""
-    found: Chosen = {}
+    chosen: Chosen = {}
     for text in texts:
         place, equals, value = text.partition("=")
         owner, dot, name = place.strip().rpartition(".")
@@ -456,17 +456,17 @@ def read_assignments(
         where = f"{SET} {owner}.{name}"
         owner = {each.casefold(): each for each in owners}.get(owner.casefold(), owner)
         if owner not in owners:
-            those = ", ".join(owners)
-            those = those if len(owners) == 1 else f"a policy that runs here ({those})"
-            expected = f"expected an option of {those}, got {owner!r}"
+            policies = ", ".join(owners)
+            policies = policies if len(owners) == 1 else f"a policy that runs here ({policies})"
+            expected = f"expected an option of {policies}, got {owner!r}"
             raise InputError(where, f"{expected}{did_you_mean(owner, owners)}")
         if name not in owners[owner]:
             raise InputError(where, f"{no_such_option(owner, name, owners[owner])}")
-        if name in found.setdefault(owner, {}):
+        if name in chosen.setdefault(owner, {}):
             raise InputError(where, "expected one value, got two")
         with located_at(where):
-            found[owner][name] = owners[owner][name].parse(value)
-    return found
+            chosen[owner][name] = owners[owner][name].parse(value)
+    return chosen
 
 
 def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
@@ -477,11 +477,11 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
     """
     from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
-    found: dict[str, Any] = {}
+    params: dict[str, Any] = {}
     for text in assignments or ():
         place, _, value = text.partition("=")
         *parts, name = [word for word in place.strip().split(".") if word != method] or [""]
-        inner: Any = found
+        inner: Any = params
         for part in parts:
             inner = inner.setdefault(part, {}) if isinstance(inner, dict) else None
         if not isinstance(inner, dict) or name in inner:
@@ -492,13 +492,13 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
             inner[name] = value
     kind = params_of(method)
     try:
-        kind.from_dict(found)
+        kind.from_dict(params)
     except InputError as error:
         # As it is written: users do not write "auto" before the name of a method.
         own = () if method == "auto" else (method,)
         error.field = f"{SET} " + ".".join([*own, *filter(None, (error.field,))])
         raise
-    return found or None
+    return params or None
 
 
 def note_unused(params: Mapping[str, Any] | None, method: str) -> None:
@@ -521,38 +521,38 @@ def choose_options(
     ``--policy-seed`` and ``--line``, for every policy that has such an option and for which
     ``--set``, the `assignments`, says nothing else.
     """
-    given = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
+    chosen = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
     for option, value in (oasis or {}).items():
         spelling = _spelling(option)
         if OASIS not in names:
             raise InputError(spelling, f"an option of oasis alone, got {', '.join(names)}")
-        if option in given.setdefault(OASIS, {}):
+        if option in chosen.setdefault(OASIS, {}):
             raise InputError(spelling, f"expected no {SET} {OASIS}.{option} beside it")
-        given[OASIS][option] = value
+        chosen[OASIS][option] = value
     for option, value in (shared or {}).items():
-        found = having(option, names) if value is not None else []
-        if value is not None and not found:
+        takers = having(option, names) if value is not None else []
+        if value is not None and not takers:
             expected = f"expected one of {', '.join(having(option))}"
             got = ", ".join(names)
             raise InputError(SHARED[option], f"{expected} among the policies, got {got}")
-        for name in found:
+        for name in takers:
             # --set, which names one policy, goes before a flag for all of them.
-            given.setdefault(name, {}).setdefault(option, value)
+            chosen.setdefault(name, {}).setdefault(option, value)
     flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
-    return {name: _checked(name, given.get(name, {}), flagged) for name in names}
+    return {name: _checked(name, chosen.get(name, {}), flagged) for name in names}
 
 
-def _checked(name: str, given: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(name: str, chosen: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
     entry = entry_of(name)
     try:
-        whole = entry.resolved(given)
-        return {option: whole[option] for option in given}
+        whole = entry.resolved(chosen)
+        return {option: whole[option] for option in chosen}
     except InputError as error:
         where = {option: f"{SET} {name}.{option}" for option in entry.options}
         if name == OASIS:
             where |= {option: _spelling(option) for option in flagged}
         where[SEED] = f"{where.get(SEED)} or {SHARED[SEED]}"
-        if given.get(LINE) == flagged.get(LINE):
+        if chosen.get(LINE) == flagged.get(LINE):
             where[LINE] = SHARED[LINE]
         error.rename({"": f"{SET} {name}", **where})
         raise

@@ -23,8 +23,8 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
     """Escape what a stream cannot encode, but for the space between a number and its unit."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    found = error.object[error.start : error.end].replace("\xa0", " ")
-    return found.encode("ascii", "backslashreplace").decode("ascii"), error.end
+    text = error.object[error.start : error.end].replace("\xa0", " ")
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
 codecs.register_error(ESCAPED, _escape)

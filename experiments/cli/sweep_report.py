@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def interrupted(reached: SweepProgress | None) -> InterruptedWorkError:
     """The error of a sweep that Ctrl-C ended, saying how many cells are recorded."""
-    kept = "what was recorded before is kept"
+    recorded = "what was recorded before is kept"
     if reached is not None:
-        kept = f"{counted(replace(reached, failed=0))} are recorded"
-    return InterruptedWorkError(f"interrupted; {kept}, the same command goes on from there")
+        recorded = f"{counted(replace(reached, failed=0))} are recorded"
+    return InterruptedWorkError(f"interrupted; {recorded}, the same command goes on from there")
 
 
 @contextmanager

@@ -33,8 +33,8 @@ def usage_error(error: TyperException, words: Sequence[str]) -> InputError:
     message = error.format_message().strip()
     context = getattr(error, "ctx", None)
     place = context.command_path if context else ""
-    known = [name for each in context.command.params for name in each.opts] if context else []
-    better = usage_message(message, words, place, known)
+    options = [name for each in context.command.params for name in each.opts] if context else []
+    better = usage_message(message, words, place, options)
     hint = f" (see '{place} --help')" if place else ""
     return InputError("", f"{better or message}{hint}")
 
@@ -44,22 +44,22 @@ def usage_message(message: str, words: Sequence[str], place: str, options: Seque
     may_be_list = "extra argument" in message or any(f"'{each}'" in message for each in LISTS)
     if may_be_list and (better := _spaces_for_commas(words)):
         return better
-    if found := re.match(r"No such option: (\S+)", message):
-        return f"{found[0]}{did_you_mean(found[1], options)}"
-    if found := BAD_VALUE.fullmatch(message):
-        return _bad_value(found[1], found[2], words)
+    if match := re.match(r"No such option: (\S+)", message):
+        return f"{match[0]}{did_you_mean(match[1], options)}"
+    if match := BAD_VALUE.fullmatch(message):
+        return _bad_value(match[1], match[2], words)
     if message.startswith("No such command") and place == "oasis import":
         return _no_format(next((word for word in words[1:] if not word.startswith("-")), ""))
     return ""
 
 
-def _bad_value(option: str, said: str, words: Sequence[str]) -> str:
+def _bad_value(option: str, message: str, words: Sequence[str]) -> str:
     """Name the option, what was expected and what was given, as everywhere else."""
     for pattern, expected in EXPECTED:
-        if found := re.fullmatch(pattern, said, re.S):
-            given = _given(option, words)
-            return f"{option}: {found.expand(expected)}, got {given!r}{share_hint(given)}"
-    return f"{option}: {said}"
+        if match := re.fullmatch(pattern, message, re.S):
+            value = _given(option, words)
+            return f"{option}: {match.expand(expected)}, got {value!r}{share_hint(value)}"
+    return f"{option}: {message}"
 
 
 def _given(option: str, words: Sequence[str]) -> str:
@@ -91,18 +91,18 @@ def _spaces_for_commas(words: Sequence[str]) -> str:
 
 def _no_format(word: str) -> str:
     """``oasis import trace.csv``: the format is missing, and the file may say which it is."""
-    known = ", ".join(FORMATS)
+    formats = ", ".join(FORMATS)
     path = Path(word)
     if not (path.suffix or path.exists()):
         suggested = did_you_mean(word, FORMATS)
-        return f"FORMAT: expected one of {known}, got {word!r}{suggested}"
-    expected = f"FORMAT: expected one of {known} before the file, got {word!r}"
+        return f"FORMAT: expected one of {formats}, got {word!r}{suggested}"
+    expected = f"FORMAT: expected one of {formats} before the file, got {word!r}"
     kind = _kind_of_file(path)
     if kind is None or kind.name not in (*FORMATS, NODES):
         return f"{expected}; oasis import FORMAT {word} -o mine.json"
-    found = PODS.name if kind.name == NODES else kind.name
+    name = PODS.name if kind.name == NODES else kind.name
     files = {PODS.name: f"{word} NODES", NODES: f"PODS {word}"}.get(kind.name, word)
-    return f"{expected}, which looks like {kind.name}: oasis import {found} {files} -o mine.json"
+    return f"{expected}, which looks like {kind.name}: oasis import {name} {files} -o mine.json"
 
 
 def _kind_of_file(path: Path) -> FileKind | None:

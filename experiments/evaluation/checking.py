@@ -34,11 +34,11 @@ def digest_of(data: Mapping[str, Any]) -> str | None:
     return entry(reference, "sha256", optional(text)) if "sha256" in reference else None
 
 
-def instance_of(data: Mapping[str, Any], given: Mapping[str, Instance]) -> Instance | None:
+def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> Instance | None:
     """Find the instance of a result among those that are given, or in the file that it names."""
     digest = digest_of(data)
-    if digest is not None and digest in given:
-        return given[digest]
+    if digest is not None and digest in instances:
+        return instances[digest]
     file = named_file(data)
     if file is None or not file.is_file():
         return None
@@ -87,9 +87,9 @@ def check_document(instance: Instance, data: Any) -> Checked:
             f"expected schedules to verify: a result of run, solve or ratio, or an object "
             f"with {SCHEDULES!r}, got a result of {kind}",
         )
-    found = check(instance, result)
+    checked = check(instance, result)
     _compare_figures(data, result.to_dict(), "")
-    return found
+    return checked
 
 
 def _check_same_instance(instance: Instance, data: Mapping[str, Any]) -> None:

@@ -94,8 +94,8 @@ class Comparison(Summarised):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
         """Rebuild from `to_dict`, also after a trip through JSON."""
-        found = entry(data, "policies", object_of(_read_row))
-        rows = {name: ReadRow(name, row) for name, row in found.items()}
+        policies = entry(data, "policies", object_of(_read_row))
+        rows = {name: ReadRow(name, row) for name, row in policies.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
         return cls(entry(data, "kind", text), rows, about)
 
@@ -127,7 +127,7 @@ def _reader(name: str) -> Reader[Any]:
 
 def _over_seeds(data: Any) -> dict[str, Any]:
     figures, seeds = entry(data, "figures", object_of(read_interval)), entry(data, "seeds", _counts)
-    earned = entry(data, "figures", lambda given: entry(given, PAIRED, _values))
+    earned = entry(data, "figures", lambda row: entry(row, PAIRED, _values))
     if len(earned) != len(seeds):
         expected = f"expected a value for each of {len(seeds)} seeds"
         raise InstanceError(f"figures.{PAIRED}.values", expected, len(earned))
@@ -150,17 +150,17 @@ def until_interrupted(
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
     """Figures of each policy, and the entry for those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
-    left = list(names)
+    remaining = list(names)
     try:
-        while left:
-            rows[left[0]] = run(left[0])
+        while remaining:
+            rows[remaining[0]] = run(remaining[0])
             # Only now, because Ctrl-C may come between the
             # two lines: figures that are there are kept.
-            left.pop(0)
+            remaining.pop(0)
     except KeyboardInterrupt:
         if not keep or not rows:
             raise
-    missing = [name for name in left if name not in rows]
+    missing = [name for name in remaining if name not in rows]
     return rows, {MISSING: missing} if missing else {}
 
 
@@ -267,13 +267,13 @@ def compare(
     _expect_makers(policies)
     rows = {}
     for name, make in policies.items():
-        told = None if on_decision is None else _telling(on_decision, name)
-        run = oasis.simulate(instance, make(), on_decision=told)
+        listener = None if on_decision is None else _telling(on_decision, name)
+        run = oasis.simulate(instance, make(), on_decision=listener)
         oasis.verify(instance, run)
         if on_run is not None:
             on_run(run)
-        said = {"parameters": dict(run.parameters), "report": dict(run.report)}
-        rows[name] = figures(run) | said
+        reported = {"parameters": dict(run.parameters), "report": dict(run.report)}
+        rows[name] = figures(run) | reported
     about = {
         "jobs": len(instance.jobs),
         "slot_seconds": instance.slot_seconds,
@@ -289,8 +289,8 @@ def _expect_makers(policies: object) -> None:
         raise TypeError(f"policies: {expected}, got {describe(policies)}")
     for name, make in policies.items():
         if not callable(make):
-            made = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
-            raise TypeError(f"{made} or lambda: FIFO(seed=1), got {describe(make)}")
+            message = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
+            raise TypeError(f"{message} or lambda: FIFO(seed=1), got {describe(make)}")
 
 
 def _telling(on_decision: Callable[[str], None], name: str) -> Callable[[oasis.Decision], None]:
@@ -338,16 +338,16 @@ def replay_each(
 
     `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
     """
-    made = {name: make(name, given) for name, given in policies.items()}
-    told = None if on_settled is None else lambda _: on_settled()
+    schedulers = {name: make(name, options) for name, options in policies.items()}
+    listener = None if on_settled is None else lambda _: on_settled()
 
     def run(name: str) -> dict[str, Any]:
-        outcome = replay(workload, made[name], on_settled=told)
-        row = replayed_figures(made[name], outcome)
+        outcome = replay(workload, schedulers[name], on_settled=listener)
+        row = replayed_figures(schedulers[name], outcome)
         row |= {} if workload.recorded else measured(outcome, *CHANGES)
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
-    rows, missing = until_interrupted(made, run, keep=keep_interrupted)
+    rows, missing = until_interrupted(schedulers, run, keep=keep_interrupted)
     return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
 
 
@@ -400,7 +400,7 @@ def compare_over_seeds(
     def run(name: str) -> dict[str, Any]:
         nonlocal about
         drawn: Sequence[int | None] = seeds.get(name) or [None]
-        found = [
+        runs = [
             compare(
                 instance,
                 {name: partial(policies[name], seed)},
@@ -409,8 +409,8 @@ def compare_over_seeds(
             )
             for seed in drawn
         ]
-        about = found[0].about
-        each = [one.policies[name] for one in found]
+        about = runs[0].about
+        each = [one.policies[name] for one in runs]
         return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]), about)
 
     rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
@@ -420,15 +420,17 @@ def compare_over_seeds(
 def _merged(
     rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], about: Mapping[str, Any]
 ) -> dict[str, Any]:
-    kept = ("parameters", "report", "policy_options", "policy_files")
-    means = {k: v if k in kept else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
-    found = {}
+    same = ("parameters", "report", "policy_options", "policy_files")
+    means = {k: v if k in same else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
+    intervals = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
-        known = [float(value) for value in values if value is not None]
+        numbers = [float(value) for value in values if value is not None]
         most = about["jobs"] if figure in COUNTS else math.inf
-        found[figure] = interval_of(known, scale_of(figure), most).to_dict() | {"values": values}
-    return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": found}}
+        intervals[figure] = interval_of(numbers, scale_of(figure), most).to_dict() | {
+            "values": values
+        }
+    return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": intervals}}
 
 
 def _mean_row(values: Sequence[Any]) -> Any:
@@ -436,8 +438,8 @@ def _mean_row(values: Sequence[Any]) -> Any:
     if isinstance(values[0], Mapping):
         return {key: _mean_row([value[key] for value in values]) for key in values[0]}
     # A mean of what is known: of a policy under which no job finishes, no completion time is.
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:

@@ -119,11 +119,11 @@ class CompetitiveRatio(Summarised):
 
     def summary(self) -> tuple[str, Facts]:
         """The ratio, proven or not, and the two utilities that it divides."""
-        found = f"between {short(self.lower)} and {short(self.upper)} (not proven)"
+        ratio = f"between {short(self.lower)} and {short(self.upper)} (not proven)"
         if self.proven:
-            found = f"{short(self.ratio)} (proven)"
+            ratio = f"{short(self.ratio)} (proven)"
         return "CompetitiveRatio", [
-            ("ratio", found),
+            ("ratio", ratio),
             (self.run.policy, short(self.online_utility)),
             ("offline", short(self.offline_objective)),
             ("at most", short(self.offline_upper_bound)),
@@ -305,13 +305,13 @@ def competitive_ratio(
         if not math.isclose(worth, offline.objective, rel_tol=PROOF):
             detail = f"its schedules are worth {worth:.9g}, it states {offline.objective:.9g}"
             raise VerificationError("offline", detail)
-        solving = partial(_known, offline)
+        solving = partial(_reuse_result, offline)
     else:
         raise InputError("offline", "expected no limits beside it, because nothing is solved")
     return measure(instance, make, solving, method, on_progress, nullcontext)
 
 
-def _known(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
+def _reuse_result(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
     return offline
 
 
@@ -357,8 +357,8 @@ def _online(
     try:
         run = simulate(instance, policy, on_decision=decided.append)
     except KeyboardInterrupt:
-        known = {d.job_id: d.schedule for d in decided if d.schedule is not None}
-        state.found(verify(instance, known), known, Phase.WARM_START)
+        schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
+        state.found(verify(instance, schedules), schedules, Phase.WARM_START)
         raise
     return run, WarmStart(run.schedules, value=verify(instance, run))
 

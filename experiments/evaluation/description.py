@@ -46,13 +46,13 @@ class OfferedLoad:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; multiples are None where there is nothing of the resource."""
-        there = self.capacity > 0
+        exists = self.capacity > 0
         return {
             "group": self.group,
             "resource": self.resource,
             "capacity": self.capacity,
-            "mean": self.mean if there else None,
-            "peak": self.peak if there else None,
+            "mean": self.mean if exists else None,
+            "peak": self.peak if exists else None,
             "peak_slot": self.peak_slot,
             "wanted": self.wanted.tolist(),
         }
@@ -71,7 +71,7 @@ class StandaloneRun:
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Run `job` on an empty cluster in its best form, with as many workers as it may have."""
-    ways = [replace(_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
+    ways = [replace(_run_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
     never = instance.horizon
     # the most it can earn, the sooner the better, and one that runs before one that cannot
     return max(
@@ -84,7 +84,7 @@ def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     )
 
 
-def _alone(job: Job, instance: Instance) -> StandaloneRun:
+def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Possible completion and utility of a job of one form on an empty cluster."""
     workers, hosts = (_room(job, group, instance.cluster, job.chunks) for group in GROUPS)
     counts = np.arange(min(workers, job.chunks) + 1)
@@ -116,10 +116,10 @@ def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]
     names, servers = cluster.resources, group.servers(cluster)
     rows = [as_array(server.capacity, names) for server in servers]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
-    found: list[int] = units(table, as_array(group.of(job), names), most).tolist()
+    counts: list[int] = units(table, as_array(group.of(job), names), most).tolist()
     required = group.required(job)
     admitted = (not required or required.admits(server.labels) for server in servers)
-    return [count if here else 0 for count, here in zip(found, admitted, strict=True)]
+    return [count if fits else 0 for count, fits in zip(counts, admitted, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +165,14 @@ class Description:
     @property
     def loads(self) -> list[OfferedLoad]:
         """Demanded resources, the scarcest first."""
-        found = []
+        loads = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):
-                there, wanted = float(self.capacity[group][k]), self.demand[group][:, k]
-                if wanted.any():
-                    found.append(OfferedLoad(group, resource, there, wanted))
+                capacity, demand = float(self.capacity[group][k]), self.demand[group][:, k]
+                if demand.any():
+                    loads.append(OfferedLoad(group, resource, capacity, demand))
         # The sort is stable: equal loads stay in the order of groups and resources.
-        return sorted(found, key=lambda load: -load.mean)
+        return sorted(loads, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; loads by group and resource, with one number per slot."""
@@ -201,7 +201,7 @@ class Description:
 
     def _kinds(self) -> dict[str, Any]:
         """Labels, forms and requirements, where there are any."""
-        instance, found = self.instance, dict[str, Any]()
+        instance, kinds = self.instance, dict[str, Any]()
         labels = Counter(
             (name, value)
             for group in GROUPS
@@ -210,19 +210,19 @@ class Description:
             for _ in server.ids
         )
         if labels:
-            found["labels"] = {
+            kinds["labels"] = {
                 name: {value: n for (other, value), n in sorted(labels.items()) if other == name}
                 for name, _ in sorted(labels)
             }
         forms = Counter(len(job.in_forms) for job in instance.jobs)
         if set(forms) - {1}:
-            found["forms"] = {str(count): n for count, n in sorted(forms.items())}
+            kinds["forms"] = {str(count): n for count, n in sorted(forms.items())}
         asking = sum(
             any(one.requires or one.ps_requires for one in job.in_forms) for job in instance.jobs
         )
         if asking:
-            found["requiring"] = asking
-        return found
+            kinds["requiring"] = asking
+        return kinds
 
 
 def describe_instance(instance: Instance) -> Description:
@@ -237,11 +237,11 @@ def describe_instance(instance: Instance) -> Description:
     True
     """
     cluster, horizon = instance.cluster, instance.horizon
-    alone = tuple(run_alone(job, instance) for job in instance.jobs)
+    standalone = tuple(run_alone(job, instance) for job in instance.jobs)
     steps = {group: np.zeros((horizon + 1, len(cluster.resources))) for group in GROUPS}
-    for given, entry in zip(instance.jobs, alone, strict=True):
+    for submitted, entry in zip(instance.jobs, standalone, strict=True):
         if entry.workers:
-            job = given.in_form(entry.form)
+            job = submitted.in_form(entry.form)
             work = job.work(instance.slot_seconds)
             end = min(horizon, job.arrival - (-work // entry.workers))
             for group, count in zip(GROUPS, (entry.workers, entry.ps), strict=True):
@@ -251,7 +251,7 @@ def describe_instance(instance: Instance) -> Description:
     # Differences that cancel may leave less than 0, and the row after the horizon only takes ends.
     demand = {group: np.maximum(0.0, steps[group].cumsum(axis=0)[:-1]) for group in GROUPS}
     capacity = {group: group.capacity(cluster).sum(axis=0) for group in GROUPS}
-    return Description(instance, alone, demand, capacity)
+    return Description(instance, standalone, demand, capacity)
 
 
 def remarks(description: Description) -> Iterator[str]:
@@ -273,9 +273,9 @@ def remarks(description: Description) -> Iterator[str]:
         yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
     for load in description.loads[:1]:
         if load.peak > 1:
-            what = f"{load.resource} of the {load.group.hosts}"
+            part = f"{load.resource} of the {load.group.hosts}"
             yield (
-                f"{what} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
+                f"{part} is the scarcest: {load.mean:.3g} times what there is over the horizon, "
                 f"{load.peak:.3g} times in slot {load.peak_slot}"
             )
         else:
@@ -287,9 +287,9 @@ def remarks(description: Description) -> Iterator[str]:
 
 def _unmet(job: Job, cluster: Cluster) -> str | None:
     """A label that excludes all servers from every form of a job; None if some form has servers."""
-    found = [cluster.unmet_label(form) for form in job.in_forms]
-    labels = [label for _, label in filter(None, found)]
-    return labels[-1] if len(labels) == len(found) else None
+    unmet = [cluster.unmet_label(form) for form in job.in_forms]
+    labels = [label for _, label in filter(None, unmet)]
+    return labels[-1] if len(labels) == len(unmet) else None
 
 
 def _jobs(count: int) -> str:

@@ -112,32 +112,32 @@ class Slotted:
     knows_forms = True
 
     def __init__(
-        self, name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float
+        self, name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float
     ) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(made.jobs):
+        for k, job in enumerate(workload.jobs):
             if not job.has_utility:
                 expected = (
                     "expected a utility: oasis and recourse weigh jobs by what they are worth"
                 )
                 raise InstanceError(f"jobs[{k}].utility", expected)
-        self.name, self.made, self.length = name, made, float(slot_seconds)
+        self.name, self.workload, self.length = name, workload, float(slot_seconds)
         self._options = options
         # On the real machines: the model splits parameter servers, which machines cannot.
-        self._empty = EmptyCluster(made.site, BestFit)
+        self._empty = EmptyCluster(workload.site, BestFit)
         workers = frozenset({TaskGroup.WORKER})
         # On a fine grid: a worker reserves a part of a parameter server.
-        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in made.site.machines)
-        self.site = Site(made.site.resources, machines, self.length, slotted=True)
-        jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in made.jobs]
+        machines = tuple(replace(one, hosts=workers, grid=FINE) for one in workload.site.machines)
+        self.site = Site(workload.site.resources, machines, self.length, slotted=True)
+        jobs = [self.translate(job, math.ceil(job.arrival / self.length)) for job in workload.jobs]
         # Enough for all the work, and for each job alone, which would else be never planned.
-        self.lookahead = slots_needed(made, self.length)
+        self.lookahead = slots_needed(workload, self.length)
         empty = EmptyCluster(self.site)
         for known in (known for known in jobs if known.ways):
             forms = known.seen.in_forms
-            alone = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
-            self.lookahead = max(self.lookahead, min(alone))
+            slots = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
+            self.lookahead = max(self.lookahead, min(slots))
         bounds = None
         if name == OASIS:
             whole = POLICIES[OASIS].resolve(options)
@@ -179,7 +179,7 @@ class Slotted:
     def _speed(self, job: PolicyJob) -> float:
         """Worker-seconds of a job of one form in a worker-slot."""
         asked = job.max_workers if job.initial_workers is None else job.initial_workers
-        return best_rates(self.made, job)[asked] / asked * self.length
+        return best_rates(self.workload, job)[asked] / asked * self.length
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
         """The model of one form."""
@@ -188,14 +188,14 @@ class Slotted:
         servers = max(job.ps_needed(workers) / workers for workers in counts)
         alone, both = np.zeros((2, len(self.site.resources)))
         for resource, amount in job.worker:
-            alone[resource] = both[resource] = amount / self.made.site.grid
+            alone[resource] = both[resource] = amount / self.workload.site.grid
         for resource, amount in job.ps:
-            both[resource] += servers * amount / self.made.site.grid
-        beside = any(
+            both[resource] += servers * amount / self.workload.site.grid
+        fit_together = any(
             admits(job.worker, k) and admits(job.ps, k) and (both * FINE <= one.capacity).all()
             for k, one in enumerate(self.site.machines)
         )
-        amounts = both if beside else alone
+        amounts = both if fit_together else alone
         asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
@@ -215,15 +215,15 @@ class Slotted:
         self._slot = self._idle = 0  # the next one, and how many in a row nothing ran in
 
     def decide(self, view: View) -> Plan:
-        plan, told = Plan(), self._told
+        plan, news = Plan(), self._told
         # Events are collected for the beginning of the next slot.
         if view.happened:
             self._idle = 0
         for job in view.finished:
             self._jobs.pop(job.index, None)
-        told.finished += view.finished
-        told.lost += view.lost
-        told.returned += view.returned
+        news.finished += view.finished
+        news.lost += view.lost
+        news.returned += view.returned
         self._new += view.arrived
         # A wake-up at a boundary may come a rounding error late, and still means that boundary.
         self._slot = max(self._slot, math.ceil(view.now / self.length - 1e-9))
@@ -239,63 +239,63 @@ class Slotted:
 
     def _plan_slot(self, view: View, plan: Plan) -> None:
         """Have this slot planned, with all that happened since the last one."""
-        told, jobs = self._told, self._jobs
+        news, jobs = self._told, self._jobs
         for job in self._new:
-            known = self.translate(job, self._slot)
-            if known.ways:
-                jobs[job.index] = known
-                told.arrived.append(known.seen)
+            translated = self.translate(job, self._slot)
+            if translated.ways:
+                jobs[job.index] = translated
+                news.arrived.append(translated.seen)
             else:  # the model, which splits servers, might not see it
                 plan.rejected[job.index] = job.unmet or NEVER_FITS
         self._new = []
-        for known in jobs.values():
-            known.look(view)
-        told.now, self._books.down = float(self._slot), set(view.down())
-        answer = self._policy.decide(told)
+        for translated in jobs.values():
+            translated.look(view)
+        news.now, self._books.down = float(self._slot), set(view.down())
+        answer = self._policy.decide(news)
         plan.rejected |= answer.rejected
         for index in answer.rejected:
             del jobs[index]
-        for index, wanted in answer.changes.items():
-            jobs[index].hold(told.now, wanted)
-            if wanted.workers:
-                jobs[index].form = wanted.form
-        holds = self._carried_out(view)
-        for index, held in holds.items():
-            if held != view.allocation(jobs[index].real):
-                plan.changes[index] = held
-        self._idle = 0 if any(held.workers for held in holds.values()) else self._idle + 1
+        for index, planned in answer.changes.items():
+            jobs[index].hold(news.now, planned)
+            if planned.workers:
+                jobs[index].form = planned.form
+        holds = self._allocate(view)
+        for index, gang in holds.items():
+            if gang != view.allocation(jobs[index].real):
+                plan.changes[index] = gang
+        self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
 
-    def _carried_out(self, view: View) -> dict[int, Allocation]:
+    def _allocate(self, view: View) -> dict[int, Allocation]:
         """What each job is to hold, as planned; those that keep their places come first."""
-        jobs, found = self._jobs, dict[int, Allocation]()
-        room = Room(self.made.site, view.capacity(), view.down())
+        jobs, allocations = self._jobs, dict[int, Allocation]()
+        room = Room(self.workload.site, view.capacity(), view.down())
         before = {index: view.allocation(known.real) for index, known in jobs.items()}
-        kept = {
+        staying = {
             index
             for index, known in jobs.items()
             if known.allocation.workers and before[index].workers == known.allocation.workers
         }
-        for index in sorted(jobs, key=lambda index: (index not in kept, index)):
+        for index in sorted(jobs, key=lambda index: (index not in staying, index)):
             job, workers = jobs[index].shown, jobs[index].allocation.workers
-            stays = index in kept and room.hold(job, before[index])
-            found[index] = before[index] if stays else _with_servers(room, job, workers)
+            stays = index in staying and room.hold(job, before[index])
+            allocations[index] = before[index] if stays else _with_servers(room, job, workers)
         # These come last: what the scheduler has planned for the others must not be in their way.
-        for index, held in found.items():
-            if (planned := jobs[index].allocation).workers and not held.workers:
-                found[index] = _somewhere(room, jobs[index].shown, planned.worker_count)
+        for index, gang in allocations.items():
+            if (planned := jobs[index].allocation).workers and not gang.workers:
+                allocations[index] = _place_gang(room, jobs[index].shown, planned.worker_count)
         return {
-            index: held._replace(form=jobs[index].ways[jobs[index].form]) if held.workers else held
-            for index, held in found.items()
+            index: gang._replace(form=jobs[index].ways[jobs[index].form]) if gang.workers else gang
+            for index, gang in allocations.items()
         }
 
 
-def _somewhere(room: Room, job: PolicyJob, workers: int) -> Allocation:
+def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     # A smaller gang now is better than the planned one in a later slot.
     for count in (max(workers, job.min_workers), job.min_workers):
-        found = BestFit().place(room, job, count, job.ps_needed(count))
-        if found is not None:
-            return found
+        allocation = BestFit().place(room, job, count, job.ps_needed(count))
+        if allocation is not None:
+            return allocation
     return NOTHING
 
 
@@ -306,8 +306,8 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
     if not (job.min_workers <= count <= job.max_workers and room.hold(job, Allocation(workers))):
         return NOTHING
     # Of machines with equally many workers the first one is taken, so that runs repeat.
-    beside = sorted(counts, key=lambda machine: (-counts[machine], machine))
-    hosts = [*beside, *(m for m in room.site.machines_for("ps") if m not in counts)]
+    machines = sorted(counts, key=lambda machine: (-counts[machine], machine))
+    hosts = [*machines, *(m for m in room.site.machines_for("ps") if m not in counts)]
     servers = fill(room, hosts, job.ps, job.ps_needed(count))
     if servers is None:
         room.free = before
@@ -316,33 +316,35 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
 
 
 def elastic_policy(
-    name: str, options: Mapping[str, Any], made: Workload, slot_seconds: float = SLOT_SECONDS
+    name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `made`, with the options that differ from their defaults.
+    """A fresh policy for `workload`, with the options that differ from their defaults.
 
     OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
     recourse plan in slots (`Slotted`). `InputError` for an option that has no meaning here.
     """
     if name in (OASIS, RECOURSE):
-        return Slotted(name, options, made, slot_seconds)
+        return Slotted(name, options, workload, slot_seconds)
     return entry_of(name).make(None, options)
 
 
-def utility_of(made: Workload, outcome: Outcome) -> float | None:
+def utility_of(workload: Workload, outcome: Outcome) -> float | None:
     """Total utility of the finished jobs; None if some job has no utility."""
-    if not all(job.has_utility for job in made.jobs):
+    if not all(job.has_utility for job in workload.jobs):
         return None
-    worth = {job.id: job.utility for job in made.jobs}
+    worth = {job.id: job.utility for job in workload.jobs}
     ended = ((worth[job.job_id], job.completion) for job in outcome.jobs)
     return math.fsum(float(of(delay)) for of, delay in ended if delay is not None)
 
 
-def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None) -> dict[str, Any]:
+def elastic_figures(
+    workload: Workload, outcome: Outcome, bound: ElasticBound | None
+) -> dict[str, Any]:
     """What a run on elastic jobs earned, beside the bound, and what became of its jobs.
 
     Restarts are all changes of a running or paused job: resumed, resized, moved.
     """
-    utility, most = utility_of(made, outcome), 0.0 if bound is None else bound.value
+    utility, most = utility_of(workload, outcome), 0.0 if bound is None else bound.value
     return {
         "total_utility": utility,
         # Where nothing can be earned, nothing is no share of it.
@@ -354,7 +356,7 @@ def elastic_figures(made: Workload, outcome: Outcome, bound: ElasticBound | None
 
 
 def compare_elastic(
-    made: Workload,
+    workload: Workload,
     policies: Mapping[str, Mapping[str, Any]],
     *,
     slot_seconds: float = SLOT_SECONDS,
@@ -365,23 +367,23 @@ def compare_elastic(
 
     `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound.
     """
-    makers = {name: elastic_policy(name, o, made, slot_seconds) for name, o in policies.items()}
-    valued = all(job.has_utility for job in made.jobs)
-    bound = elastic_bound(made, slot_seconds) if valued else None
+    makers = {name: elastic_policy(name, o, workload, slot_seconds) for name, o in policies.items()}
+    valued = all(job.has_utility for job in workload.jobs)
+    bound = elastic_bound(workload, slot_seconds) if valued else None
     about = {
         "format": FORMAT,
-        "machines": len(made.site.machines),
+        "machines": len(workload.site.machines),
         "slot_seconds": slot_seconds,
         "bound": None if bound is None else bound.value,
         "version": oasis.__version__,
     }
     return replay_each(
-        made,
+        workload,
         policies,
         about,
         kind="compare",
         make=lambda name, _: makers[name],
-        more=lambda outcome: elastic_figures(made, outcome, bound),
+        more=lambda outcome: elastic_figures(workload, outcome, bound),
         on_settled=on_settled,
         keep_interrupted=keep_interrupted,
     )

@@ -40,8 +40,8 @@ class Interval:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; None for what is missing or infinite."""
-        known = {"mean": self.mean, "low": self.low, "high": self.high}
-        plain = {name: value if math.isfinite(value) else None for name, value in known.items()}
+        ends = {"mean": self.mean, "low": self.low, "high": self.high}
+        plain = {name: value if math.isfinite(value) else None for name, value in ends.items()}
         return {**plain, "n": self.n, "interval": self.kind}
 
 

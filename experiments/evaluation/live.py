@@ -97,9 +97,9 @@ def cluster_policy(
                 "expected a file with U and L, or with past jobs: a cluster has no "
                 "instance to take them from",
             )
-        others = sorted(set(options) - {"scale"})
-        if others:
-            raise oasis.InputError(f"--set oasis.{others[0]}", "is part of the bounds on a cluster")
+        fixed = sorted(set(options) - {"scale"})
+        if fixed:
+            raise oasis.InputError(f"--set oasis.{fixed[0]}", "is part of the bounds on a cluster")
         reach = horizon or lookahead
         return lambda: planning_policy(OASIS, options, reach, bounds=bounds, end=horizon)
     if name == RECOURSE and horizon is None:
@@ -113,14 +113,14 @@ def cluster_policy(
 
 def read_bounds(path: Path, lookahead: int) -> Bounds:
     """U and L from a file: of `oasis learn`, bounds as JSON, or an instance of past jobs."""
-    found = read_json(path)
-    if isinstance(found, Mapping) and found.get("format") == "oasis-prices":
+    document = read_json(path)
+    if isinstance(document, Mapping) and document.get("format") == "oasis-prices":
         learned = LearnedPrices.read(path).bounds
         return lambda _: learned
-    if isinstance(found, Mapping) and {"worker", "ps", "normalize"} <= found.keys():
-        bounds = PriceBounds.from_dict(found)
+    if isinstance(document, Mapping) and {"worker", "ps", "normalize"} <= document.keys():
+        bounds = PriceBounds.from_dict(document)
         return lambda _: bounds
-    past = instance_from_dict(found)
+    past = instance_from_dict(document)
 
     def of(cluster: oasis.Cluster) -> PriceBounds:
         # The past jobs count their times in the slots of their own instance.

@@ -29,11 +29,11 @@ def machine_list(text: str) -> tuple[int, ...]:
 
 
 def _listed(counts: list[tuple[int, int]]) -> tuple[int, ...]:
-    there = [(count, gpus) for count, gpus in counts if gpus]
-    total = sum(count for count, _ in there)
+    with_gpus = [(count, gpus) for count, gpus in counts if gpus]
+    total = sum(count for count, _ in with_gpus)
     if not 1 <= total <= MOST_MACHINES:
         raise InputError("", f"expected 1..{MOST_MACHINES:,} machines with GPUs, got {total:,}")
-    return tuple(gpus for count, gpus in there for _ in range(count))
+    return tuple(gpus for count, gpus in with_gpus for _ in range(count))
 
 
 def _counts(file: str) -> list[tuple[int, int]]:

@@ -26,9 +26,9 @@ NAMESPACES = (
 
 def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Count jobs and add up what they earned, by namespace."""
-    found: dict[str, dict[str, Any]] = {}
+    totals: dict[str, dict[str, Any]] = {}
     for job in summaries:
-        row = found.setdefault(
+        row = totals.setdefault(
             str(job["job"]).partition("/")[0],
             dict.fromkeys(("jobs", "completed", "live", "rejected", "lost"), 0)
             | {"utility": 0.0}
@@ -41,7 +41,7 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
         row["utility"] += job["utility"] or 0.0
         if job["promised"] is not None:
             row[_promise(job)] += 1
-    return dict(sorted(found.items()))
+    return dict(sorted(totals.items()))
 
 
 def _promise(job: Mapping[str, Any]) -> str:
@@ -51,12 +51,12 @@ def _promise(job: Mapping[str, Any]) -> str:
     return "kept" if job["phase"] == "Completed" else "open"
 
 
-def namespace_rows(found: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """The rows of the table of namespaces, with their sum where there are several."""
-    rows = dict(found)
-    if len(found) > 1:
-        names = next(iter(found.values()))
-        rows["all"] = {name: sum(row[name] for row in found.values()) for name in names}
+    rows = dict(totals)
+    if len(totals) > 1:
+        names = next(iter(totals.values()))
+        rows["all"] = {name: sum(row[name] for row in totals.values()) for name in names}
     return [
         (
             name,

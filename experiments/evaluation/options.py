@@ -40,10 +40,10 @@ def no_such_option(owner: str, name: str, known: Iterable[str]) -> str:
     return f"no such option; {owner} has {has}{did_you_mean(name, names)}"
 
 
-def check_known(given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse the first of `given` that is none of the `known` keys of a table."""
+def check_known(keys: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse the first of `keys` that is none of the `known` keys of a table."""
     names = list(known)
-    for name in given:
+    for name in keys:
         if name not in names:
             expected = f"unknown key {name!r}; expected one of {', '.join(names) or 'none'}"
             raise InputError("", f"{expected}{did_you_mean(name, names)}")
@@ -110,7 +110,7 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
     for owner in reversed(inspect.getmro(source) if isinstance(source, type) else (source,)):
         sentences |= _sentences(inspect.cleandoc(owner.__doc__ or ""))
     fields: Mapping[str, Field[Any]] = getattr(source, "__dataclass_fields__", {})
-    found = {}
+    options = {}
     for name, parameter in inspect.signature(source, eval_str=True).parameters.items():
         if name in without or parameter.default is parameter.empty:
             continue
@@ -122,8 +122,8 @@ def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> 
         metadata = fields[name].metadata if name in fields else {}
         text = metadata.get("help") or sentences.get(name, "")
         denial, choices = metadata.get("denial", ""), getattr(metadata.get("kind"), "choices", ())
-        found[name] = Option(name, kind, parameter.default, text, denial, choices)
-    return found
+        options[name] = Option(name, kind, parameter.default, text, denial, choices)
+    return options
 
 
 def _kind_of(default: Any) -> Any:
@@ -137,19 +137,19 @@ def _kind_of(default: Any) -> Any:
 def _sentences(document: str) -> dict[str, str]:
     """The text of each entry in the section ``Parameters`` of a numpydoc docstring."""
     _, _, section = document.partition("Parameters\n----------\n")
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     names: list[str] = []
     for line in section.splitlines():
         if re.fullmatch(r"-+", line):  # the next section has begun, with the line before
             for name in names:
-                found.pop(name, None)
+                sentences.pop(name, None)
             break
         if heading := re.fullmatch(r"(\w[\w, ]*?)(?: : .*)?", line):
             names = heading[1].split(", ")
         elif line.strip():
             for name in names:
-                found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-    return {name: text.removesuffix(".") for name, text in found.items()}
+                sentences[name] = f"{sentences.get(name, '')} {line.strip()}".strip()
+    return {name: text.removesuffix(".") for name, text in sentences.items()}
 
 
 def _is_known(kind: Any) -> bool:
@@ -172,8 +172,8 @@ def without_none(kind: Any) -> Any:
     """
     if get_origin(kind) not in (Union, UnionType):
         return kind
-    others = [part for part in get_args(kind) if part is not NoneType]
-    expressible = [part for part in others if _is_known(part)] if len(others) > 1 else others
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    expressible = [part for part in parts if _is_known(part)] if len(parts) > 1 else parts
     return expressible[0] if len(expressible) == 1 else kind
 
 
@@ -189,9 +189,9 @@ def _number(text: str) -> Any:
 def _checked(value: Any, kind: Any) -> Any:
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            known = list(map(str, get_args(kind)))
-            suggested = did_you_mean(value, known)
-            raise InputError("", f"expected {' or '.join(known)}, got {describe(value)}{suggested}")
+            words = list(map(str, get_args(kind)))
+            suggested = did_you_mean(value, words)
+            raise InputError("", f"expected {' or '.join(words)}, got {describe(value)}{suggested}")
         return value
     if get_origin(kind) is tuple:
         return _checked_row(value, get_args(kind))

@@ -87,8 +87,8 @@ def against_first(
     """
     first = next(iter(earned), "") if first is None else first
     others = [name for name in earned if name != first] if first in earned else []
-    found = (pair(first, other, earned, instance) for other in others)
-    yield from (one for one in found if one is not None)
+    pairs = (pair(first, other, earned, instance) for other in others)
+    yield from (one for one in pairs if one is not None)
 
 
 def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
@@ -121,18 +121,18 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
 
     if PAIRED not in frame:
         return []
-    found: dict[str, dict[str, dict[int, float]]] = {}
+    points: dict[str, dict[str, dict[int, float]]] = {}
     # The policy of the first cell, also where that could not run: nothing is compared there.
     first = next((label(p, "policy.") for p in frame[varying(frame)][:1].to_dict("records")), "")
-    known = frame[frame[PAIRED].notna()]
+    earning = frame[frame[PAIRED].notna()]
     for seed, value, point in zip(
-        known["seed"], known[PAIRED], known[varying(frame)].to_dict("records"), strict=True
+        earning["seed"], earning[PAIRED], earning[varying(frame)].to_dict("records"), strict=True
     ):
-        at = found.setdefault(label(point, "instance."), {})
+        at = points.setdefault(label(point, "instance."), {})
         at.setdefault(label(point, "policy."), {})[int(seed)] = float(value)
     return [
         one
-        for at, earned in found.items()
+        for at, earned in points.items()
         for one in against_first(earned, at, first)
         # One instance for all seeds, and two that do not draw, are one pair of numbers.
         if any(len(set(earned[name].values())) > 1 for name in (one.first, one.second))
@@ -141,6 +141,6 @@ def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
 
 def said(pairs: Sequence[Pair]) -> list[str]:
     """A sentence for each of the first pairs, and how many others there are."""
-    rest = len(pairs) - MOST_SAID
-    more = [f"{rest} more pairs: the JSON document has them"] if rest > 0 else []
+    omitted = len(pairs) - MOST_SAID
+    more = [f"{omitted} more pairs: the JSON document has them"] if omitted > 0 else []
     return [*map(str, pairs[:MOST_SAID]), *more]

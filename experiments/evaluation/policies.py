@@ -65,22 +65,22 @@ def import_policy(name: str) -> type[Policy]:
 
     The module is looked for where Python looks, and last in the working directory.
     """
-    found = _import_class(name, "a policy", _is_policy)
-    if not _is_policy(found):
+    policy = _import_class(name, "a policy", _is_policy)
+    if not _is_policy(policy):
         expected = f"expected {name} to be a class with a method decide (docs: own policy)"
         raise InputError("", expected)
-    _check_constructor(name, found)
-    return found
+    _check_constructor(name, policy)
+    return policy
 
 
 def import_prices(name: str) -> Any:
     """The class of prices that ``module:Name`` or ``file.py:Name`` stands for."""
-    found = _import_class(name, "prices", _has_prices)
-    if not _has_prices(found):
+    prices = _import_class(name, "prices", _has_prices)
+    if not _has_prices(prices):
         expected = f"expected {name} to be a class with a method at(used, capacity)"
         raise InputError("", f"{expected} (docs: own prices)")
-    _check_constructor(name, found)
-    return found
+    _check_constructor(name, prices)
+    return prices
 
 
 def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any:
@@ -95,31 +95,31 @@ def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any
         module = _loaded(file) if file.suffix == ".py" else _imported(module_name)
     except (Exception, SystemExit) as error:
         place = own_line(error)
-        told = in_words(error) if place is None else f"{place}: {in_words(error)}"
-        raise InputError("", f"expected a module that can be imported, got {told}") from error
-    found = getattr(module, attribute, None)
-    if found is None:
+        reason = in_words(error) if place is None else f"{place}: {in_words(error)}"
+        raise InputError("", f"expected a module that can be imported, got {reason}") from error
+    imported = getattr(module, attribute, None)
+    if imported is None:
         classes = [each for each, value in vars(module).items() if is_one(value)]
         hint = did_you_mean(attribute, classes) or f"; it has {', '.join(classes) or 'none'}"
         expected = f"expected {what} in module {module_name}, got no {attribute}{hint}"
         raise InputError("", expected)
-    return found
+    return imported
 
 
-def _has_prices(found: object) -> bool:
-    return isinstance(found, type) and callable(getattr(found, "at", None))
+def _has_prices(value: object) -> bool:
+    return isinstance(value, type) and callable(getattr(value, "at", None))
 
 
-def _is_policy(found: object) -> TypeGuard[type[Policy]]:
-    return isinstance(found, type) and callable(getattr(found, "decide", None))
+def _is_policy(value: object) -> TypeGuard[type[Policy]]:
+    return isinstance(value, type) and callable(getattr(value, "decide", None))
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:
     """Return the function that builds an object of a user's class from its options."""
 
-    def make(**given: Any) -> Policy:
+    def make(**arguments: Any) -> Policy:
         try:
-            made = policy(**given)
+            scheduler = policy(**arguments)
         except (Exception, SystemExit) as error:
             if isinstance(error, InputError) and error.field in options:
                 raise
@@ -129,8 +129,8 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
             if own is None:
                 raise
             raise own from error
-        check_policy(made)
-        return made
+        check_policy(scheduler)
+        return scheduler
 
     return make
 
@@ -141,24 +141,24 @@ def code_files(policy: type) -> list[dict[str, str]]:
     These are the modules of the class and its bases, and all that they import in turn and that are
     part neither of the toolkit, nor of Python, nor of an installed package.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     own = modules_of(policy)
-    left = sorted(own)
-    while left:
-        name = left.pop()
+    queue = sorted(own)
+    while queue:
+        name = queue.pop()
         file = _file_of(name)
-        if name in found or file is None or name.partition(".")[0] in TOOLKIT:
+        if name in files or file is None or name.partition(".")[0] in TOOLKIT:
             continue
         if name in own or not is_installed(file):
-            found[name] = file
-            left += _imports(name, file)
+            files[name] = file
+            queue += _imports(name, file)
     return [
         {
             "of": f"module {name.removeprefix(OF_A_FILE)}",
-            "file": shown(found[name]),
-            "sha256": _digest(found[name]),
+            "file": shown(files[name]),
+            "sha256": _digest(files[name]),
         }
-        for name in sorted(found)
+        for name in sorted(files)
     ]
 
 
@@ -172,7 +172,7 @@ def _file_of(module: str) -> Path | None:
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
         return None if file is None else Path(file)
-    with _looking_at(Path.cwd()):
+    with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)
         except Exception:  # noqa: BLE001 (a parent that cannot be imported: nor can it be)
@@ -205,7 +205,7 @@ def _imports(module: str, file: Path) -> list[str]:
 
 def _imported(name: str) -> Any:
     importlib.invalidate_caches()  # the file may be a moment old
-    with _looking_at(Path.cwd()):
+    with _import_path(Path.cwd()):
         return importlib.import_module(name)
 
 
@@ -224,7 +224,7 @@ def _loaded(file: Path) -> Any:
     module.__dict__["__state__"] = state
     sys.modules[name] = module
     try:
-        with _looking_at(whole.parent):
+        with _import_path(whole.parent):
             spec.loader.exec_module(module)
     # What failed half-way must not be found by the next import; also after Ctrl-C.
     except BaseException:
@@ -234,26 +234,26 @@ def _loaded(file: Path) -> Any:
 
 
 @contextmanager
-def _looking_at(folder: Path) -> Iterator[None]:
+def _import_path(folder: Path) -> Iterator[None]:
     """Let imports find a folder, but never before what is installed."""
-    here = str(folder)
-    added = here not in sys.path
+    entry = str(folder)
+    added = entry not in sys.path
     if added:
-        sys.path.append(here)
+        sys.path.append(entry)
     try:
         yield
     finally:
         if added:
-            sys.path.remove(here)
+            sys.path.remove(entry)
 
 
 def _check_constructor(name: str, policy: type) -> None:
     try:
         parameters = inspect.signature(policy, eval_str=True).parameters.values()
     except Exception as error:
-        what = f"{line_of(policy)}{in_words(error)}"
+        reason = f"{line_of(policy)}{in_words(error)}"
         raise InputError(
-            "", f"expected the types in the constructor of {name}, got {what}"
+            "", f"expected the types in the constructor of {name}, got {reason}"
         ) from error
     needed = [
         one.name
@@ -343,48 +343,48 @@ class PolicyEntry:
     knows_forms: bool = False
     left_out: str = ""  # why a replay runs it only where it is named; empty if it always does
 
-    def resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All options as plain data: those in `given`, and the defaults of the others."""
+    def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """All options as plain data: those in `options`, and the defaults of the others."""
         with located_at(self.name):
-            return self.resolved(given)
+            return self.resolved(options)
 
-    def resolved(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def resolved(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Do the same as `resolve`; errors name the option without the policy."""
-        return {name: _plain(value) for name, value in self._values(given).items()}
+        return {name: _plain(value) for name, value in self._values(options).items()}
 
     def make(
-        self, instance: oasis.Instance | None = None, given: Mapping[str, Any] | None = None
+        self, instance: oasis.Instance | None = None, options: Mapping[str, Any] | None = None
     ) -> Policy:
         """Make a fresh policy."""
         with located_at(self.name):
-            values = self._values(given or {})
+            values = self._values(options or {})
         return self.build(instance, **values)
 
-    def recorded(self, given: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    def recorded(self, chosen: Mapping[str, Any], reported: Mapping[str, Any]) -> dict[str, Any]:
         """The entries of a result from which its run can be reproduced."""
-        options = self.resolve(given)
+        options = self.resolve(chosen)
         # a policy that an interruption came before has said nothing
-        found: dict[str, Any] = {"parameters": dict(told) or options}
+        record: dict[str, Any] = {"parameters": dict(reported) or options}
         if self.imported is not None:
-            found = {"parameters": {**told, **options}, "policy_options": list(options)}
-        files = self.files(given)
-        return found | ({"policy_files": files} if files else {})
+            record = {"parameters": {**reported, **options}, "policy_options": list(options)}
+        files = self.files(chosen)
+        return record | ({"policy_files": files} if files else {})
 
-    def files(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def files(self, options: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Files that a run depends on: the code of a user's class, and files that options name."""
-        found: list[dict[str, Any]] = [] if self.imported is None else [*code_files(self.imported)]
-        for name, value in self.resolve(given).items():
+        files: list[dict[str, Any]] = [] if self.imported is None else [*code_files(self.imported)]
+        for name, value in self.resolve(options).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file
             names_file = self.imported is not None or value != self.options[name].default
             if name == "prices" and value is not None:
-                found += code_files(import_prices(value))
+                files += code_files(import_prices(value))
             elif isinstance(value, str) and names_file and Path(value).is_file():
-                found.append({"of": f"option {name}", **file_reference(Path(value))})
-        return found
+                files.append({"of": f"option {name}", **file_reference(Path(value))})
+        return files
 
-    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _values(self, options: Mapping[str, Any]) -> dict[str, Any]:
         values = {name: option.default for name, option in self.options.items()}
-        for name, value in given.items():
+        for name, value in options.items():
             if name not in self.options:
                 raise InputError(name, no_such_option(self.name, name, self.options))
             with located_at(name):
@@ -482,7 +482,7 @@ def entry_of(name: str, among: Iterable[str] = tuple(POLICIES)) -> PolicyEntry:
         policy = import_policy(place)
         make = maker_of(policy, options_of(policy))
         entry = _baseline(chosen, policy)
-        return replace(entry, check=make, build=lambda _, **given: make(**given), imported=policy)
+        return replace(entry, check=make, build=lambda _, **values: make(**values), imported=policy)
     return POLICIES[chosen]
 
 

@@ -44,11 +44,11 @@ def file_reference(file: Path) -> dict[str, str | None]:
 
 def check_digest(instance: Instance, sha256: str) -> None:
     """Check that `instance` has the digest that a result records."""
-    found = instance_digest(instance)
-    if found != sha256:
+    digest = instance_digest(instance)
+    if digest != sha256:
         raise InputError(
             "instance.sha256",
-            f"the result is of another instance: expected {sha256[:16]}, got {found[:16]}",
+            f"the result is of another instance: expected {sha256[:16]}, got {digest[:16]}",
         )
 
 
@@ -83,10 +83,10 @@ class Recipe:
         """Check that `instance` is the one that the result is of."""
         check_digest(instance, self.sha256)
 
-    def check_files(self, found: Sequence[Mapping[str, Any]]) -> None:
+    def check_files(self, files: Sequence[Mapping[str, Any]]) -> None:
         """Check that the policy's code, and the files that its options name, are as they were."""
         before = {str(one.get("of")): one for one in self.files or ()}
-        now = {str(one["of"]): one for one in found}
+        now = {str(one["of"]): one for one in files}
         for name in [*before, *(name for name in now if name not in before)]:
             was, is_now = before.get(name), now.get(name)
             if was is None or is_now is None:
@@ -107,7 +107,7 @@ MEASURED = "decision_seconds"  # how long the decisions of a run took
 OF_THE_SOURCE = ("instance", "seed", "version")
 
 
-def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> None:
+def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
     """Check that a repeated run agrees with its recorded result, measured times aside.
 
     Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
@@ -118,9 +118,9 @@ def check_reproduced(recorded: Mapping[str, Any], made: Mapping[str, Any]) -> No
     first = ("total_utility",)
     names = [name for name in recorded if name not in (*first, *OF_THE_SOURCE, MEASURED)]
     for name in (*(name for name in first if name in recorded), *names):
-        for path, was, is_now in _differences(recorded[name], made.get(name, MISSING), name):
-            what = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
-            raise OasisError(f"the run is not reproduced: {what}")
+        for path, was, is_now in _differences(recorded[name], reproduced.get(name, MISSING), name):
+            difference = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
+            raise OasisError(f"the run is not reproduced: {difference}")
 
 
 MISSING = object()

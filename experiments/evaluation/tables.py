@@ -32,9 +32,9 @@ def number(value: float | None) -> str:
     return f"{value:.6g}"
 
 
-def interval(found: Mapping[str, Any]) -> str:
+def interval(figure: Mapping[str, Any]) -> str:
     """A mean over seeds with its interval: ± half of it, or its ends if it is not symmetrical."""
-    mean, low, high = found["mean"], found["low"], found["high"]
+    mean, low, high = figure["mean"], figure["low"], figure["high"]
     if mean is None:
         return "-"
     if low is None:
@@ -80,15 +80,15 @@ def duration_text(seconds: float | None) -> str:
     if 0 < abs(seconds) < 9.95:
         return f"{seconds:.2g}{SPACE}s"
     sign = "-" if seconds < 0 else ""
-    left = abs(seconds)
+    magnitude = abs(seconds)
     for k, (length, unit) in enumerate(UNITS[:-1]):
         small, smaller = UNITS[k + 1]
-        whole = round(left / small)  # rounded once, in the smaller unit
+        whole = round(magnitude / small)  # rounded once, in the smaller unit
         if whole * small >= length:
             many, few = divmod(whole, round(length / small))
-            rest = f"{SPACE}{few}{SPACE}{smaller}" if few else ""
-            return f"{sign}{many}{SPACE}{unit}{rest}"
-    return f"{sign}{left:.0f}{SPACE}s"
+            tail = f"{SPACE}{few}{SPACE}{smaller}" if few else ""
+            return f"{sign}{many}{SPACE}{unit}{tail}"
+    return f"{sign}{magnitude:.0f}{SPACE}s"
 
 
 Facts = list[tuple[str, str]]
@@ -138,10 +138,10 @@ def _unfinished(run: Run) -> Facts:
     """Number of admitted jobs that did not finish; empty if all did."""
     if not run.admitted_unfinished:
         return []
-    left = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
+    text = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
     if run.outcome is not None and all(job.start is None for job in run.outcome.jobs):
-        left += ": no job ever ran"
-    return [("did not finish", left)]
+        text += ": no job ever ran"
+    return [("did not finish", text)]
 
 
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
@@ -311,19 +311,19 @@ EASY_PLACES = (
 MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
-def comparison_table(found: Comparison) -> tuple[Columns, list[tuple[str, ...]]]:
+def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, ...]]]:
     """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``.
 
     The shares of an optimum, where the comparison has them, stand behind the utility.
     """
-    on_jobs = ELASTIC if "format" in found.about else COMPARED
-    shown, left = REPLAYED if found.kind == "replay" else on_jobs, found.unfinished
-    if any(SHARES[0] in row for row in found.policies.values()):
+    on_jobs = ELASTIC if "format" in comparison.about else COMPARED
+    shown, unfinished = REPLAYED if comparison.kind == "replay" else on_jobs, comparison.unfinished
+    if any(SHARES[0] in row for row in comparison.policies.values()):
         shown = *shown[:1], TableColumn("of optimum", _certified), *shown[1:]
     columns = ("policy", False), *((column.heading, column.is_number) for column in shown)
     rows = [
-        (name, *(column.text(row, bool(left[name])) for column in shown))
-        for name, row in found.policies.items()
+        (name, *(column.text(row, bool(unfinished[name])) for column in shown))
+        for name, row in comparison.policies.items()
     ]
     return columns, rows
 
@@ -334,9 +334,9 @@ def _certified(figures: Mapping[str, Any]) -> str:
     return low if low == high else f"{low.removesuffix('%')}-{high}"
 
 
-def optimum_facts(found: Comparison) -> Facts:
+def optimum_facts(comparison: Comparison) -> Facts:
     """The optimum of which the table shows shares; nothing if it shows none."""
-    optimum = found.about.get("optimum")
+    optimum = comparison.about.get("optimum")
     if optimum is None:
         return []
     proof = ("proof", proof_of(optimum["bound_by"]))
@@ -348,27 +348,27 @@ def optimum_facts(found: Comparison) -> Facts:
     return [("optimum", f"between {lowest} and {highest} (not proven: {why})"), proof]
 
 
-def unfinished_notes(found: Comparison) -> list[str]:
+def unfinished_notes(comparison: Comparison) -> list[str]:
     """Lines to print below a table of policies in which jobs did not finish; none if all did."""
-    left = {name: count for name, count in found.unfinished.items() if count}
-    if not left:
+    unfinished = {name: count for name, count in comparison.unfinished.items() if count}
+    if not unfinished:
         return []
-    jobs = found.about.get("jobs")
-    named = ", ".join(f"{name} {brief(count)}" for name, count in left.items())
+    jobs = comparison.about.get("jobs")
+    named = ", ".join(f"{name} {brief(count)}" for name, count in unfinished.items())
     notes = [f"{MARK}: of the finished jobs only. Not finished, of {jobs} jobs: {named}"]
-    if any("mean_waiting" in row for row in found.policies.values()):
-        rest = "waits until it is rejected, or to the end of the run"
-        notes.append(f"Waiting{MARK}: a job that did not finish {rest}")
+    if any("mean_waiting" in row for row in comparison.policies.values()):
+        wait = "waits until it is rejected, or to the end of the run"
+        notes.append(f"Waiting{MARK}: a job that did not finish {wait}")
         notes.append(f"Use{MARK}: what such a job holds counts as used")
     return notes
 
 
-def comparison_notes(found: Comparison) -> list[str]:
+def comparison_notes(comparison: Comparison) -> list[str]:
     """Lines to print below the table: the optimum of its shares, and what its marks mean."""
-    optimum = [f"{name}: {value}" for name, value in optimum_facts(found)]
-    in_places = found.kind == "replay" and found.about.get("placement") != "whole"
-    easy = [EASY_PLACES] if in_places and "easy" in found.policies else []
-    return [*optimum, *unfinished_notes(found), *easy]
+    optimum = [f"{name}: {value}" for name, value in optimum_facts(comparison)]
+    in_places = comparison.kind == "replay" and comparison.about.get("placement") != "whole"
+    easy = [EASY_PLACES] if in_places and "easy" in comparison.policies else []
+    return [*optimum, *unfinished_notes(comparison), *easy]
 
 
 class TableColumn(NamedTuple):
@@ -380,23 +380,23 @@ class TableColumn(NamedTuple):
     is_number: bool = True
 
     def text(self, row: Mapping[str, Any], left_jobs: bool) -> str:
-        said = self.cell(row)
-        return said + MARK if self.is_marked and left_jobs and said != "-" else said
+        cell = self.cell(row)
+        return cell + MARK if self.is_marked and left_jobs and cell != "-" else cell
 
 
-def _figure(name: str, said: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: said(row[name])
+def _figure(name: str, text: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: text(row[name])
 
 
-def _times(said: Callable[[Any], str], **figures: str) -> tuple[TableColumn, ...]:
+def _times(text: Callable[[Any], str], **figures: str) -> tuple[TableColumn, ...]:
     """Columns of times by heading."""
-    return tuple(TableColumn(name, _figure(figure, said), True) for name, figure in figures.items())
+    return tuple(TableColumn(name, _figure(figure, text), True) for name, figure in figures.items())
 
 
 def _utility(figures: Mapping[str, Any]) -> str:
     """Total utility; over several seeds with its interval."""
-    found = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
-    return number(figures["total_utility"]) if found is None else interval(found)
+    figure = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
+    return number(figures["total_utility"]) if figure is None else interval(figure)
 
 
 def _busiest(figures: Mapping[str, Any]) -> str:

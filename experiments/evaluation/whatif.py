@@ -118,9 +118,9 @@ class Scenario:
     @property
     def offered(self) -> tuple[float, float]:
         """GPU-hours that the jobs want, and those there are while they come."""
-        came, wanted = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
-        there = self.gpus * float(came.iloc[-1] - came.iloc[0])
-        return float(wanted) / 3600.0, there / 3600.0
+        came, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
+        capacity = self.gpus * float(came.iloc[-1] - came.iloc[0])
+        return float(demand) / 3600.0, capacity / 3600.0
 
     @property
     def bounds(self) -> dict[str, Any]:
@@ -208,18 +208,18 @@ def scenarios(
     first: Scenario, loads: Iterable[float], fewer: Iterable[int], more: Iterable[int]
 ) -> list[Scenario]:
     """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
-    there, widest, counts = len(first.machines), int(first.jobs.gpus.max()), list(fewer)
-    if max(counts, default=0) >= there:
-        raise InputError("fewer", f"expected fewer than the {machine_count(there)}", max(counts))
-    made = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
-    made += [first.at(there + count) for count in (*(-count for count in counts), *more)]
-    for one in made:
+    machines, widest, counts = len(first.machines), int(first.jobs.gpus.max()), list(fewer)
+    if max(counts, default=0) >= machines:
+        raise InputError("fewer", f"expected fewer than the {machine_count(machines)}", max(counts))
+    settings = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
+    settings += [first.at(machines + count) for count in (*(-count for count in counts), *more)]
+    for one in settings:
         if widest > one.widest:
             there_are = machine_count(len(one.machines))
             hint = f"{there_are}; --max-gpus {one.widest} leaves larger jobs out"
             room = f"expected room for the largest job, {widest} GPUs, got {one.widest} with {hint}"
             raise InputError("machines" if one is first else "fewer", room)
-    return made
+    return settings
 
 
 Levels = tuple[FloatArray, FloatArray]  # times, and what there is from each of them on
@@ -246,10 +246,10 @@ def _waits(progress: JobProgress) -> Iterator[float]:
     # It waits from its arrival on; what it holds there, it holds from the same time on.
     waits = True
     yield from (progress.job.arrival, 1)
-    for time, held in progress.history:
+    for time, allocation in progress.history:
         if time >= settled:
             break  # it holds nothing any more, and waits for nothing
-        if waits != (not held.workers):
+        if waits != (not allocation.workers):
             waits = not waits
             yield from (time, 1 if waits else -1)
     if waits:
@@ -311,7 +311,7 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
     begin = float(jobs.submitted.iloc[0])
     unfinished = int(jobs.completion.isna().sum())
     waited = np.sort(jobs.waiting)
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "finished": len(jobs) - unfinished,
         "unfinished": unfinished,
         **{name: _summary(jobs[name].dropna()) for name in ("completion", "waiting", "slowdown")},
@@ -332,7 +332,7 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
             },
         },
     }
-    return found | ({"utility": math.fsum(jobs.utility)} if "utility" in jobs else {})
+    return row | ({"utility": math.fsum(jobs.utility)} if "utility" in jobs else {})
 
 
 def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
@@ -342,7 +342,7 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
     as 10 s, so that short jobs do not decide (Feitelson and Rudolph, JSSPP 1998).
     """
     size = np.searchsorted([least for least, _, _ in results.SIZES], jobs.gpus, side="right") - 1
-    found = jobs.assign(
+    frame = jobs.assign(
         size=pd.Categorical.from_codes(size, [text for _, _, text in results.SIZES]),
         gpu_hours=jobs.gpus * jobs.duration / 3600.0,
         slowdown=np.maximum(1.0, jobs.completion / np.maximum(jobs.duration, results.SHORTEST)),
@@ -350,8 +350,8 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
     worth = worth_of(jobs)
     if worth is not None:
         earned = worth(jobs.completion.fillna(0.0).to_numpy())
-        found["utility"] = np.where(jobs.completion.notna(), earned, 0.0)
-    return found
+        frame["utility"] = np.where(jobs.completion.notna(), earned, 0.0)
+    return frame
 
 
 def _place(share: float, count: Any) -> Any:
@@ -380,14 +380,14 @@ def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
     at_95 = _place(0.95, counts.to_numpy())[ordered[key].cat.codes]
     place = ordered.groupby(key, observed=False).cumcount()
     p95 = ordered[place == at_95].set_index(key).waiting.reindex(counts.index)
-    found = {
+    columns = {
         **{"jobs": counts, "gpu_hours": parts.gpu_hours.sum(), "p95_waiting": p95},
         **{f"mean_{name}": means[name] for name in means},
         "unfinished": counts - parts.completion.count(),
     }
     if "utility" in jobs:
-        found["utility"] = parts.utility.sum()
-    return {name: or_none(column) for name, column in found.items()}
+        columns["utility"] = parts.utility.sum()
+    return {name: or_none(column) for name, column in columns.items()}
 
 
 def or_none(column: pd.Series) -> list[Any]:
@@ -404,8 +404,8 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
     # What has added up by each change, and by each edge.
     added = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(times))])
     places = np.searchsorted(times, edges, side="right") - 1
-    known = np.maximum(places, 0)
-    sums = np.where(places >= 0, added[known] + values[known] * (edges - times[known]), 0.0)
+    indices = np.maximum(places, 0)
+    sums = np.where(places >= 0, added[indices] + values[indices] * (edges - times[indices]), 0.0)
     return np.asarray(np.diff(sums) / np.diff(edges))
 
 
@@ -419,12 +419,12 @@ def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:
 def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], pd.DataFrame]:
     """The numbers of a run of `policy` and whether it is ``told`` durations; its jobs."""
     ran = run(scenario, policy)
-    told = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
-    return figures(ran, scenario.gpus) | told, ran.jobs
+    about = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
+    return figures(ran, scenario.gpus) | about, ran.jobs
 
 
 def csv_tables(
-    found: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
+    result: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A row for each job under each policy, reality first; and for each owner in each setting.
 
@@ -437,8 +437,8 @@ def csv_tables(
     parts = [
         pd.DataFrame(row["by_owner"])
         .assign(policy=name, load=one.load, gpus=one.gpus)
-        .assign(machines=len(one.machines), owner=found.owners)
-        for one in found.settings
+        .assign(machines=len(one.machines), owner=result.owners)
+        for one in result.settings
         for name, row in one.policies.items()
     ]
     worth = ["utility"] if "utility" in rows else []

@@ -133,8 +133,8 @@ class WhatIf(Summarised):
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
         if not settings:
             raise InputError("settings", "expected at least one")
-        known = ("kind", "settings", "owners")
-        about = {name: value for name, value in data.items() if name not in known}
+        fields = ("kind", "settings", "owners")
+        about = {name: value for name, value in data.items() if name not in fields}
         return cls(settings, owners, about)
 
 
@@ -150,10 +150,10 @@ def _setting(data: Any, owners: int) -> Setting:
 
 
 def _numbers(data: Any, length: int | None = None) -> list[float | None]:
-    found = list(list_of(optional(real))(data))
-    if length not in (None, len(found)):
-        raise InputError("", f"expected {length} numbers, got {len(found)}")
-    return found
+    numbers = list(list_of(optional(real))(data))
+    if length not in (None, len(numbers)):
+        raise InputError("", f"expected {length} numbers, got {len(numbers)}")
+    return numbers
 
 
 def _part(parts: int) -> Reader[dict[str, Any]]:

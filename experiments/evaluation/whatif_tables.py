@@ -45,10 +45,10 @@ def called(name: str, row: Row | None = None) -> str:
     return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
 
 
-def jobs_text(found: WhatIf) -> str:
+def jobs_text(result: WhatIf) -> str:
     """Number of jobs, and the machines in a few words."""
-    jobs = found.about["jobs"]
-    return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(found.first.machines)}"
+    jobs = result.about["jobs"]
+    return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(result.first.machines)}"
 
 
 def setting_text(first: Setting, setting: Setting) -> str:
@@ -61,41 +61,41 @@ def setting_text(first: Setting, setting: Setting) -> str:
     return f"{machine_count(abs(count))} {'more' if count > 0 else 'fewer'}"
 
 
-def by_load(found: WhatIf) -> list[Setting]:
+def by_load(result: WhatIf) -> list[Setting]:
     """All settings: by their load, then those with fewer machines, then those with more."""
-    most = len(found.first.machines)
+    most = len(result.first.machines)
     return sorted(
-        found.settings,
+        result.settings,
         key=lambda one: (len(one.machines) > most, abs(len(one.machines) - most), one.load),
     )
 
 
-def tables(found: WhatIf) -> list[Table]:
+def tables(result: WhatIf) -> list[Table]:
     """All tables, in their order."""
-    first, reference = found.first, found.reference
+    first, reference = result.first, result.reference
 
     def by_policy(title: str, headings: Cells, cells: Callable[[str, Row], Cells]) -> Table:
         rows = [(called(name, row), *cells(name, row)) for name, row in first.policies.items()]
         return _table(title, ("policy", *headings), rows)
 
     def use(_: str, row: Row) -> Cells:
-        counts = (f"{row[what]:,}" for what in ("unfinished", "preemptions", "moves"))
+        counts = (f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves"))
         return (percent(row["gpu_utilisation"]), *counts)
 
     def sizes(name: str, _: Row) -> Cells:
-        parts = changes(found, name, "by_size")
+        parts = changes(result, name, "by_size")
         if name in (reference, RECORDED):
             return tuple(duration_text(part.after) for part in parts)
         return tuple(more(part.more) for part in parts)
 
     served = by_policy(
-        f"{jobs_text(found)}: submission to end",
+        f"{jobs_text(result)}: submission to end",
         (*HEADINGS, "above bound"),
         lambda _, row: (*_times(row["completion"], _mark(row)), _above_bound(row, first)),
     )
     if first.bound is not None:
         served[2].append((BOUND, duration_text(first.bound), "-", "-", "-", "-"))
-    made = [
+    shown = [
         served,
         by_policy(
             "Waiting for GPUs",
@@ -112,12 +112,12 @@ def tables(found: WhatIf) -> list[Table]:
         )
         if first.utility_bound is not None:
             earned[2].append((MOST, brief(first.utility_bound), "-"))
-        made.append(earned)
+        shown.append(earned)
     if reference is not None:
-        headings = tuple(part.name for part in changes(found, reference, "by_size"))
+        headings = tuple(part.name for part in changes(result, reference, "by_size"))
         title = f"Mean waiting by size, beside {called(reference)}"
-        made.append(by_policy(title, headings, sizes))
-    return [*made, *_owner_table(found), *_setting_tables(found), *_goal_table(found)]
+        shown.append(by_policy(title, headings, sizes))
+    return [*shown, *_owner_table(result), *_setting_tables(result), *_goal_table(result)]
 
 
 def _short(value: float | None) -> str:
@@ -145,9 +145,9 @@ def _above_bound(row: Row, setting: Setting) -> str:
     mean, bound = row["completion"]["mean"], setting.bound
     if mean is None or not bound or row["unfinished"] or _is_beyond(row, setting):
         return "-"
-    left = mean / bound - 1
+    excess = mean / bound - 1
     # The bound is rounded down, so that one who reaches it seems to be a little above.
-    return "0%" if left < REACHED else f"+{percent(left)}"
+    return "0%" if excess < REACHED else f"+{percent(excess)}"
 
 
 def _of_most(row: Row, setting: Setting) -> str:
@@ -167,61 +167,61 @@ class PartChange(NamedTuple):
     verdict: int  # -1: they wait less; 1: longer; 0: the same, up to a second or half a percent
 
 
-def changes(found: WhatIf, policy: str, by: str) -> list[PartChange]:
+def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
     """Parts of the jobs (``by_size`` or ``by_owner``) against the reference.
 
     Owners with most GPU-hours come first.
     """
-    if found.reference is None:
+    if result.reference is None:
         return []
-    one, other = (found.first.policies[name][by] for name in (found.reference, policy))
-    names = found.owners if by == "by_owner" else [text for _, _, text in results.SIZES]
+    one, other = (result.first.policies[name][by] for name in (result.reference, policy))
+    names = result.owners if by == "by_owner" else [text for _, _, text in results.SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    made = []
+    parts = []
     for name, jobs, hours, before, after in zip(names, *columns, strict=True):
         if jobs:
             longer = 0.0 if after is None else after - before
             verdict = 0 if abs(longer) <= max(1.0, BETTER * before) else 1 if longer > 0 else -1
-            made.append(PartChange(name, jobs, hours, before, after, longer, verdict))
-    return made if by == "by_size" else sorted(made, key=lambda part: -part.gpu_hours)
+            parts.append(PartChange(name, jobs, hours, before, after, longer, verdict))
+    return parts if by == "by_size" else sorted(parts, key=lambda part: -part.gpu_hours)
 
 
-def _owner_table(found: WhatIf) -> list[Table]:
+def _owner_table(result: WhatIf) -> list[Table]:
     """The owners with most GPU-hours under the best policy, unless that is the reference."""
-    best, reference = found.best(), found.reference
-    if reference is None or best in (None, reference) or len(found.owners) < 2:
+    best, reference = result.best(), result.reference
+    if reference is None or best in (None, reference) or len(result.owners) < 2:
         return []
     rows = []
-    for one in changes(found, str(best), "by_owner")[:MOST_OWNERS]:
+    for one in changes(result, str(best), "by_owner")[:MOST_OWNERS]:
         times = map(duration_text, (one.before, one.after))
         rows.append((one.name, f"{one.jobs:,}", brief(one.gpu_hours), *times))
     title = f"Mean waiting by owner under {best}, beside {called(reference)}"
     return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
 
 
-def _setting_tables(found: WhatIf) -> list[Table]:
+def _setting_tables(result: WhatIf) -> list[Table]:
     """Means in every setting, if there are several; GPU-hours wanted, and those there are."""
-    settings = by_load(found)
-    made: list[Table] = []
+    settings = by_load(result)
+    shown: list[Table] = []
     rows: list[Cells] = []
-    texts = tuple(setting_text(found.first, one) for one in settings)
+    texts = tuple(setting_text(result.first, one) for one in settings)
     if len(settings) > 1:
-        for name in dict.fromkeys(name for one in found.settings for name in one.policies):
+        for name in dict.fromkeys(name for one in result.settings for name in one.policies):
             each = [one.policies.get(name) for one in settings]
             means = (
                 "-" if row is None else _time(row["completion"]["mean"], _mark(row)) for row in each
             )
-            rows.append((called(name, found.first.policies.get(name)), *means))
+            rows.append((called(name, result.first.policies.get(name)), *means))
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"
-        made.append(_table(title, ("policy", *texts), rows))
+        shown.append(_table(title, ("policy", *texts), rows))
     rows = [
         (text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered), _queue(one))
         for text, one in zip(texts, settings, strict=True)
     ]
     headings = ("", "wanted", "there are", "offered load", "queue")
-    made.append(_table("GPU-hours, from the first to the last submission", headings, rows))
-    return made
+    shown.append(_table("GPU-hours, from the first to the last submission", headings, rows))
+    return shown
 
 
 def _queue(one: Setting) -> str:
@@ -230,8 +230,8 @@ def _queue(one: Setting) -> str:
     return "grows for ever" if one.offered > 1 else "does not grow"
 
 
-def _goal_table(found: WhatIf) -> list[Table]:
-    goal = found.about.get("goal")
+def _goal_table(result: WhatIf) -> list[Table]:
+    goal = result.about.get("goal")
     if goal is None:
         return []
     show = number if Goal.read(goal["text"]).of == "slowdown" else duration_text
@@ -247,15 +247,15 @@ def _goal_table(found: WhatIf) -> list[Table]:
     return [_table(f"Fewest machines for {goal['text']}", headings, rows)]
 
 
-def answer(found: WhatIf) -> Cells:
+def answer(result: WhatIf) -> Cells:
     """The answer in sentences, made from the numbers; fewer where there is none."""
-    setting, reference, best = found.first, found.reference, found.best()
+    setting, reference, best = result.first, result.reference, result.best()
     if best is None or reference is None:
         return ("No policy finished every job, so none is best.",)
     mean = setting.policies[best]["completion"]["mean"]
-    said = [_absurd(setting), _best(found, best, reference), _gain(setting, best, mean)]
-    said += [_parts(found, best), _earned(setting), _grows(found)]
-    return tuple(filter(None, said))
+    sentences = [_absurd(setting), _best(result, best, reference), _gain(setting, best, mean)]
+    sentences += [_parts(result, best), _earned(setting), _grows(result)]
+    return tuple(filter(None, sentences))
 
 
 def _absurd(setting: Setting) -> str:
@@ -264,18 +264,18 @@ def _absurd(setting: Setting) -> str:
     slow = {name: row["slowdown"]["mean"] or 0.0 for name, row in setting.policies.items()}
     # One bad policy may well let short jobs wait for long; all of them hardly.
     slowest = max(slow.pop(RECORDED, 0.0), min(slow.values(), default=0.0))
-    said = f"at most {percent(most)} of the GPUs are in use" if most < LEAST_USE else ""
+    symptom = f"at most {percent(most)} of the GPUs are in use" if most < LEAST_USE else ""
     if slowest > MOST_SLOWDOWN:
-        said = f"jobs take {slowest:,.0f} times their duration on average"
+        symptom = f"jobs take {slowest:,.0f} times their duration on average"
     check = "check the unit of durations (--duration-unit), --machines and the GPUs of jobs"
-    return f"Warning: {said}, which is unlikely; {check}." if said else ""
+    return f"Warning: {symptom}, which is unlikely; {check}." if symptom else ""
 
 
-def _best(found: WhatIf, best: str, reference: str) -> str:
-    setting, rows, jobs = found.first, found.first.policies, found.about["jobs"]
+def _best(result: WhatIf, best: str, reference: str) -> str:
+    setting, rows, jobs = result.first, result.first.policies, result.about["jobs"]
     mean, before = (rows[name]["completion"]["mean"] for name in (best, reference))
     where = f"On {machines_text(setting.machines)}, "
-    without = [*found.missing, *found.about.get("failed", ())]
+    without = [*result.missing, *result.about.get("failed", ())]
     if any(AS_IT_IS in run for run in without):
         where += "of the policies that ended, "
     than = reference
@@ -297,17 +297,17 @@ def _best(found: WhatIf, best: str, reference: str) -> str:
     ]
     many = f"{len(level)} other policies" if len(level) > 2 else " and ".join(level)
     as_well = f" ({many} as well, within {percent(SAME)})" if level else ""
-    said = (
+    sentence = (
         f"{where}{best} serves these {jobs:,} jobs best{as_well}: "
         f"a job takes {duration_text(mean)} from submission to end on average, "
         f"{percent(1 - mean / before)} less than with {than} ({duration_text(before)})."
     )
-    other = found.best(untold=True)
+    other = result.best(untold=True)
     if other is None or not rows[best]["told"]:
-        return said
+        return sentence
     mean = rows[other]["completion"]["mean"]
     return (
-        f"{said} It is told how long jobs take; of the policies that are not, {other} is best "
+        f"{sentence} It is told how long jobs take; of the policies that are not, {other} is best "
         f"({duration_text(mean)})."
     )
 
@@ -316,12 +316,12 @@ def _gain(setting: Setting, best: str, mean: float) -> str:
     """Say how far the best policy is from the bound on every scheduler."""
     if not setting.bound:
         return ""
-    left = 1 - setting.bound / mean
+    gain = 1 - setting.bound / mean
     least = f"No scheduler can bring the mean below {duration_text(setting.bound)} on these GPUs"
-    if left < 0.001:
+    if gain < 0.001:
         return f"{least}, which {best} reaches."
     has = f"{best} has {duration_text(mean)}"
-    return f"{least}; {has}, so at most {percent(left)} of it could be gained."
+    return f"{least}; {has}, so at most {percent(gain)} of it could be gained."
 
 
 def _earned(setting: Setting) -> str:
@@ -341,52 +341,52 @@ def _earned(setting: Setting) -> str:
     )
 
 
-def _parts(found: WhatIf, best: str) -> str:
+def _parts(result: WhatIf, best: str) -> str:
     """Name the owners and sizes of jobs that wait less, and those that wait longer."""
-    if best == found.reference:
+    if best == result.reference:
         return ""
-    owners, sizes = (changes(found, best, by) for by in ("by_owner", "by_size"))
+    owners, sizes = (changes(result, best, by) for by in ("by_owner", "by_size"))
     longer, less_long = (
         " and ".join(f"{one.name} ({more(one.more)})" for one in sizes if one.verdict == verdict)
         for verdict in (1, -1)
     )
-    said = []
+    clauses = []
     if len(owners) > 1:
         less = sum(one.verdict < 0 for one in owners)
         worse = [one for one in owners if one.verdict > 0]
-        said.append(f"under {best}, {less:,} of {len(owners):,} owners wait less")
+        clauses.append(f"under {best}, {less:,} of {len(owners):,} owners wait less")
         if worse:
             most = max(worse, key=lambda one: one.more)
             most_of_all = f"most of all {most.name} ({more(most.more)} a job)"
-            said[0] += f" and {len(worse):,} longer, {most_of_all}"
+            clauses[0] += f" and {len(worse):,} longer, {most_of_all}"
     if longer:
-        said.append(f"jobs of {longer} wait longer on average")
+        clauses.append(f"jobs of {longer} wait longer on average")
     elif less_long:
-        said.append(f"no size of jobs waits longer on average; jobs of {less_long} wait less")
-    elif said:
-        said.append("no size of jobs fares better or worse")
-    text = "; ".join(said)
+        clauses.append(f"no size of jobs waits longer on average; jobs of {less_long} wait less")
+    elif clauses:
+        clauses.append("no size of jobs fares better or worse")
+    text = "; ".join(clauses)
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _grows(found: WhatIf) -> str:
+def _grows(result: WhatIf) -> str:
     """Say at which load or machines more is wanted than there is."""
-    beyond = [one for one in by_load(found) if (one.offered or 0.0) > 1.0]
-    where = ", ".join(setting_text(found.first, one) for one in beyond)
+    beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
+    where = ", ".join(setting_text(result.first, one) for one in beyond)
     says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want"
     return f"{says} more GPU-hours than there are." if beyond else ""
 
 
-def notes(found: WhatIf) -> list[str]:
+def notes(result: WhatIf) -> list[str]:
     """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
-    rows, about, best = found.first.policies, found.about, found.best()
+    rows, about, best = result.first.policies, result.about, result.best()
     simulated = [row for name, row in rows.items() if name != RECORDED]
     real = rows.get(RECORDED, {"finished": about["jobs"], "peak": 0})
     unfinished = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
-    left = ", ".join(f"{called(name)} {count:,}" for name, count in unfinished.items())
-    beyond = 0 if best is None else len(changes(found, best, "by_owner")) - MOST_OWNERS
+    counts = ", ".join(f"{called(name)} {count:,}" for name, count in unfinished.items())
+    beyond = 0 if best is None else len(changes(result, best, "by_owner")) - MOST_OWNERS
     least = f"{results.SHORTEST:g} s"
-    said = {
+    sentences = {
         "Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
         f"below {least} count as {least}.": True,
         "Times are rounded to two units; percentages are of the times before that.": True,
@@ -397,31 +397,31 @@ def notes(found: WhatIf) -> list[str]:
             row["preemptions"] for row in simulated
         ),
         EASY_PLACES: "easy" in rows and about.get("placement") == "pooled",
-        f"{MARK}: of the finished jobs only. Not finished: {left}.": left,
+        f"{MARK}: of the finished jobs only. Not finished: {counts}.": counts,
         "In reality, a job waits from its submission on, or from when it could run where the table "
         "says that (Eligible); without that column, holds and dependencies count as waiting.": (
             RECORDED in rows
         ),
         f"What really happened is known of {real['finished']:,} of {about['jobs']:,} jobs, whose "
-        f"figures its row has; policies are therefore compared with {found.reference}.": (
+        f"figures its row has; policies are therefore compared with {result.reference}.": (
             real["finished"] < about["jobs"]
         ),
         f"In reality up to {real['peak']:,} GPUs were in use at once, more than there are here.": (
-            real["peak"] > found.first.gpus
+            real["peak"] > result.first.gpus
         ),
         f"Utility: {about.get('utilities')}.": about.get("utilities"),
         f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all.": (
             about.get("utilities")
         ),
         "Load x 1.5: the same jobs, with the times between submissions divided by 1.5.": any(
-            one.load != 1.0 for one in found.settings
+            one.load != 1.0 for one in result.settings
         ),
         f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
         "with free preemption, has a smaller mean.": True,
         f"{beyond:,} more owners: --csv or --json has them.": beyond > 0,
         _tried(about.get("goal")): "goal" in about,
     }
-    return [text for text, holds in said.items() if holds]
+    return [text for text, holds in sentences.items() if holds]
 
 
 def _tried(goal: Mapping[str, Any] | None) -> str:

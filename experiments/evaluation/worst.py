@@ -328,10 +328,10 @@ class _Search:
         """Search; return whether all evaluations were done, or nothing can be worse."""
         try:
             # All of them first: the worst is the most promising start.
-            known = sorted(self._space.constructions(), key=self._ratio, reverse=True)
+            cases = sorted(self._space.constructions(), key=self._ratio, reverse=True)
             while not self._is_over():
                 self.starts += 1
-                self._climb(known.pop(0) if known else self._space.random(self._rng))
+                self._climb(cases.pop(0) if cases else self._space.random(self._rng))
         except KeyboardInterrupt:
             if not self.tried:
                 raise

@@ -50,18 +50,18 @@ def of_trace(path: str | os.PathLike[str], window: int, jobs: int = JOBS) -> lis
     # Jobs with other counts of GPUs or other durations than those of this module are left out.
     with located_at("trace"), located_at(source=path):
         trace = read_plain(path)
-    found = [
+    usable = [
         job
         for job in sorted(trace.jobs, key=lambda job: job.submitted)
         if LEAST_GPUS <= job.gpus <= MOST_GPUS and SHORTEST <= job.duration <= LONGEST
     ]
-    if (window + 1) * jobs > len(found):
+    if (window + 1) * jobs > len(usable):
         raise InputError(
             "trace",
             f"expected {(window + 1) * jobs} jobs of {LEAST_GPUS} to {MOST_GPUS} GPUs that "
-            f"ran {SHORTEST:g} to {LONGEST:g} s, got {len(found)}",
+            f"ran {SHORTEST:g} to {LONGEST:g} s, got {len(usable)}",
         )
-    return found[window * jobs : (window + 1) * jobs]
+    return usable[window * jobs : (window + 1) * jobs]
 
 
 def drawn(seed: int, jobs: int = JOBS) -> list[PlainJob]:
@@ -152,8 +152,8 @@ def cases(seeds: int, trace: str | None = None, worth: str = SIGMOID) -> list[Ca
     """Each load and seed under each policy; a seed is a window of the trace where there is one."""
     if trace is not None:
         of_trace(trace, seeds - 1)  # said before any run, and before anything is written
-    given: dict[str, list[Any]] = {"trace": [trace], "worth": [worth]}
-    return crossed(load=LOADS, seed=range(seeds), policy=POLICIES, **given)
+    fixed: dict[str, list[Any]] = {"trace": [trace], "worth": [worth]}
+    return crossed(load=LOADS, seed=range(seeds), policy=POLICIES, **fixed)
 
 
 @cache
@@ -162,43 +162,43 @@ def bounded_workload(
 ) -> tuple[Workload, ElasticBound, float]:
     """The jobs of a load and a seed, and the bounds on what they earn and on their mean time."""
     recorded = drawn(seed) if trace is None else of_trace(trace, seed)
-    made = at_load(recorded, load, seed, worth)
-    return made, elastic_bound(made, SLOT_SECONDS), mean_completion_bound(made)
+    workload = at_load(recorded, load, seed, worth)
+    return workload, elastic_bound(workload, SLOT_SECONDS), mean_completion_bound(workload)
 
 
 def run(case: Case) -> Row:
     """One run of one policy: the figures of its jobs."""
     trace = case["trace"]
-    made, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
-    policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), made)
-    outcome = replay(made, policy)
-    found = measured(outcome, "finished", "mean_waiting", "use")
-    found |= elastic_figures(made, outcome, bound)
-    jobs = len(made.jobs)
-    met = {"met": deadlines_met(made, outcome)} if case["worth"] == DEADLINE else {}
+    workload, bound, least = bounded_workload(trace, case["load"], case["seed"], case["worth"])
+    policy = elastic_policy(case["policy"], OPTIONS.get(case["policy"], {}), workload)
+    outcome = replay(workload, policy)
+    figures = measured(outcome, "finished", "mean_waiting", "use")
+    figures |= elastic_figures(workload, outcome, bound)
+    jobs = len(workload.jobs)
+    met = {"met": deadlines_met(workload, outcome)} if case["worth"] == DEADLINE else {}
     return {
         **case,
         "trace": "drawn" if trace is None else Path(trace).name,
         "bound": bound.value,
-        "of_bound": found["of_bound"],
-        "utility": found["total_utility"],
-        "finished": found["finished"],
+        "of_bound": figures["of_bound"],
+        "utility": figures["total_utility"],
+        "finished": figures["finished"],
         "unfinished": outcome.unfinished,
         "mean": outcome.mean_completion,
         "mean_bound": least,
         "p95": outcome.completion_quantile(0.95),
-        "waiting": round(found["mean_waiting"], 6),  # what is left of rounding is nothing
-        "restarts": found["restarts"] / jobs,
-        "use": found["use"]["gpu"],
+        "waiting": round(figures["mean_waiting"], 6),  # what is left of rounding is nothing
+        "restarts": figures["restarts"] / jobs,
+        "use": figures["use"]["gpu"],
         **met,
     }
 
 
-def deadlines_met(made: Workload, outcome: Outcome) -> float:
+def deadlines_met(workload: Workload, outcome: Outcome) -> float:
     """Part of the jobs with deadlines that ended in time."""
     due = {
         job.id: job.arrival + job.utility.deadline
-        for job in made.jobs
+        for job in workload.jobs
         if isinstance(job.utility, Deadline)
     }
     ends = {job.job_id: job.end for job in outcome.jobs}

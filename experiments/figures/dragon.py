@@ -170,11 +170,11 @@ RIGID = (DEFAULT, LOCALITY)  # these start no job with other workers than it ask
 PARTS = ("elapsed", "running", "waiting", "scaling")
 
 
-def measure(made: Workload, policy: str) -> tuple[Row, Outcome]:
+def measure(workload: Workload, policy: str) -> tuple[Row, Outcome]:
     """Means over the jobs, in seconds, of the parts of their elapsed time; and the run."""
     # A job that never finished makes the means infinite: the default scheduler can deadlock.
     chosen = READINGS[policy]() if policy in READINGS else make(policy)
-    outcome = replay(made, chosen)
+    outcome = replay(workload, chosen)
     jobs = outcome.jobs
     done = all(job.end is not None for job in jobs)
 
@@ -207,10 +207,10 @@ def use_by_time(outcome: Outcome, ends: Sequence[float]) -> list[float]:
 
 def by_policy(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
     """Rows by policy, each in their order."""
-    found: dict[str, list[Row]] = {policy: [] for policy in POLICIES}
+    groups: dict[str, list[Row]] = {policy: [] for policy in POLICIES}
     for row in rows:
-        found[str(row["policy"])].append(row)
-    return found
+        groups[str(row["policy"])].append(row)
+    return groups
 
 
 # -- the twelve jobs of Table 1 under the default scheduler and both controllers: Figs. 6 to 8 -----
@@ -286,14 +286,14 @@ def run(case: Case) -> Row:
     """One run: the means, each job's running time, and the use of GPUs by time."""
     unit = 1.0 if case["arrivals"] == SECONDS else 60.0
     by_model = case["arrivals"] == BY_MODEL
-    made = table1(
+    workload = table1(
         case["seed"],
         unit=unit,
         batch=BATCH_BY_MODEL if by_model else BATCH,
         exposed=EXPOSED_BY_MODEL if by_model else EXPOSED,
         rigid=case["policy"] in RIGID,
     )
-    row, outcome = measure(made, case["policy"])
+    row, outcome = measure(workload, case["policy"])
     seconds = {f"running{k}": job.running for k, job in zip(JOBS, outcome.jobs, strict=True)}
     # 24 points of five minutes are the two hours that Fig. 8 shows.
     ends = [STEP * (k + 1) for k in range(24)]
@@ -452,15 +452,15 @@ def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = 
     counts = np.sort(rng.integers(FEWEST_WORKERS, MOST_WORKERS + 1, (STUDIED, 3)), axis=1)
     runs = np.clip(rng.exponential(1.0, STUDIED), 0.1, 5.0) * mean_run() * share
     restart = float(rng.uniform(*RESTART))
-    made = []
+    jobs = []
     for k, (letter, (least, asked, most)) in enumerate(
         zip(letters.tolist(), counts.tolist(), strict=True)
     ):
         model = MODELS[letter]
         rate = model.throughput[0] * speedup(model, most)[asked - 1]
         workers = (least, asked, most)
-        made.append(job(f"job{k}", letter, float(arrivals[k]), float(runs[k]) * rate, workers))
-    return workload(SIMULATED, made, restart, rigid=rigid)
+        jobs.append(job(f"job{k}", letter, float(arrivals[k]), float(runs[k]) * rate, workers))
+    return workload(SIMULATED, jobs, restart, rigid=rigid)
 
 
 SAVED = ("elapsed", "running", "waiting")
@@ -475,8 +475,8 @@ def study_cases(rival: str, shares: Sequence[float], seeds: int) -> list[Case]:
 def study_run(case: Case) -> Row:
     """One run: the means of its jobs."""
     rigid = case["policy"] in RIGID
-    made = study(case["intensity"], case["seed"], case["share"], rigid=rigid)
-    row, _ = measure(made, case["policy"])
+    workload = study(case["intensity"], case["seed"], case["share"], rigid=rigid)
+    row, _ = measure(workload, case["policy"])
     return {**case, **row}
 
 
@@ -491,8 +491,8 @@ def study_table(rival: str, runs: Sequence[Row]) -> list[Row]:
         row: Row = {"share": share, "intensity": intensity, "gap": gap(float(str(intensity)))}
         row |= {"seeds": len(both), "deadlocked": len(both) - len(ended)}
         for name in SAVED:
-            kept = [(base[name], best[name]) for base, best in ended if base[name] > 0]
-            row |= interval([100 * (1 - best / base) for base, best in kept], name)
+            comparable = [(base[name], best[name]) for base, best in ended if base[name] > 0]
+            row |= interval([100 * (1 - best / base) for base, best in comparable], name)
         row["better"] = sum(best["elapsed"] < base["elapsed"] for base, best in ended)
         rows.append(row)
     return rows

@@ -75,17 +75,17 @@ class FullestStart:
         machines = range(len(room.free))
         most: list[int] = []
         for machine in machines:
-            servers, here = _take(room, job, machine, (workers, ps))
-            if (here, servers) == (workers, ps):
-                return _on({machine: here}, {machine: servers})
+            servers, count_here = _take(room, job, machine, (workers, ps))
+            if (count_here, servers) == (workers, ps):
+                return _on({machine: count_here}, {machine: servers})
             room.free = before.copy()
-            most.append(max(servers, here))
+            most.append(max(servers, count_here))
         start = max(machines, key=lambda machine: (most[machine], -machine))
         placed: TaskCounts = {}
         homes: TaskCounts = {}
         for machine in chain((start,), (other for other in machines if other != start)):
-            left = (workers - sum(placed.values()), ps - sum(homes.values()))
-            homes[machine], placed[machine] = _take(room, job, machine, left)
+            missing = (workers - sum(placed.values()), ps - sum(homes.values()))
+            homes[machine], placed[machine] = _take(room, job, machine, missing)
         count, of_them = sum(placed.values()), sum(homes.values())
         enough = of_them == ps and count >= job.min_workers
         if enough and (count == workers or job.ps_needed(count) == ps):
@@ -95,17 +95,17 @@ class FullestStart:
         return self.place(room, job, count, job.ps_needed(count)) if enough else None
 
 
-def _take(room: Room, job: PolicyJob, machine: int, left: tuple[int, int]) -> tuple[int, int]:
+def _take(room: Room, job: PolicyJob, machine: int, missing: tuple[int, int]) -> tuple[int, int]:
     """Tasks that go on `machine`: no worker before the last parameter server."""
-    workers, ps = left
+    workers, ps = missing
     site = room.site
     servers = room.count(machine, job.ps, ps) if machine in site.machines_for("ps") else 0
     room.take(machine, job.ps, servers)
     if servers < ps or machine not in site.machines_for("worker"):
         return servers, 0
-    here = room.count(machine, job.worker, workers)
-    room.take(machine, job.worker, here)
-    return servers, here
+    placed = room.count(machine, job.worker, workers)
+    room.take(machine, job.worker, placed)
+    return servers, placed
 
 
 def _on(*tasks: TaskCounts) -> Allocation:
@@ -128,10 +128,10 @@ class Coded(Dragon):
         while self._round(now, before):
             pass
         # A job that was cut takes back what no other job took.
-        for index, held in before.items():
+        for index, allocation in before.items():
             job, least = self._running[index], self._running.held[index]
-            if least != held and take_back(self._room, job, least, held):
-                self._set(job, held)
+            if least != allocation and take_back(self._room, job, least, allocation):
+                self._set(job, allocation)
 
     def scale_up_idle(self, now: float) -> None:
         """One clock for all GPUs, which an attempt in vain sets back, too."""
@@ -144,8 +144,8 @@ class Coded(Dragon):
         urgent = self._smallest_urgent(now, lambda job: job.min_workers)
         # 100 is what the code takes for the fewest workers if no job is urgent.
         least = 100 if urgent is None else urgent.min_workers
-        able, held = self._running.shrinking(), self._running.held
-        line = [job.index for job in able for _ in range(surplus(job, held[job.index]))]
+        able, allocations = self._running.shrinking(), self._running.held
+        line = [job.index for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Workers that could be cut keep the queue from being served, free GPUs aside.
         if len(line) <= least and self._launch_one(now):
             return True
@@ -156,9 +156,9 @@ class Coded(Dragon):
             return False
         changes = {}
         for job in able:
-            count = held[job.index].worker_count - line[:taken].count(job.index)
-            if count < held[job.index].worker_count:
-                changes[job.index] = shrink(self._room, job, held[job.index], count)
+            count = allocations[job.index].worker_count - line[:taken].count(job.index)
+            if count < allocations[job.index].worker_count:
+                changes[job.index] = shrink(self._room, job, allocations[job.index], count)
         self._cut(changes, before, now)
         self._cut_for = None if urgent is None else urgent.index
         return True
@@ -181,11 +181,11 @@ class Coded(Dragon):
     def _grow(self) -> Changes:
         """Round by round, one worker each, on the machine of the parameter servers."""
         changes: Changes = {}
-        held, jobs = self._running.held, self._running.growing()
+        allocations, jobs = self._running.held, self._running.growing()
         while jobs:
             still = []
             for job in jobs:
-                now = changes.get(job.index, held[job.index])
+                now = changes.get(job.index, allocations[job.index])
                 more = add_worker(self._room, job, now, _home_of(now))
                 if more is not None:
                     changes[job.index] = more
@@ -202,14 +202,14 @@ class Coded(Dragon):
 
     def _can_grow(self) -> bool:
         """Return whether one more worker of a running job would be placed."""
-        held = self._running.held
+        allocations = self._running.held
         growing = self._running.growing()
-        return any(self._room.fits(_home_of(held[job.index]), job.worker) for job in growing)
+        return any(self._room.fits(_home_of(allocations[job.index]), job.worker) for job in growing)
 
 
-def _home_of(held: Allocation) -> int:
+def _home_of(allocation: Allocation) -> int:
     """The machine with most parameter servers, or most workers of a job without any."""
-    return max(held.ps or held.workers, key=lambda task: (task[1], -task[0]))[0]
+    return max(allocation.ps or allocation.workers, key=lambda task: (task[1], -task[0]))[0]
 
 
 class Released(Coded):
@@ -244,15 +244,15 @@ class Released(Coded):
         """Cut one worker at a time until the fewest of `urgent` fit; None: they never do."""
         trial = Room(self._site, self._room.free.copy(), self._room.down)
         changes: Changes = {}
-        held = self._running.held
+        allocations = self._running.held
         able = self._running.shrinking()
-        line = [job for job in able for _ in range(surplus(job, held[job.index]))]
+        line = [job for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Asked once more after the last worker: None stands for "no further worker".
         for job in (*line, None):
             if self._rule.place(trial, urgent, urgent.min_workers, 0) is not None:
                 return changes
             if job is not None:
-                now = changes.get(job.index, held[job.index])
+                now = changes.get(job.index, allocations[job.index])
                 homes = dict(now.ps)
                 # Workers beside their parameter servers leave last.
                 machine = min((task[0] for task in now.workers), key=lambda m: (m in homes, m))

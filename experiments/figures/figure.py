@@ -43,10 +43,10 @@ Row = dict[str, Any]
 
 def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[Row]]:
     """Group cells by their values of `keys`, in order of appearance."""
-    found: dict[tuple[Hashable, ...], list[Row]] = {}
+    by_key: dict[tuple[Hashable, ...], list[Row]] = {}
     for cell in cells:
-        found.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
-    return found
+        by_key.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
+    return by_key
 
 
 def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
@@ -55,8 +55,8 @@ def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
     The interval keeps to what the values of `scale` can be
     (`experiments.evaluation.intervals.interval_of`).
     """
-    found = interval_of(values, scale).to_dict()
-    return {name: found["mean"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+    ends = interval_of(values, scale).to_dict()
+    return {name: ends["mean"], f"{name}_low": ends["low"], f"{name}_high": ends["high"]}
 
 
 # Of fractions the interval is cut off at 0 and 1, of what cannot be negative at 0. Means of ratios
@@ -79,12 +79,12 @@ def headings(text: str) -> dict[str, str]:
 
     A column of published numbers that stands beside another one is just called so.
     """
-    found = {}
+    by_name = {}
     for part in text.split(" | "):
         name, _, heading = map(str.strip, part.partition("="))
         plain = "published" if name.endswith("_published") else name.replace("_", " ")
-        found[name] = heading or plain
-    return found
+        by_name[name] = heading or plain
+    return by_name
 
 
 def elastic(jobs: Iterable[Row], machine: Row, **others: Any) -> Workload:
@@ -103,15 +103,15 @@ def area(steps: Iterable[tuple[float, float]], begin: float, end: float, last: f
     )
 
 
-def stays(made: Workload, policy: Policy) -> list[tuple[str, float, float, Allocation]]:
+def stays(workload: Workload, policy: Policy) -> list[tuple[str, float, float, Allocation]]:
     """Every span in which a job held the same workers: its name, begin, end, and what it held."""
     settled = list[JobProgress]()
-    replay(made, policy, on_settled=settled.append)
+    replay(workload, policy, on_settled=settled.append)
     return [
-        (progress.job.id, begin, end, held)
+        (progress.job.id, begin, end, allocation)
         for progress in sorted(settled, key=lambda progress: progress.job.index)
-        for (begin, held), (end, _) in pairwise(progress.history)
-        if held.workers
+        for (begin, allocation), (end, _) in pairwise(progress.history)
+        if allocation.workers
     ]
 
 
@@ -425,18 +425,18 @@ def reproduce(
     check_writable(picture)
     if isinstance(figure, PublishedFigure):
         runs = directory / f"{figure.name}.parquet"
-        made = _swept(figure, settings, runs, on_progress, on_note)
+        reproduction = _swept(figure, settings, runs, on_progress, on_note)
     else:
         runs = directory / f"{figure.name}-runs.csv"
-        made = _measured(figure, settings, runs, on_step)
+        reproduction = _measured(figure, settings, runs, on_step)
     # Each of the three files counts on its own: what could be written is there.
-    made = _written(made, data, partial(write_csv, data, made.rows))
+    reproduction = _written(reproduction, data, partial(write_csv, data, reproduction.rows))
 
     def draw() -> None:
         with drawing_style(style):
-            save(figure.draw(made.rows, figure.note(settings)), picture)
+            save(figure.draw(reproduction.rows, figure.note(settings)), picture)
 
-    return _written(made, picture, draw)
+    return _written(reproduction, picture, draw)
 
 
 def _swept(
@@ -478,14 +478,14 @@ def _measured(
         measured.append(figure.measure(case))
         if on_step is not None:
             on_step()
-    made = Reproduction(figure.table(measured), len(measured), (), 0, ())
-    return _written(made, runs, partial(write_csv, runs, measured))
+    reproduction = Reproduction(figure.table(measured), len(measured), (), 0, ())
+    return _written(reproduction, runs, partial(write_csv, runs, measured))
 
 
-def _written(made: Reproduction, path: Path, write: Callable[[], None]) -> Reproduction:
-    """`made` with one more file, or with why it is missing."""
+def _written(reproduction: Reproduction, path: Path, write: Callable[[], None]) -> Reproduction:
+    """`reproduction` with one more file, or with why it is missing."""
     try:
         write()
     except OSError as error:
-        return replace(made, unwritten=(*made.unwritten, error))
-    return replace(made, files=(*made.files, path))
+        return replace(reproduction, unwritten=(*reproduction.unwritten, error))
+    return replace(reproduction, files=(*reproduction.files, path))

@@ -141,8 +141,8 @@ class Operator(KubernetesDefault):
         limits = {}
         for job in view.waiting():
             # Without all of its pods a job holds cores and does not work: that is the deadlock.
-            held = plan.changes.get(job.index, view.allocation(job))
-            if held != NOTHING and not job.works_with(held):
+            allocation = plan.changes.get(job.index, view.allocation(job))
+            if allocation != NOTHING and not job.works_with(allocation):
                 since = view.waiting_since(job)
                 limits[job.index] = self.patience + (view.now if since is None else since)
         late = next((index for index, limit in limits.items() if limit <= view.now), None)
@@ -158,7 +158,7 @@ class Operator(KubernetesDefault):
         return plan
 
 
-def measure(made: Workload, policy: str) -> tuple[Row, list[Step]]:
+def measure(workload: Workload, policy: str) -> tuple[Row, list[Step]]:
     """Mean time to the end of a job, terminated ones included; and cores busy from time to time."""
     # Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait
     # for the rest of their job; a parameter server is busy while its job works.
@@ -166,9 +166,9 @@ def measure(made: Workload, policy: str) -> tuple[Row, list[Step]]:
     changes: list[Step] = []
 
     def settle(progress: JobProgress) -> None:
-        changes.extend(_cores(made, progress))
+        changes.extend(_cores(workload, progress))
 
-    outcome = replay(made, chosen, on_settled=settle)
+    outcome = replay(workload, chosen, on_settled=settle)
     ends = [_end(job.arrival, job.end, job.waiting) for job in outcome.jobs]
     times = [end - job.arrival for end, job in zip(ends, outcome.jobs, strict=True)]
     row: Row = {
@@ -185,15 +185,15 @@ def measure(made: Workload, policy: str) -> tuple[Row, list[Step]]:
     return row, steps
 
 
-def _cores(made: Workload, progress: JobProgress) -> list[Step]:
+def _cores(workload: Workload, progress: JobProgress) -> list[Step]:
     """Changes of the busy cores because of a job: by how much, and when."""
-    job, found = progress.job, []
-    load = Load(made.site)  # the speeds here depend on no other job
-    for (begin, held), (end, _) in pairwise(progress.history):
-        rate = made.speed.rate(job, held, load) if job.works_with(held) else 0.0
-        cores = rate * dict(job.worker)[CPU] + (held.ps_count * dict(job.ps)[CPU] if rate else 0.0)
-        found += [(begin, cores), (end, -cores)]
-    return found
+    job, steps = progress.job, []
+    load = Load(workload.site)  # the speeds here depend on no other job
+    for (begin, gang), (end, _) in pairwise(progress.history):
+        rate = workload.speed.rate(job, gang, load) if job.works_with(gang) else 0.0
+        cores = rate * dict(job.worker)[CPU] + (gang.ps_count * dict(job.ps)[CPU] if rate else 0.0)
+        steps += [(begin, cores), (end, -cores)]
+    return steps
 
 
 def _end(arrival: float, end: float | None, waited: float) -> float:
@@ -220,8 +220,8 @@ def cases4(seeds: int) -> list[Case]:
 
 def run4(case: Case) -> Row:
     """Duration of the job."""
-    made = one_job(case["model"], case["workers"])
-    (job,) = replay(made, Kod2()).jobs
+    workload = one_job(case["model"], case["workers"])
+    (job,) = replay(workload, Kod2()).jobs
     return {**case, "seconds": job.end}
 
 
@@ -245,27 +245,27 @@ def cases8(seeds: int) -> list[Case]:
 
 def both(case: Case) -> dict[str, tuple[Row, list[Step]]]:
     """The operator and KOD2 on the same ten jobs."""
-    found = {}
+    by_policy = {}
     for policy in POLICIES:
         jobs = (case["model"], case["batch"], case["seed"])
-        found[policy] = measure(ten_jobs(*jobs, rigid=policy == OPERATOR), policy)
-    return found
+        by_policy[policy] = measure(ten_jobs(*jobs, rigid=policy == OPERATOR), policy)
+    return by_policy
 
 
 def run7(case: Case) -> Row:
     """Both: their mean completion times, and how many jobs were stuck."""
     row: Row = dict(case)
-    for policy, (found, _) in both(case).items():
-        row |= {f"{policy}_{name}": value for name, value in found.items()}
+    for policy, (figures, _) in both(case).items():
+        row |= {f"{policy}_{name}": value for name, value in figures.items()}
     return row
 
 
 def run8(case: Case) -> Row:
     """Use of the CPUs by both, in each five minutes and until KOD2 is done."""
-    row, found = dict(case), both(case)
+    row, by_policy = dict(case), both(case)
     # Up to when KOD2 is done: later, the operator's cores would count alone.
-    end = found[KOD2][0]["makespan"]
-    for policy, (_, steps) in found.items():
+    end = by_policy[KOD2][0]["makespan"]
+    for policy, (_, steps) in by_policy.items():
         row[f"{policy}_mean"] = mean_busy(steps, 0.0, end)
         row |= {
             f"{policy}_{minute}": mean_busy(steps, 60.0 * (minute - SPAN), 60.0 * minute)

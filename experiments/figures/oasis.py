@@ -110,8 +110,8 @@ def utility_table(
     for (jobs, policy), part in groups(labelled(cells), "instance.jobs", "policy").items():
         row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
         row |= amount([cell["total_utility"] for cell in part], "utility")
-        known = settings.full_size
-        row["published"] = published(paper_name(str(policy)), int(str(jobs))) if known else None
+        is_full = settings.full_size
+        row["published"] = published(paper_name(str(policy)), int(str(jobs))) if is_full else None
         row["first"] = sum(map(first, part))
         counts = means(part, "admitted", "finished")
         rows.append(row | {name: counts[name] for name in ("admitted", "finished")})
@@ -209,8 +209,8 @@ def lateness_table(
                 row[quantile] = float(np.quantile(everything, share)) if everything.size else None
             medians = [float(np.median(values)) for values in ended if values]
             row |= interval(medians, "seed_median")
-            known = published(paper_name(str(policy)), settings) if settings.full_size else None
-            low, high = known or (None, None)
+            ends = published(paper_name(str(policy)), settings) if settings.full_size else None
+            low, high = ends or (None, None)
             rows.append(row | {"published_low": low, "published_high": high})
     return rows
 
@@ -253,7 +253,7 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
 
 def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
     names = {"med": "median", "q1": "q1", "q3": "q3", "whislo": "p5", "whishi": "p95"}
-    statistics: dict[str, Any] = {theirs: row[ours] for theirs, ours in names.items()}
+    statistics: dict[str, Any] = {statistic: row[column] for statistic, column in names.items()}
     look: dict[str, Any] = {"patch_artist": True, "showfliers": False, "manage_ticks": False}
     drawn = ax.bxp(
         [statistics | {"fliers": []}],
@@ -363,9 +363,9 @@ def draw_fig5(rows: Sequence[Row], ax: Axes) -> None:
     """Geometric means with their intervals, medians, the smallest and the largest ratio."""
     ranges = list(dict.fromkeys((row["priority_low"], row["priority_high"]) for row in rows))
     sizes = list(dict.fromkeys((row["worker_servers"], row["ps_servers"]) for row in rows))
-    known = [row for row in rows if row["published_low"] is not None]
-    if known:
-        ends = known[0]["published_low"], known[0]["published_high"]
+    with_published = [row for row in rows if row["published_low"] is not None]
+    if with_published:
+        ends = with_published[0]["published_low"], with_published[0]["published_high"]
         ax.axhspan(*ends, facecolor="0.88", edgecolor="0.6", label="published range", zorder=0)
     for row in rows:
         k = ranges.index((row["priority_low"], row["priority_high"]))
@@ -434,8 +434,8 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         row |= amount(own, "utility")
         # Seed by seed: the instances differ more among each other than the factors do.
         row |= amount([a / b for a, b in zip(own, base, strict=True) if b], "relative")
-        known = settings.full_size and jobs == PUBLISHED_JOBS
-        row["published"] = FIG6.get(float(str(scale))) if known else None
+        is_published = settings.full_size and jobs == PUBLISHED_JOBS
+        row["published"] = FIG6.get(float(str(scale))) if is_published else None
         rows.append(row)
     return rows
 
@@ -443,8 +443,8 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
 def draw_fig6(rows: Sequence[Row], ax: Axes) -> None:
     """Total utility: a line for each number of jobs, 95 % intervals, and the published line."""
     _lines(rows, "utility", ax)
-    known = [row for row in rows if row["published"] is not None]
-    _published_line(ax, known, [row["published"] for row in known])
+    with_published = [row for row in rows if row["published"] is not None]
+    _published_line(ax, with_published, [row["published"] for row in with_published])
     ax.set_ylim(bottom=0.0)
     label(ax, USED, "total utility", f"{FIG6_TITLE} ({rows[0]['policy']})", 3)
 
@@ -452,9 +452,9 @@ def draw_fig6(rows: Sequence[Row], ax: Axes) -> None:
 def draw_relative(rows: Sequence[Row], ax: Axes) -> None:
     """Utility over that of the same seeds at 100 %: what the factor alone does."""
     _lines(rows, "relative", ax)
-    known = [row for row in rows if row["published"] is not None]
-    true = [row["published"] for row in known if row["scale"] == 1.0]
-    _published_line(ax, known, [row["published"] / true[0] for row in known])
+    with_published = [row for row in rows if row["published"] is not None]
+    true = [row["published"] for row in with_published if row["scale"] == 1.0]
+    _published_line(ax, with_published, [row["published"] / true[0] for row in with_published])
     ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
     title = f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})"
     label(ax, USED, "utility / utility at 100 % (no unit)", title, 3)
@@ -467,8 +467,8 @@ def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
     for k, count in enumerate(counts):
         own = [row for row in rows if row["jobs"] == count and row[figure] is not None]
-        beside = 1.05 ** (k - (len(counts) - 1) / 2)  # so that error bars do not cover each other
-        places = [100 * row["scale"] * beside for row in own]
+        shift = 1.05 ** (k - (len(counts) - 1) / 2)  # so that error bars do not cover each other
+        places = [100 * row["scale"] * shift for row in own]
         look = {"linestyle": line(k), "markerfacecolor": paper(), "capsize": 3}
         mark(ax, places, own, figure, k, **look, label=f"{count} jobs")
     ax.set_xscale("log")

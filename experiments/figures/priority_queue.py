@@ -128,10 +128,10 @@ class AsPrinted(PriorityQueue):
         return False
 
     def _fits(self, best: PolicyJob, machine: int) -> bool:
-        found = on_node(self._room, best, *self._book.counts[best.index], machine)
-        if found is not None:
-            self._room.release(best, found)
-        return found is not None
+        allocation = on_node(self._room, best, *self._book.counts[best.index], machine)
+        if allocation is not None:
+            self._room.release(best, allocation)
+        return allocation is not None
 
 
 READ, PRINTED = "as read", "as printed"
@@ -146,8 +146,8 @@ def run(case: Case) -> Row:
     """One run: every span in which a job held the same workers, as text."""
     policy = AsPrinted() if case["reading"] == PRINTED else PriorityQueue()
     spans = [
-        (job, begin, end, *(dict(held.workers).get(k, 0) for k in range(MACHINES)))
-        for job, begin, end, held in stays(scenario(case["scenario"]), policy)
+        (job, begin, end, *(dict(allocation.workers).get(k, 0) for k in range(MACHINES)))
+        for job, begin, end, allocation in stays(scenario(case["scenario"]), policy)
     ]
     return {**case, "spans": ";".join("|".join(map(str, span)) for span in spans)}
 

@@ -28,8 +28,8 @@ def policy_label(name: str, floor: float | None) -> str:
     """Name of a policy in the figures, which tells the forms of OASiS from each other."""
     if name != OASIS:
         return name
-    known = [form for form, own in FORMS.items() if own == floor]
-    return known[0] if known else f"{OASIS}-floor-{floor:g}"
+    forms = [form for form, own in FORMS.items() if own == floor]
+    return forms[0] if forms else f"{OASIS}-floor-{floor:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,18 @@ class FigureSettings:
 
     def __post_init__(self) -> None:
         for name, least in (("seeds", 1), ("first_seed", 0), ("servers", 1)):
-            given = getattr(self, name)
-            if given is not None and given < least:
-                raise InputError(name, f"expected at least {least}", given)
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(name, f"expected at least {least}", value)
         if not 0 < self.scale <= 1:
             raise InputError("scale", f"expected 0 < scale <= 1, got {self.scale:g}")
         if self.jobs is not None and (not self.jobs or min(self.jobs) < 1):
             raise InputError("jobs", "expected counts of at least 1")
         object.__setattr__(self, "preset", choice(self.preset, PRESETS, "preset"))
         for name in ("time_limit", "no_improvement"):
-            given = getattr(self, name)
-            if given is not None and not given >= 0:  # nor is NaN
-                raise InputError(name, f"expected seconds >= 0, or inf, got {given}")
+            value = getattr(self, name)
+            if value is not None and not value >= 0:  # nor is NaN
+                raise InputError(name, f"expected seconds >= 0, or inf, got {value}")
         _check_distinct("jobs", self.jobs or ())
         _check_distinct("policies", self.policies or ())
         for name in self.policies or ():
@@ -116,10 +116,10 @@ class FigureSettings:
 
     def limits(self) -> dict[str, float | None]:
         """Limits of each offline solve; None: infinity; limits not given are left out."""
-        given = {"time_limit": self.time_limit}
+        limits = {"time_limit": self.time_limit}
         if self.no_improvement is not None:
-            given["no_improvement"] = self.no_improvement
-        return {name: None if limit == math.inf else limit for name, limit in given.items()}
+            limits["no_improvement"] = self.no_improvement
+        return {name: None if limit == math.inf else limit for name, limit in limits.items()}
 
     def refuse(self, why: str, *names: str) -> None:
         """Raise `InputError` for one of these settings that is given."""
@@ -173,11 +173,11 @@ class FigureSettings:
         ValueError
             If `policy_options` set one of these too.
         """
-        given = self.policy_options.get(OASIS, {})
+        chosen = self.policy_options.get(OASIS, {})
         for option in axes:
-            if option in given:
+            if option in chosen:
                 raise InputError("policy_options", f"the figure varies {OASIS}.{option} itself")
-        return {"name": OASIS, **given, **axes}
+        return {"name": OASIS, **chosen, **axes}
 
     def forms(self, **axes: Any) -> list[dict[str, Any]]:
         """OASiS as printed and with the default floor, or with the requested floor."""
@@ -188,9 +188,9 @@ class FigureSettings:
     def compared(self) -> list[dict[str, Any]]:
         """The policies to compare, OASiS first, as those of a sweep."""
         names = self.names()
-        others = [name for name in names if name != OASIS]
+        rivals = [name for name in names if name != OASIS]
         first = self.forms() if OASIS in names else []
-        return first + [{"name": name, **self.policy_options.get(name, {})} for name in others]
+        return first + [{"name": name, **self.policy_options.get(name, {})} for name in rivals]
 
     def grid(
         self, instances: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], **task: Any

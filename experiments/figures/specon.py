@@ -112,8 +112,8 @@ def shape_of(choice: Choice | None) -> dict[str, float]:
 def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **options: float) -> Row:
     """Mean completion time, makespan and moves; and the completion time of each job."""
     # Beside them, the mean if all workers were one pool that is shared evenly (`pooled_mean`).
-    made = draw.workload(workers, number, **shape_of(choice))
-    outcome = replay(made, policy_of(choice, **options))
+    workload = draw.workload(workers, number, **shape_of(choice))
+    outcome = replay(workload, policy_of(choice, **options))
     assert not outcome.unfinished, "the mean would be one of the finished jobs only"
     times = [job.end - job.arrival for job in outcome.jobs if job.end is not None]
     asked = zip(draw.arrivals, draw.work, strict=True)
@@ -191,8 +191,8 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
         row |= gains(part, own[DEFAULT], schedule.jobs)
         row |= beside_published(part, own[DEFAULT], schedule)
         row |= means(part, "moves")
-        told = (specon.gain, specon.reduced, specon.best)
-        for name, value in zip(("overall", "reduced", "best"), told, strict=True):
+        published = (specon.gain, specon.reduced, specon.best)
+        for name, value in zip(("overall", "reduced", "best"), published, strict=True):
             row[f"{name}_published"] = None if base else value
         row |= means(part, "loss")
         row["loss_nine_in_ten"] = float(np.quantile([each["loss"] for each in part], 0.9))
@@ -434,8 +434,8 @@ def draw1(rows: Sequence[Row], ax: Axes) -> None:
     """A curve for each model; the published points are marked."""
     for k, ((model,), part) in enumerate(groups(rows, "model").items()):
         shares = [100 * row["share"] for row in part]
-        made = [100 * row["progress"] for row in part]
-        ax.plot(shares, made, linestyle=line(k), color=ink(), label=str(model))
+        percents = [100 * row["progress"] for row in part]
+        ax.plot(shares, percents, linestyle=line(k), color=ink(), label=str(model))
         ax.plot(20.0, 100 * EARLY_PROGRESS[str(model)], marker(k), color=ink())
     label(ax, "training time (%)", "progress (%)", TITLE1, 3)
 
@@ -480,10 +480,10 @@ def saving_run(case: Case) -> Row:
     """One training on its own, of the median work of a draw of Fig. 5, and its time."""
     share, work = case["share"], as_published("5", case["seed"]).median
     costs = overhead(case["seed"], 1 + case["point"])
-    made = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
+    workload = on_workers([job_of(0, 0.0, work, curve(case["model"]))], 2, costs=costs)
     # The job runs alone at full speed until then, so the share of its work is a share of its time.
     at = None if share is None else share * work
-    outcome = replay(made, MovesOnce(at))
+    outcome = replay(workload, MovesOnce(at))
     row: Row = {"seed": case["seed"], "figure": case["figure"], "model": case["model"]}
     return row | {"saved_at": NONSTOP if share is None else share, "time": outcome.jobs[0].end}
 
@@ -560,14 +560,14 @@ def stay_cases(_seeds: int) -> list[Case]:
 def stay_run(case: Case) -> Row:
     """One run, with every stay of a job on a worker as text: job, worker, begin, end, mark."""
     choice = CHOICES[case["policy"]]
-    made = as_published("7", 0).workload(STAY_WORKERS, 0, **shape_of(choice))
+    workload = as_published("7", 0).workload(STAY_WORKERS, 0, **shape_of(choice))
     policy = policy_of(choice)
-    held = stays(made, policy)
+    spans = stays(workload, policy)
     log = policy.log if isinstance(policy, SpeCon) else []
     marks = {(move.job, move.time): MOVES.get(move.kind, "") for move in log}
     rows = [
         f"{job} {where.workers[0][0] + 1} {begin!r} {end!r} {marks.get((job, begin), '')}".rstrip()
-        for job, begin, end, where in held
+        for job, begin, end, where in spans
     ]
     return {**case, "stays": ";".join(rows)}
 
@@ -631,8 +631,8 @@ def draw_use(policy: str, number: int, rows: Sequence[Row], ax: Axes) -> None:
     ax.set_yticks([])
     ax.set_ylim(0.0, 12.0 * STAY_WORKERS)
     ax.set_xlim(0.0, end)
-    what = "jobs that share the cores, by worker"
-    label(ax, "time (s)", what, f"SpeCon, Fig. {number}: {policy}")
+    caption = "jobs that share the cores, by worker"
+    label(ax, "time (s)", caption, f"SpeCon, Fig. {number}: {policy}")
 
 
 STAY_SHOWN = headings("policy | worker | job | begin = begin (s) | end = end (s) | moved")

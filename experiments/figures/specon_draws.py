@@ -313,20 +313,20 @@ def is_as_published(draw: Draw, schedule: PublishedSchedule) -> bool:
     """Return whether the default run of a scaled draw is near the published one."""
     times = default_times(draw.arrivals, draw.work, schedule.workers, draw.loss)
     makespan = max(arrival + time for arrival, time in zip(draw.arrivals, times, strict=True))
-    known = schedule.default
+    published = schedule.default
     return (
-        abs(makespan / known.makespan - 1) <= NEAR
-        and abs(times[known.job - 1] / known.time - 1) <= NEAR_JOB
+        abs(makespan / published.makespan - 1) <= NEAR
+        and abs(times[published.job - 1] / published.time - 1) <= NEAR_JOB
     )
 
 
 def as_published(figure: str, number: int, most_loss: float = LOSS) -> Draw:
     """Return the draw with this number whose default run is near the published one."""
     # Draws are searched once per process; figures ask for the same ones many times.
-    found, more = _search(figure, most_loss)
-    while len(found) <= number:
-        found.append(next(more))
-    return found[number]
+    draws, more = _search(figure, most_loss)
+    while len(draws) <= number:
+        draws.append(next(more))
+    return draws[number]
 
 
 @cache

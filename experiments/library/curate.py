@@ -53,20 +53,20 @@ def improve(
             raise KeyboardInterrupt
 
 
-def keep(library: Library, found: HandedIn) -> LibraryEntry:
+def keep(library: Library, entry: HandedIn) -> LibraryEntry:
     """Write what is better in a verified result; return the record with it."""
-    today, schedules = date.today().isoformat(), found.schedules
-    bound, bound_by = found.bound, found.bound_by
+    today, schedules = date.today().isoformat(), entry.schedules
+    bound, bound_by = entry.bound, entry.bound_by
     if bound is None:
-        bound, bound_by = trivial_bound(found.instance), f"{found.value_by}: {Phase.TRIVIAL}"
+        bound, bound_by = trivial_bound(entry.instance), f"{entry.value_by}: {Phase.TRIVIAL}"
     new = LibraryEntry(
-        name=found.problem.name,
-        family=found.problem.family,
-        fingerprint=fingerprint(found.instance),
-        value=rounded(found.value),
+        name=entry.problem.name,
+        family=entry.problem.family,
+        fingerprint=fingerprint(entry.instance),
+        value=rounded(entry.value),
         bound=rounded_up(bound),
         # what a solve only started from is somebody else's
-        value_by="recourse" if found.value_by.endswith(Phase.WARM_START) else found.value_by,
+        value_by="recourse" if entry.value_by.endswith(Phase.WARM_START) else entry.value_by,
         value_date=today,
         bound_by=bound_by,
         bound_date=today,
@@ -96,20 +96,20 @@ def main(words: Sequence[str] | None = None) -> None:
     one = commands.add_parser("add", help="verify a result, and keep what is better")
     one.add_argument("file", type=Path, help="document of run, solve or ratio, or schedules")
     one.add_argument("--name", help="instance, where the document does not say")
-    given = vars(parser.parse_args(words))
-    library, command = Library(given.pop("library")), given.pop("command")
-    if given.get("time_limit") is None:
-        given.pop("time_limit", None)
+    arguments = vars(parser.parse_args(words))
+    library, command = Library(arguments.pop("library")), arguments.pop("command")
+    if arguments.get("time_limit") is None:
+        arguments.pop("time_limit", None)
     try:
         library.directory.mkdir(parents=True, exist_ok=True)
         if command == "improve":
-            for record in improve(library, **given):
+            for record in improve(library, **arguments):
                 print(f"{record.name}: {record.value:.6g}, gap {100 * record.gap:.3g}%", flush=True)
         else:
-            data = json.loads(given["file"].read_text(encoding="utf-8"))
-            found = handed_in(library, data, given["name"])
-            keep(library, found)
-            print(f"{found.problem.name}: {found.value:.6g}, {found.verdict}")
+            data = json.loads(arguments["file"].read_text(encoding="utf-8"))
+            entry = handed_in(library, data, arguments["name"])
+            keep(library, entry)
+            print(f"{entry.problem.name}: {entry.value:.6g}, {entry.verdict}")
     except (OasisError, OSError, json.JSONDecodeError) as error:
         parser.error(str(error))
     except KeyboardInterrupt:  # what is known by then has been kept

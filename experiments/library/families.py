@@ -189,8 +189,8 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
     >>> len(problems_like([])), len(problems_like(["testbed", "*-t300-*-j400-*"]))
     (200, 19)
     """
-    given = tuple(patterns)
-    for pattern in given:
+    globs = tuple(patterns)
+    for pattern in globs:
         if not any(_is_like(problem, pattern) for problem in PROBLEMS.values()):
             raise InputError(
                 "", f"no instance and no family is like {pattern!r}; see 'oasis library list'"
@@ -198,7 +198,7 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
     return [
         problem
         for problem in PROBLEMS.values()
-        if not given or any(_is_like(problem, pattern) for pattern in given)
+        if not globs or any(_is_like(problem, pattern) for pattern in globs)
     ]
 
 

@@ -58,23 +58,23 @@ class HandedIn:
 def handed_in(library: Library, data: Any, name: str | None = None) -> HandedIn:
     """Verify a submitted result on its instance."""
     problem = _problem_of(library, mapping(data), name)
-    known = library.find(problem.name)
-    instance = problem.instance() if known is None else library.instance(known)
+    record = library.find(problem.name)
+    instance = problem.instance() if record is None else library.instance(record)
     check_document(instance, data)
-    found = result_from_dict(data) if "kind" in data else None
-    if isinstance(found, CompetitiveRatio):
-        found = found.offline
-    if isinstance(found, OfflineResult):
-        return of_solve(problem, instance, found, known)
-    if found is None:
+    result = result_from_dict(data) if "kind" in data else None
+    if isinstance(result, CompetitiveRatio):
+        result = result.offline
+    if isinstance(result, OfflineResult):
+        return of_solve(problem, instance, result, record)
+    if result is None:
         schedules, by = entry(data, SCHEDULES, schedules_by_job), "handed in"
     else:
-        schedules, by = found.schedules, f"handed in: {found.policy}"
-    return HandedIn(problem, instance, schedules, verify(instance, schedules), by, known)
+        schedules, by = result.schedules, f"handed in: {result.policy}"
+    return HandedIn(problem, instance, schedules, verify(instance, schedules), by, record)
 
 
 def of_solve(
-    problem: Problem, instance: Instance, result: OfflineResult, known: LibraryEntry | None
+    problem: Problem, instance: Instance, result: OfflineResult, record: LibraryEntry | None
 ) -> HandedIn:
     """The schedules of a solve, and its bound."""
     method, value = result.method, verify(instance, result)
@@ -82,7 +82,7 @@ def of_solve(
         f"{method}: {part}" if part else method for part in (result.objective_by, result.bound_by)
     ]
     schedules = result.schedules
-    return HandedIn(problem, instance, schedules, value, by[0], known, result.upper_bound, by[1])
+    return HandedIn(problem, instance, schedules, value, by[0], record, result.upper_bound, by[1])
 
 
 def _problem_of(library: Library, data: Any, name: str | None) -> Problem:

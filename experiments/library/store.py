@@ -126,13 +126,13 @@ class LibraryEntry:
         if set(row) != set(COLUMNS) or None in row.values():
             raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
         try:
-            known: dict[str, Any] = {field.name: row[field.name] for field in fields(cls)}
-            known |= {name: float(row[name]) for name in ("value", "bound")}
+            values: dict[str, Any] = {field.name: row[field.name] for field in fields(cls)}
+            values |= {name: float(row[name]) for name in ("value", "bound")}
             for name in ("value_date", "bound_date"):
                 date.fromisoformat(row[name])
         except ValueError as error:
             raise InputError(where, f"{error}") from None
-        record = cls(**known)
+        record = cls(**values)
         if row["proof"] != record.proof:
             text = f"{where}: proof: states {row['proof']}, recomputed {record.proof}"
             raise VerificationError("proof", text)
@@ -247,13 +247,13 @@ class Library:
         """
         with naming(self.table):
             text = self.table.read_text(encoding="utf-8")
-        found: dict[str, LibraryEntry] = {}
+        records: dict[str, LibraryEntry] = {}
         for row in csv.DictReader(io.StringIO(text)):
             record = LibraryEntry.from_row(row)
-            if problem_named(record.name).family != record.family or record.name in found:
+            if problem_named(record.name).family != record.family or record.name in records:
                 raise InputError(record.name, "expected one row, in its family")
-            found[record.name] = record
-        return {name: found[name] for name in PROBLEMS if name in found}
+            records[record.name] = record
+        return {name: records[name] for name in PROBLEMS if name in records}
 
     def find(self, name: str) -> LibraryEntry | None:
         """The row of an instance; None if nothing is known of it yet."""

@@ -49,10 +49,10 @@ def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
     if Path(name).suffix == SUFFIX:
         return _read_file(Path(name))
     if str(name) not in style.library:
-        known = f"{PAPER}, a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
-        raise InputError("style", f"expected {known}", os.fspath(name))
-    found: Any = style.library[str(name)]  # matplotlib types every key of its own
-    return dict(found)
+        choices = f"{PAPER}, a file that ends in {SUFFIX}, or one of {', '.join(style.available)}"
+        raise InputError("style", f"expected {choices}", os.fspath(name))
+    settings: Any = style.library[str(name)]  # matplotlib types every key of its own
+    return dict(settings)
 
 
 @contextmanager
@@ -102,24 +102,24 @@ def _read_file(path: Path) -> dict[str, Any]:
     """Read a style file; what matplotlib would only warn of is an error."""
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
-    said: list[str] = []
+    messages: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("matplotlib")
     was_propagating = logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
-    found: Any = {}
+    settings: Any = {}
     try:
-        found = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+        settings = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
-        said.append(str(error))
+        messages.append(str(error))
     finally:
         logger.removeHandler(handler)
         logger.propagate = was_propagating
-    if said:
-        raise InputError("style", f"{path}: {' '.join(said[0].split())}")
-    return dict(found)
+    if messages:
+        raise InputError("style", f"{path}: {' '.join(messages[0].split())}")
+    return dict(settings)
 
 
 # White for nothing, then light to dark: perceptually uniform, and as clear in grey.
@@ -279,9 +279,9 @@ def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.ND
     if step == 1:
         return values
     begins = np.arange(0, values.shape[axis], step)
-    known = ~np.isnan(values)
-    counts = np.add.reduceat(known.astype(np.float64), begins, axis=axis)
-    sums = np.add.reduceat(np.where(known, values, 0.0), begins, axis=axis)
+    is_number = ~np.isnan(values)
+    counts = np.add.reduceat(is_number.astype(np.float64), begins, axis=axis)
+    sums = np.add.reduceat(np.where(is_number, values, 0.0), begins, axis=axis)
     nothing = np.full(sums.shape, np.nan)
     means: npt.NDArray[np.float64] = np.divide(sums, counts, out=nothing, where=counts > 0)
     return means

@@ -117,20 +117,20 @@ def plot_comparison(
     >>> [label.get_text() for label in plot_comparison(found).get_yticklabels()]
     ['fifo', 'drf']
     """
-    known = measures_of(comparison)
-    if measure is not None and measure not in known:
-        raise InputError("measure", f"expected one of {', '.join(known)}", measure)
-    shown = known[measure or next(iter(known))]
+    measures = measures_of(comparison)
+    if measure is not None and measure not in measures:
+        raise InputError("measure", f"expected one of {', '.join(measures)}", measure)
+    shown = measures[measure or next(iter(measures))]
     rows = comparison.policies
     ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
     unit, factor = _unit(shown, list(rows.values()))
     height = 0.8 / len(shown.bars)
     is_marked = any(figure in MARKED for _, figure in shown.bars)
-    left = {name: count for name, count in comparison.unfinished.items() if count and is_marked}
+    counts = {name: count for name, count in comparison.unfinished.items() if count and is_marked}
     for k, (name, figure) in enumerate(shown.bars):
-        marks = ["*" if policy in left else "" for policy in rows]
+        marks = ["*" if policy in counts else "" for policy in rows]
         _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
-    ax.set_yticks(range(len(rows)), _labels(comparison, left))
+    ax.set_yticks(range(len(rows)), _labels(comparison, counts))
     ax.set_ylim(len(rows) - 0.5, -0.5)
     if shown.bars == MEASURES["utility"].bars:
         _draw_optimum(ax, comparison)
@@ -160,11 +160,11 @@ def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
         ax.axvline(bound, label="no policy earns more", **line)
 
 
-def _labels(comparison: Comparison, left: Mapping[str, float]) -> list[str]:
+def _labels(comparison: Comparison, counts: Mapping[str, float]) -> list[str]:
     """Names of the policies, each with how many jobs it left, where it is marked for that."""
     jobs = comparison.about.get("jobs")
-    others = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in left.items()}
-    return [shorten(name) + others.get(name, "") for name in comparison.policies]
+    remarks = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in counts.items()}
+    return [shorten(name) + remarks.get(name, "") for name in comparison.policies]
 
 
 def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
@@ -173,8 +173,8 @@ def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
         plot_comparison(comparison, measure=measure, ax=ax)
         ax.tick_params(labelleft=ax is places[0])
         ax.set_ylabel("")
-    left = {name: count for name, count in comparison.unfinished.items() if count}
-    places[0].set_yticks(range(len(comparison.policies)), _labels(comparison, left))
+    counts = {name: count for name, count in comparison.unfinished.items() if count}
+    places[0].set_yticks(range(len(comparison.policies)), _labels(comparison, counts))
 
 
 def _draw_bars(
@@ -188,12 +188,12 @@ def _draw_bars(
 ) -> None:
     k, height = place
     values = [row.get(figure) for row in rows]
-    known = [0.0 if value is None else factor * value for value in values]
+    widths = [0.0 if value is None else factor * value for value in values]
     below, above = zip(*(_errors(row, figure, factor) for row in rows), strict=True)
     is_uncertain = not all(map(math.isnan, below))
     drawn = ax.barh(
         [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
-        known,
+        widths,
         height,
         label=name,
         xerr=[below, above] if is_uncertain else None,
@@ -202,18 +202,18 @@ def _draw_bars(
     )
     texts = [
         "none" if value is None else f"{brief(number)}{mark}"
-        for value, number, mark in zip(values, known, marks, strict=True)
+        for value, number, mark in zip(values, widths, marks, strict=True)
     ]
     ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
 
 
 def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, float]:
     """Distances from the mean to the ends of its interval over seeds; NaN without one."""
-    found = row.get("over_seeds", {}).get("figures", {}).get(figure)
-    if found is None or found["low"] is None:
+    interval = row.get("over_seeds", {}).get("figures", {}).get(figure)
+    if interval is None or interval["low"] is None:
         return math.nan, math.nan
-    mean = found["mean"]  # of equal values, rounding may put it beside both ends
-    return factor * max(0.0, mean - found["low"]), factor * max(0.0, found["high"] - mean)
+    mean = interval["mean"]  # of equal values, rounding may put it beside both ends
+    return factor * max(0.0, mean - interval["low"]), factor * max(0.0, interval["high"] - mean)
 
 
 def _unit(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
@@ -240,12 +240,12 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     """A dot for the mean at each point of a grid, and a bar for its interval."""
     shown = means[:MOST_POINTS]
     ax = axes(ax, 6.4, 1.2 + 0.28 * max(2, len(shown)))
-    for row, (_, found) in enumerate(shown):
-        mean, low, high = found["mean"], found["low"], found["high"]
-        left = found.get("unfinished") if figure in OF_FINISHED else None
-        if left:
+    for row, (_, interval) in enumerate(shown):
+        mean, low, high = interval["mean"], interval["low"], interval["high"]
+        unfinished = interval.get("unfinished") if figure in OF_FINISHED else None
+        if unfinished:
             ax.annotate(
-                f"{brief(left)} unfinished",
+                f"{brief(unfinished)} unfinished",
                 (1.0, row),
                 (4, 0),
                 ("axes fraction", "data"),
@@ -258,9 +258,9 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
         if low is not None and high is not None:
             ax.plot([low, high], [row, row], "-|", color=ink(), linewidth=1.2, markersize=6)
         ax.plot([mean], [row], "o", color=ink(), markersize=4.5)
-    known = [mean for _, found in shown if (mean := found["mean"]) is not None and mean > 0]
+    dots = [mean for _, interval in shown if (mean := interval["mean"]) is not None and mean > 0]
     # Ratios multiply, and one large one would press all others against the edge.
-    if scale_of(figure) == "ratio" and known and max(known) > MANY_TIMES * min(known):
+    if scale_of(figure) == "ratio" and dots and max(dots) > MANY_TIMES * min(dots):
         ax.set_xscale("log")
     name = figure.replace("_", " ")
     more = f", first {len(shown)} of {len(means):,}" if len(shown) < len(means) else ""

@@ -85,8 +85,8 @@ def svg_text(figure: Figure) -> str:
         figure.savefig(buffer, format="svg", metadata=FORMATS[".svg"])
     names: dict[str, str] = {}
 
-    def number(found: re.Match[str]) -> str:
-        return names.setdefault(found[0], f"clip{len(names) + 1}")
+    def number(match: re.Match[str]) -> str:
+        return names.setdefault(match[0], f"clip{len(names) + 1}")
 
     return _CLIP_PATH.sub(number, buffer.getvalue().decode("utf-8"))
 
@@ -113,25 +113,24 @@ def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) ->
     kind = kind_of(data)
     if kind == SCHEDULES:
         schedules = entry(data, SCHEDULES, schedules_by_job)
-        return schedules_page(_given(instance), schedules, f"{len(schedules)} schedules")
-    found = result_from_dict(data)
+        return schedules_page(_require_instance(instance), schedules, f"{len(schedules)} schedules")
+    result = result_from_dict(data)
     if kind == "run":
-        return run_page(_given(instance), found)
+        return run_page(_require_instance(instance), result)
     if kind == "solve":
-        title = (
-            f"{found.method}: total utility {found.objective:.6g}, at most {found.upper_bound:.6g}"
-        )
-        return schedules_page(_given(instance), found.schedules, title)
+        utilities = f"total utility {result.objective:.6g}, at most {result.upper_bound:.6g}"
+        title = f"{result.method}: {utilities}"
+        return schedules_page(_require_instance(instance), result.schedules, title)
     if kind == "ratio":
-        jobs = None if instance is None else compare_jobs(instance, found)
-        return ratio_page({name: found}, jobs)
+        jobs = None if instance is None else compare_jobs(instance, result)
+        return ratio_page({name: result}, jobs)
     if kind == "whatif":
-        return waiting_figure(found)
+        return waiting_figure(result)
     quote = kind == "quote"
-    return cast("Figure", plot_quote(found).figure) if quote else comparison_page(found)
+    return cast("Figure", plot_quote(result).figure) if quote else comparison_page(result)
 
 
-def _given(instance: Instance | None) -> Instance:
+def _require_instance(instance: Instance | None) -> Instance:
     if instance is None:
         raise InputError("instance", "expected the instance that the result is of")
     return instance

@@ -104,7 +104,7 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
     """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
-    beside: dict[str, Any] = {
+    right: dict[str, Any] = {
         "xytext": (-6, -6),
         "textcoords": "offset points",
         "fontsize": SMALL,
@@ -115,16 +115,16 @@ def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
     if result.lower is None or result.upper is None:
         text = "undefined: OASiS earned nothing"
     else:
-        known = (
+        bounds = (
             f"{result.lower:.4g}" if result.proven else f"{result.lower:.4g} to {result.upper:.4g}"
         )
-        ax.annotate(known, (result.lower, row), **above)
+        ax.annotate(bounds, (result.lower, row), **above)
         if bound is not None and bound <= LARGEST:
             return
         text = "no finite corrected ratio bound"
         if bound is not None:
             text = f"corrected ratio bound about $10^{{{math.log10(bound):.0f}}}$ \u2192"
-    ax.annotate(text, (1.0, row), xycoords=("axes fraction", "data"), **beside)
+    ax.annotate(text, (1.0, row), xycoords=("axes fraction", "data"), **right)
 
 
 MOST_JOBS = 12
@@ -149,7 +149,7 @@ def plot_differences(
     least = SAME * max((abs(difference(row)) for row in rows), default=0.0)
     differing = [row for row in rows if abs(difference(row)) > least]
     differing.sort(key=lambda row: -abs(difference(row)))
-    shown, rest = differing[:MOST_JOBS], differing[MOST_JOBS:]
+    shown, remaining = differing[:MOST_JOBS], differing[MOST_JOBS:]
     ax = axes(ax, 6.4, 1.4 + 0.28 * max(3, len(shown)))
     names = [shorten(row.job_id) for row in shown]
     values = [difference(row) for row in shown]
@@ -160,9 +160,9 @@ def plot_differences(
         ax.barh(place, value, 0.75, label=None if label in drawn else label, **bar_style(k))
         drawn.add(label)
     # One bar for all others, so that the bars still add up to the whole difference.
-    if rest:
-        values.append(math.fsum(difference(row) for row in rest))
-        names.append(f"{len(rest):,} others")
+    if remaining:
+        values.append(math.fsum(difference(row) for row in remaining))
+        names.append(f"{len(remaining):,} others")
         label, style = "all others together", bar_style(len(TAKEN))
         ax.barh(len(shown), values[-1], 0.75, label=label, **style)
     for place, value in enumerate(values):

@@ -57,12 +57,12 @@ def urgency(job: Job) -> str:
 
 def by_class(jobs: Sequence[Job]) -> dict[str, list[Job]]:
     """Jobs of each class in the order given; the most urgent class first, others by name."""
-    found: dict[str, list[Job]] = {}
+    classes: dict[str, list[Job]] = {}
     for job in jobs:
-        found.setdefault(urgency(job), []).append(job)
+        classes.setdefault(urgency(job), []).append(job)
     # The paper's classes have an order of urgency; others have only their names.
-    known = [name for name in NAMES if name in found]
-    return {name: found[name] for name in [*known, *sorted(found.keys() - set(NAMES))]}
+    ranked = [name for name in NAMES if name in classes]
+    return {name: classes[name] for name in [*ranked, *sorted(classes.keys() - set(NAMES))]}
 
 
 MOST_ROWS = 60
@@ -84,10 +84,10 @@ def bands_of(instance: Instance, schedules: Mapping[str, Schedule]) -> tuple[int
     """Bands of all jobs, and how many jobs a row stands for."""
     jobs = instance.jobs_by_arrival()
     each = step_of(len(jobs), MOST_ROWS)
-    found = []
+    bands = []
     for name, members in by_class(jobs).items():
         rows = [members[k : k + each] for k in range(0, len(members), each)]
-        found.append(
+        bands.append(
             Band(
                 name,
                 len(members),
@@ -96,13 +96,13 @@ def bands_of(instance: Instance, schedules: Mapping[str, Schedule]) -> tuple[int
                 np.array([np.mean([job.arrival for job in row]) for row in rows]),
             )
         )
-    return each, found
+    return each, bands
 
 
 def tasks_by_slot(rows: IntArray, slots: int = 0) -> IntArray:
     """Tasks in each slot, shape (T,): up to the last one that has any, or at least `slots`."""
-    found: IntArray = np.bincount(rows[:, SLOT], rows[:, COUNT], slots).astype(np.int64)
-    return found
+    counts: IntArray = np.bincount(rows[:, SLOT], rows[:, COUNT], slots).astype(np.int64)
+    return counts
 
 
 def _workers(jobs: Sequence[Job], schedules: Mapping[str, Schedule], horizon: int) -> FloatArray:
@@ -304,10 +304,10 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
     first, end = (min(slots), max(slots) + 1) if slots else (0, 1)
     letters = (WIDTH - 2.0) / LETTER / (end - first)  # that fit into a slot
     for row, job in enumerate(jobs):
-        for begin, stop, held in _stretches(job["plan"]):
+        for begin, stop, tasks in _stretches(job["plan"]):
             ax.barh(row, stop - begin, 0.8, left=begin, color=fill(3), edgecolor=ink())
             text = next(
-                (text for text in _texts(held) if len(text) <= letters * (stop - begin)), ""
+                (text for text in _texts(tasks) if len(text) <= letters * (stop - begin)), ""
             )
             place = (begin + stop) / 2
             ax.text(place, row, as_written(text), ha="center", va="center", fontsize=SMALL)
@@ -322,26 +322,26 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
 
 def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]:
     """Longest stretches of slots in which a job holds the same: (first slot, end, tasks)."""
-    found: list[tuple[int, int, Held]] = []
+    stretches: list[tuple[int, int, Held]] = []
     for entry in sorted(plan, key=lambda entry: int(entry["slot"])):
         workers, servers = entry.get("workers", {}), entry.get("parameterServers", {})
         held = {node: (workers.get(node, 0), servers.get(node, 0)) for node in (*workers, *servers)}
         if not held:
             continue
         slot = entry["slot"]
-        if found and found[-1][1:] == (slot, held):
-            found[-1] = (found[-1][0], slot + 1, held)
+        if stretches and stretches[-1][1:] == (slot, held):
+            stretches[-1] = (stretches[-1][0], slot + 1, held)
         else:
-            found.append((slot, slot + 1, held))
-    return found
+            stretches.append((slot, slot + 1, held))
+    return stretches
 
 
-def _texts(held: Held) -> list[str]:
+def _texts(tasks: Held) -> list[str]:
     """Candidate labels of a bar, from the longest to the shortest."""
-    by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(held.items()))
-    workers, servers = (sum(counts) for counts in zip(*held.values(), strict=True))
+    by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(tasks.items()))
+    workers, servers = (sum(counts) for counts in zip(*tasks.values(), strict=True))
     total = _tasks(workers, servers)
-    return [by_node, f"{total} on {len(held)} nodes", total]
+    return [by_node, f"{total} on {len(tasks)} nodes", total]
 
 
 def _tasks(workers: int, servers: int) -> str:

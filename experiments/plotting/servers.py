@@ -46,9 +46,9 @@ class Group:
 
     def index(self, resource: str) -> int:
         """Position of `resource`, which the group must have."""
-        held = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
-        if resource not in held:
-            raise InputError("resource", f"expected one of {', '.join(held)}", resource)
+        resources = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
+        if resource not in resources:
+            raise InputError("resource", f"expected one of {', '.join(resources)}", resource)
         return self.resources.index(resource)
 
     def shares(self) -> FloatArray:
@@ -68,12 +68,12 @@ class Group:
 
 def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) -> Group:
     """The group "worker" or "ps" of `instance` under `schedules`."""
-    found, cluster = TaskGroup(group), instance.cluster
-    names = found.ids(cluster)
+    tasks, cluster = TaskGroup(group), instance.cluster
+    names = tasks.ids(cluster)
     if not names:
         raise InputError("group", "expected one with servers", group)
-    used = dict(zip(GROUPS, committed(instance, schedules), strict=True))[found]
-    return Group(found.hosts, names, used, found.capacity(cluster), cluster.resources)
+    used = dict(zip(GROUPS, committed(instance, schedules), strict=True))[tasks]
+    return Group(tasks.hosts, names, used, tasks.capacity(cluster), cluster.resources)
 
 
 MOST = 4  # curves
@@ -173,15 +173,15 @@ def plot_utilisation(
     servers = group_of(instance, schedules, group)
     shares = servers.shares()
     if resource is None:
-        what = "fullest resource"
+        subject = "fullest resource"
         # `nanmax` would warn of a server that has nothing at all.
         shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
         shares[shares < 0] = np.nan  # a server with nothing at all
     else:
-        what = as_written(resource)
+        subject = as_written(resource)
         shares = shares[:, :, servers.index(resource)]
     heat_map(ax, 100.0 * shares, servers.names, Normalize(0.0, 100.0), "in use (%)")
-    ax.set_title(f"Utilisation of {servers.title}: {what}")
+    ax.set_title(f"Utilisation of {servers.title}: {subject}")
     return ax
 
 
@@ -238,12 +238,12 @@ def plot_prices(
     values = price(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
     values[:, servers.capacity[:, r] == 0] = np.nan
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free
-    known = values[~np.isnan(values)]
-    low, high = (known.min(), known.max()) if known.size else (1.0, 1.0)
+    numbers = values[~np.isnan(values)]
+    low, high = (numbers.min(), numbers.max()) if numbers.size else (1.0, 1.0)
     # A logarithmic scale needs two ends, also where all prices are equal.
     norm = LogNorm(low, high if high > low else 10.0 * low)
     heat_map(ax, values, servers.names, norm, f"utility per {as_written(resource)}")
-    if not known.size:
+    if not numbers.size:
         ax.text(0.5, 0.5, "no prices", transform=ax.transAxes, ha="center", backgroundcolor="w")
     ax.set_title(f"Prices on {servers.title}: {as_written(resource)}")
     return ax

@@ -41,15 +41,15 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
 
     content = Path(path).read_bytes()
     try:
-        found = parquet.read_table(pa.BufferReader(content))
+        table = parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError):
         raise InputError("", "expected a Parquet file as `oasis sweep` writes it") from None
     for name in NEEDED:
-        if name not in found.column_names:
+        if name not in table.column_names:
             raise InputError("", f"expected the table of `oasis sweep`, it has no column {name}")
-    if not found.num_rows:
+    if not table.num_rows:
         raise InputError("", "expected the table of `oasis sweep`, it has no rows")
-    return found
+    return table
 
 
 def means_of(frame: pd.DataFrame) -> tuple[list[str], pd.DataFrame]:

@@ -23,19 +23,19 @@ MOST_TICKS = 8  # whose labels do not touch
 UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
 
-def pictures(found: WhatIf) -> Iterator[tuple[Figure, str]]:
+def pictures(result: WhatIf) -> Iterator[tuple[Figure, str]]:
     """The pictures of a page, each with its caption."""
-    points = max(len(row["series"]["waiting"]) for row in found.first.policies.values())
+    points = max(len(row["series"]["waiting"]) for row in result.first.policies.values())
     parts = f"means over {points} equal parts of each run."
     yield (
-        waiting_figure(found),
+        waiting_figure(result),
         "How long jobs wait for GPUs: median (dot), the middle half (box), 5 % to 95 % (line), "
         "99 % (tick). Less than a second is drawn as 0.",
     )
-    yield over_time_figure(found, "waiting"), f"Jobs that wait, {parts}"
-    yield over_time_figure(found, "in_use"), f"GPUs in use, {parts}"
-    if len({one.load for one in found.settings}) > 1:
-        yield loads_figure(found), "How the mean grows with the load."
+    yield over_time_figure(result, "waiting"), f"Jobs that wait, {parts}"
+    yield over_time_figure(result, "in_use"), f"GPUs in use, {parts}"
+    if len({one.load for one in result.settings}) > 1:
+        yield loads_figure(result), "How the mean grows with the load."
 
 
 def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
@@ -57,9 +57,9 @@ def _name_rows(ax: Axes, names: Sequence[str], margin: float) -> None:
     ax.set_ylim(len(names) - 1 + margin, -margin)
 
 
-def waiting_figure(found: WhatIf) -> Figure:
+def waiting_figure(result: WhatIf) -> Figure:
     """The distribution of waiting under each policy: a row each, on a logarithm of time."""
-    rows = found.first.policies
+    rows = result.first.policies
     figure, ax = _axes(1.1 + 0.3 * len(rows), x="waiting for GPUs")
     for k, row in enumerate(rows.values()):
         values = (max(value or 0.0, 1.0) for value in row["waiting_at"])
@@ -90,13 +90,13 @@ def _time_ticks(ax: Axes) -> None:
     ax.set_xticks([], minor=True)
 
 
-def over_time_figure(found: WhatIf, series: str) -> Figure:
+def over_time_figure(result: WhatIf, series: str) -> Figure:
     """The queue (``waiting``) or the GPUs ``in_use``: a strip a policy, all on one scale."""
-    rows = found.first.policies
+    first, rows = result.first, result.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())
     length, unit = _unit(max(row["series"]["end"] for row in rows.values()) - begin)
     top = max(max(row["series"][series], default=0.0) for row in rows.values())
-    top = float(found.first.gpus) if series == "in_use" and top <= found.first.gpus else top or 1.0
+    top = float(first.gpus) if series == "in_use" and top <= first.gpus else top or 1.0
     figure = canvas.new_figure(WIDTH, 0.7 + STRIP * len(rows))
     strips = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for ax, (name, row) in zip(strips, rows.items(), strict=True):
@@ -110,9 +110,9 @@ def over_time_figure(found: WhatIf, series: str) -> Figure:
         ax.margins(x=0.0)
         ax.spines[["top", "right"]].set_visible(False)
     strips[-1].xaxis.set_major_locator(MaxNLocator(nbins=6))
-    what = "jobs that wait" if series == "waiting" else "GPUs in use"
+    caption = "jobs that wait" if series == "waiting" else "GPUs in use"
     strips[-1].set_xlabel(f"{unit} after the first submission", fontsize=canvas.SMALL)
-    figure.supylabel(what, fontsize=canvas.SMALL)
+    figure.supylabel(caption, fontsize=canvas.SMALL)
     return figure
 
 
@@ -126,13 +126,13 @@ def _round(value: float) -> float:
     return float(max(1.0, np.floor(value / power) * power))
 
 
-def loads_figure(found: WhatIf) -> Figure:
+def loads_figure(result: WhatIf) -> Figure:
     """The mean time to completion by load: a line for each policy, and the bound below them."""
-    most = len(found.first.machines)
-    settings = [one for one in found.settings if len(one.machines) == most]
+    first, most = result.first, len(result.first.machines)
+    settings = [one for one in result.settings if len(one.machines) == most]
     settings.sort(key=lambda one: one.load)
     loads = [one.load for one in settings]
-    names = [name for name in found.first.policies if all(name in one.policies for one in settings)]
+    names = [name for name in first.policies if all(name in one.policies for one in settings)]
     # (settings, policies), NaN where no job finished
     means = np.array(
         [[one.policies[name]["completion"]["mean"] for name in names] for one in settings], float

@@ -36,8 +36,8 @@ def inline_svg(figure: Figure, prefix: str, label: str) -> str:
     text = _HEIGHT.sub(r"\1", text, count=1)
     text = _SIZE.sub(r'\1 style="max-width: \2"', text, count=1)
     text = _IMAGE_ID.sub(r"\1", text)
-    text = _ID.sub(lambda found: f'id="{prefix}{found[1]}"', text)
-    text = _REFERENCE.sub(lambda found: f"{found[1]}#{prefix}{found[2]}", text)
+    text = _ID.sub(lambda match: f'id="{prefix}{match[1]}"', text)
+    text = _REFERENCE.sub(lambda match: f"{match[1]}#{prefix}{match[2]}", text)
     # HTML needs no namespaces, and without that of xlink its prefix must go too.
     text = text.replace("xlink:href=", "href=")
     quoted = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

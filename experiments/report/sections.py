@@ -78,13 +78,13 @@ def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
 
     A policy may tell of more than its options, such as of what it found in the file of the jobs.
     """
-    known = POLICIES[policy].resolve({}) if policy in POLICIES else {}
+    defaults = POLICIES[policy].resolve({}) if policy in POLICIES else {}
     parameters = row.get("parameters", {})
     options = row.get("policy_options", parameters)
     words = []
     for name, value in parameters.items():
         own = policy not in POLICIES and name in options
-        if own or (name in known and known[name] != value):
+        if own or (name in defaults and defaults[name] != value):
             words += ["--set", f"{policy}.{name}={text_of(value)}"]
     return words
 
@@ -134,14 +134,14 @@ def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
     trace = data.get("trace") or {}
     if trace.get("file") and trace.get("sha256"):
         named.append({"of": "the trace", **trace})
-    found = []
+    sentences = []
     for one in named:
         file = Path(one["file"])
         now = file_reference(file)["sha256"]
         if now != one["sha256"]:
             how = "is not there" if not file.exists() else "has changed since"
-            found.append(f"The command does not make it again: {file} ({one['of']}) {how}.")
-    return tuple(dict.fromkeys(found))
+            sentences.append(f"The command does not make it again: {file} ({one['of']}) {how}.")
+    return tuple(dict.fromkeys(sentences))
 
 
 def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -155,10 +155,10 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    given = {**data, **(data.get("reading") or {})}
+    entries = {**data, **(data.get("reading") or {})}
     names = {name: f"--{name.replace('_', '-')}" for name in data.get("reading") or {}}
     for name, option in (names | REPLAY_OPTIONS).items():
-        value = given.get(name)
+        value = entries.get(name)
         if value is True:  # a flag without a value
             words.append(option)
         elif value is not None and value != REPLAY_DEFAULTS.get(name):
@@ -170,7 +170,7 @@ CHECKED = "every schedule satisfies (2)-(13), and every figure is what it is com
 NOT_AGAIN = "not checked again, the instance is not there; the command did before it wrote this"
 
 
-def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
+def proofs_of(kind: str, result: Any, instance: Instance | None) -> Facts:
     """Proofs of a result, as pairs of name and text."""
     if kind == "quote":
         return [("none", "a quote commits nothing, and runs no schedule")]
@@ -179,20 +179,20 @@ def proofs_of(kind: str, found: Any, instance: Instance | None) -> Facts:
     if kind == "compare":
         text = "the schedules of each policy satisfied (2)-(13) when the command ran"
         proofs = [("verified", text), ("not again", "a comparison holds figures, no schedules")]
-        optimum = found.about.get("optimum")
+        optimum = result.about.get("optimum")
         if optimum is not None:
             text = f"{number(optimum['upper_bound'])}, by {optimum['bound_by'] or '-'}"
             proofs.append(("none earns more than", text))
         return proofs
     proofs = [("verified", CHECKED if instance is not None else NOT_AGAIN)]
-    if kind == "run" and found.bounds is not None and instance is not None:
-        proofs += certificate_facts(found.policy, certify(instance, found))
+    if kind == "run" and result.bounds is not None and instance is not None:
+        proofs += certificate_facts(result.policy, certify(instance, result))
     if kind == "solve":
-        proofs += _of_offline(found)
+        proofs += _of_offline(result)
     if kind == "ratio":
-        proofs += _of_offline(found.offline)
-        if found.certificate is not None:
-            proofs += certificate_facts(found.run.policy, found.certificate)
+        proofs += _of_offline(result.offline)
+        if result.certificate is not None:
+            proofs += certificate_facts(result.run.policy, result.certificate)
     if kind == SCHEDULES:
         proofs.append(("bound", "none: schedules alone do not say how far from optimal they are"))
     return proofs
@@ -225,19 +225,19 @@ def section_of(
 ) -> Section:
     """Build the section of a result."""
     kind = kind_of(data)
-    found = None if kind == SCHEDULES else result_from_dict(data)
+    result = None if kind == SCHEDULES else result_from_dict(data)
     for part, reader in _ADDED.items():
         if part in data:
             entry(data, part, reader)
     if instance is not None and kind in VERIFIABLE:
         # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
-    if isinstance(found, WhatIf):
-        return whatif_section(name, data, found, changed_files(data), number)
-    title, came_out, made = _SAYING_BY_KIND[kind](data, found, instance)
+    if isinstance(result, WhatIf):
+        return whatif_section(name, data, result, changed_files(data), number)
+    title, came_out, shown = _SAYING_BY_KIND[kind](data, result, instance)
     notes = list(changed_files(data))
-    if isinstance(found, Comparison):
-        notes = [*tables.unfinished_notes(found), *notes]
+    if isinstance(result, Comparison):
+        notes = [*tables.unfinished_notes(result), *notes]
     if instance is None and kind in VERIFIABLE:
         file = named_file(data)
         where = f"its instance, {file}, is not there" if file else "it names no instance file"
@@ -251,11 +251,11 @@ def section_of(
         title=title,
         was_run=_was_run(data),
         facts=came_out,
-        tables=tuple(made),
-        proofs=proofs_of(kind, found, instance),
+        tables=tuple(shown),
+        proofs=proofs_of(kind, result, instance),
         again=commands_of(name, data),
         picture=picture,
-        answer=tuple(said(pairs_of_comparison(found))) if isinstance(found, Comparison) else (),
+        answer=tuple(said(pairs_of_comparison(result))) if isinstance(result, Comparison) else (),
         notes=tuple(notes),
     )
 
@@ -301,8 +301,8 @@ def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:
     if run.admitted_unfinished:
         title += f", {run.admitted_unfinished} of them did not finish"
     rows = [tables.decision_row(decision) for decision in run.decisions]
-    made = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
-    return title, tables.run_facts(run, data.get("utilisation", {})), made
+    shown = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
+    return title, tables.run_facts(run, data.get("utilisation", {})), shown
 
 
 def _solve(_: Mapping[str, Any], result: Any, __: Instance | None) -> Said:
@@ -315,26 +315,26 @@ def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said
     jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
     came_out = tables.ratio_facts(who, result, jobs)
     ratio = dict(came_out)["competitive ratio"]
-    made = []
+    shown = []
     if instance is not None:
         rows = [_row_of_taken(row) for row in compare_jobs(instance, result)]
-        made = [table("Who takes which job", TAKEN, rows)]
-    return f"Competitive ratio of {who}: {ratio}", came_out, made
+        shown = [table("Who takes which job", TAKEN, rows)]
+    return f"Competitive ratio of {who}: {ratio}", came_out, shown
 
 
-def _compare(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
-    columns, rows = tables.comparison_table(found)
+def _compare(data: Mapping[str, Any], comparison: Any, _: Instance | None) -> Said:
+    columns, rows = tables.comparison_table(comparison)
     if data.get("format") == FORMAT:
-        title = f"{len(found.policies)} policies on {data.get('jobs')} elastic jobs"
+        title = f"{len(comparison.policies)} policies on {data.get('jobs')} elastic jobs"
         bound = [("utility at most", number(data.get("bound")))]
         return title, bound, [table("Policies; times in seconds", columns, rows)]
-    title = f"{len(found.policies)} policies on {data.get('jobs')} jobs"
-    return title, tables.optimum_facts(found), [table("Policies", columns, rows)]
+    title = f"{len(comparison.policies)} policies on {data.get('jobs')} jobs"
+    return title, tables.optimum_facts(comparison), [table("Policies", columns, rows)]
 
 
-def _replay(data: Mapping[str, Any], found: Any, _: Instance | None) -> Said:
-    columns, rows = tables.comparison_table(found)
-    title = f"{len(found.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
+def _replay(data: Mapping[str, Any], comparison: Any, _: Instance | None) -> Said:
+    columns, rows = tables.comparison_table(comparison)
+    title = f"{len(comparison.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
     return title, [], [table("Policies; times in seconds", columns, rows)]
 
 
@@ -367,27 +367,27 @@ def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
 
 def _was_run(data: Mapping[str, Any]) -> Facts:
     """Facts about the run: policies, options, instance or trace, seed and version."""
-    found: Facts = []
+    facts: Facts = []
     for name in ("policy", "method"):
         if data.get(name) is not None:
-            found.append((name, str(data[name])))
-    for name, what in (("parameters", "option"), ("offline_parameters", "offline")):
+            facts.append((name, str(data[name])))
+    for name, title in (("parameters", "option"), ("offline_parameters", "offline")):
         for key, value in (data.get(name) or {}).items():
-            found.append((f"{what} {key}", value_text(value)))
+            facts.append((f"{title} {key}", value_text(value)))
     for policy, row in (data.get("policies") or {}).items():
-        said = ", ".join(f"{k}={value_text(v)}" for k, v in row.get("parameters", {}).items())
-        found.append((f"options of {policy}", said or "none"))
+        options = ", ".join(f"{k}={value_text(v)}" for k, v in row.get("parameters", {}).items())
+        facts.append((f"options of {policy}", options or "none"))
     named = named_file(data)
     if named is not None:
-        found.append(("instance", str(named)))
+        facts.append(("instance", str(named)))
     if digest_of(data) is not None:
-        found.append(("SHA-256 of the instance", str(digest_of(data))))
+        facts.append(("SHA-256 of the instance", str(digest_of(data))))
     trace = data.get("trace") or {}
-    found += [(f"trace {key}", str(value)) for key, value in trace.items()]
+    facts += [(f"trace {key}", str(value)) for key, value in trace.items()]
     for name in ("format", "servers", "gpus", "machines", "placement", "jobs", "seed", "version"):
         if data.get(name) is not None:
-            found.append((name, value_text(data[name])))
-    return found
+            facts.append((name, value_text(data[name])))
+    return facts
 
 
 def value_text(value: Any) -> str:

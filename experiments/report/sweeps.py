@@ -46,15 +46,15 @@ def _task(rows: Sequence[Row]) -> dict[str, Any]:
 
 def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
     """Values under names that begin with `prefix`, without repeats, in order of appearance."""
-    found: dict[str, dict[str, Any]] = {}
+    points: dict[str, dict[str, Any]] = {}
     for row in rows:
         point = {
             name.removeprefix(prefix): value
             for name, value in row.items()
             if name.startswith(prefix) and value is not None
         }
-        found.setdefault(json.dumps(point, sort_keys=True), point)
-    return list(found.values())
+        points.setdefault(json.dumps(point, sort_keys=True), point)
+    return list(points.values())
 
 
 def _seeds(seeds: list[int]) -> Any:
@@ -87,12 +87,12 @@ def _value(value: Any) -> str:
 CHECKED = "the schedules of each run satisfied (2)-(13) before its cell was recorded"
 
 
-def sweep_section(name: str, found: pa.Table, *, number: int = 1) -> Section:
+def sweep_section(name: str, cells: pa.Table, *, number: int = 1) -> Section:
     """Build the section of a sweep: grid, means with intervals, pictures, provenance."""
     from experiments.sweep import FAILED, varying  # noqa: PLC0415
     from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
 
-    rows, frame = found.to_pylist(), found.to_pandas()
+    rows, frame = cells.to_pylist(), cells.to_pandas()
     figures, means = means_of(frame)
     failed = [row for row in rows if row["status"] == FAILED]
     tables = [table(TITLE, columns_of(figures), rows_of(means, figures))]
@@ -144,16 +144,16 @@ def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
 
 def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
     """Facts about the sweep: its axes, what all cells share, and the version."""
-    found: Facts = []
+    facts: Facts = []
     for axis in [*axes, "seed"]:
         values = list(dict.fromkeys(value_text(row[axis]) for row in rows if row[axis] is not None))
-        found.append((axis.replace(".", " "), ", ".join(values)))
+        facts.append((axis.replace(".", " "), ", ".join(values)))
     for name, value in rows[0].items():
         is_parameter = name.startswith(("instance.", "task."))
         if is_parameter and name not in axes and value is not None:
-            found.append((name.replace(".", " "), value_text(value)))
+            facts.append((name.replace(".", " "), value_text(value)))
     versions = dict.fromkeys(str(row["version"]) for row in rows)
-    return [*found, ("version", ", ".join(versions))]
+    return [*facts, ("version", ", ".join(versions))]
 
 
 def _again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

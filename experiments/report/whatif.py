@@ -13,7 +13,7 @@ from experiments.report.section import Picture, Section, inline_svg, table
 
 
 def whatif_section(
-    name: str, data: Mapping[str, Any], found: WhatIf, changed: tuple[str, ...], number: int
+    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...], number: int
 ) -> Section:
     """The section, of this number on the page, of a result from the file `name`.
 
@@ -21,30 +21,30 @@ def whatif_section(
     """
     drawn = [
         Picture(inline_svg(figure, f"p{number}-{k}-", caption), caption)
-        for k, (figure, caption) in enumerate(pictures(found))
+        for k, (figure, caption) in enumerate(pictures(result))
     ]
-    about = found.about
-    missing = [f"Without {', '.join(found.missing)}: interrupted."] if found.missing else []
+    about = result.about
+    missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
-    facts = [("jobs", f"{about['jobs']:,}"), ("machines", machines_text(found.first.machines))]
-    told = ("kept", "format", "placement", "utilities", "version")
-    facts += [(key, str(about[key])) for key in told if about.get(key) is not None]
+    facts = [("jobs", f"{about['jobs']:,}"), ("machines", machines_text(result.first.machines))]
+    names = ("kept", "format", "placement", "utilities", "version")
+    facts += [(key, str(about[key])) for key in names if about.get(key) is not None]
     facts += [("as read", note) for note in about.get("notes", ())]
     facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
-    for policy, row in found.first.policies.items():
-        said = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
-        facts += [(f"options of {policy}", said or "none")] if policy != RECORDED else []
+    for policy, row in result.first.policies.items():
+        options = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
+        facts += [(f"options of {policy}", options or "none")] if policy != RECORDED else []
     return Section(
         name=name,
-        title=texts.jobs_text(found),
+        title=texts.jobs_text(result),
         was_run=facts,
         facts=[],
-        tables=tuple(table(*one) for one in texts.tables(found)),
+        tables=tuple(table(*one) for one in texts.tables(result)),
         proofs=[],
         again=(str(data["command"]),) if data.get("command") else (),
         picture="",
         notes=(*missing, *changed),
-        answer=texts.answer(found),
+        answer=texts.answer(result),
         pictures=tuple(drawn),
-        remarks=tuple(texts.notes(found)),
+        remarks=tuple(texts.notes(result)),
     )

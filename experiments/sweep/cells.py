@@ -70,16 +70,16 @@ class Source:
 
 def drawn(point: Mapping[str, Any], base: Path, path: str) -> Source:
     """Check arguments of `oasis.generate`; `path` is the table they are from."""
-    given = dict(point)
+    options = dict(point)
     with located_at(path):
-        if "counts" in given:
+        if "counts" in options:
             with readable("counts"):
-                given["counts"] = read_counts(base / given["counts"]).tolist()
-        settings = resolve(**asdict(GenerateOptions()) | given).metadata()
+                options["counts"] = read_counts(base / options["counts"]).tolist()
+        settings = resolve(**asdict(GenerateOptions()) | options).metadata()
     del settings["seed"]
     labels = {"preset": settings["preset"], **settings["parameters"]}
     labels["counts"] = point.get("counts")
-    return Source(labels, {"kind": "drawn", **settings}, given)
+    return Source(labels, {"kind": "drawn", **settings}, options)
 
 
 def read(name: str, base: Path, path: str) -> Source:
@@ -226,23 +226,23 @@ def expand(
     sources = list(_sources(config.instances, base or Path()))
     # Equal points would share a record and still count as several seeds in the means.
     _check_distinct("instances", [source.labels for source in sources])
-    files = [tuple(entry_of(name).files(given)) for name, given in config.policies]
-    _check_distinct("policies", [{"name": name, **given} for name, given in config.policies])
+    files = [tuple(entry_of(name).files(chosen)) for name, chosen in config.policies]
+    _check_distinct("policies", [{"name": name, **chosen} for name, chosen in config.policies])
     _check_distinct("seeds", [{"seed": seed} for seed in config.seeds])
     return [
-        Cell(source, name, given, seed, task, options, code, needed)
+        Cell(source, name, chosen, seed, task, options, code, needed)
         for source in sources
-        for (name, given), needed in zip(config.policies, files, strict=True)
+        for (name, chosen), needed in zip(config.policies, files, strict=True)
         for seed in config.seeds
     ]
 
 
 def _task(config: SweepConfig, tasks: Mapping[str, CellTask]) -> tuple[CellTask, Options]:
-    given = dict(config.task)
-    name = given.pop("name", "run")
+    entries = dict(config.task)
+    name = entries.pop("name", "run")
     task = tasks[choice(name, tasks, "task.name")]
     with located_at("task"):
-        return task, task.options.read(given)
+        return task, task.options.read(entries)
 
 
 def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterator[InstanceSource]:

@@ -107,40 +107,40 @@ def _axis(option: Option, value: Any) -> list[Any]:
     return list(list_of(option.check)(_not_empty(value)))
 
 
-def _axes(given: Mapping[str, Any]) -> dict[str, list[Any]]:
+def _axes(table: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The axes of an entry of ``instances``, in the order of the options."""
-    known = {"file": FILE} | DRAWN
-    check_known(given, known)
-    others = sorted(set(given) - {"file"})
-    if "file" in given and others:
-        raise InputError("", f"expected file alone, got {others[0]} beside it")
+    options = {"file": FILE} | DRAWN
+    check_known(table, options)
+    arguments = sorted(set(table) - {"file"})
+    if "file" in table and arguments:
+        raise InputError("", f"expected file alone, got {arguments[0]} beside it")
     axes = {}
-    for name, option in known.items():
-        if given.get(name) is not None:
+    for name, option in options.items():
+        if table.get(name) is not None:
             with located_at(name):
-                values = _axis(option, given[name])
+                values = _axis(option, table[name])
                 axes[name] = [list(v) if isinstance(v, tuple) else v for v in values]
     return axes
 
 
-def _policies(given: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _policies(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Name and options of each policy of an entry; the last axis varies fastest."""
-    names = entry(given, "name", lambda value: _axis(Option("name", str, ""), value))
+    names = entry(table, "name", lambda value: _axis(Option("name", str, ""), value))
     with located_at("name"):
         entries = [entry_of(name) for name in names]
-    axes = {name: value for name, value in given.items() if name != "name"}
+    axes = {name: value for name, value in table.items() if name != "name"}
     return [(one.name, point) for one in entries for point in _policy_points(one, axes)]
 
 
 def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
     for option in axes:
         if option not in entry.options:
-            known = [other.name for other in POLICIES.values() if option in other.options]
-            names = " or ".join(map(repr, known))
+            takers = [other.name for other in POLICIES.values() if option in other.options]
+            names = " or ".join(map(repr, takers))
             raise InputError(
                 "",
                 f"expected {option} with name = {names} alone, got {entry.name}"
-                if known
+                if takers
                 else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
                 f"{did_you_mean(option, entry.options)}",
             )
@@ -151,9 +151,9 @@ def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str
             choices[name] = _axis(entry.options[name], axes[name])
     points = []
     for choice in product(*choices.values()):
-        given = dict(zip(choices, choice, strict=True))
-        point = entry.resolved(given)
-        if SEED not in given:
+        chosen = dict(zip(choices, choice, strict=True))
+        point = entry.resolved(chosen)
+        if SEED not in chosen:
             point.pop(SEED, None)
         points.append(point)
     return points
@@ -163,10 +163,10 @@ def _seeds(value: Any) -> list[int]:
     """The seeds of a list, or so many: ``5`` and ``{first = 0, count = 5}`` are 0 to 4."""
     if isinstance(value, list):
         return list(list_of(lambda seed: integer(seed, ""))(_not_empty(value)))
-    given = value if isinstance(value, Mapping) else {"count": value}
-    first, count = given.get("first", 0), given.get("count")
-    known = not set(given) - {"first", "count"}
-    if not (known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
+    table = value if isinstance(value, Mapping) else {"count": value}
+    first, count = table.get("first", 0), table.get("count")
+    is_known = not set(table) - {"first", "count"}
+    if not (is_known and _whole(first, 0, LARGEST_COUNT) and _whole(count, 1, MOST_SEEDS)):
         expected = (
             f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
             "the seeds themselves, such as [0, 7]"

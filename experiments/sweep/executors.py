@@ -77,19 +77,19 @@ def _end_with(driver: int) -> None:
 
 def _figures(cell: Cell) -> Figures:
     # A Dask worker has its own copy of the package, perhaps an older one.
-    here = fingerprint(cell.task.function)
-    if here != cell.code:
+    own_code = fingerprint(cell.task.function)
+    if own_code != cell.code:
         raise RuntimeError(
-            f"the worker runs other code than the sweep: {__version__} {here}, "
+            f"the worker runs other code than the sweep: {__version__} {own_code}, "
             f"expected {cell.identity['version']} {cell.code}"
         )
     if cell.policy is not None:
-        found = [
+        files = [
             (one["of"], one["sha256"]) for one in entry_of(cell.policy).files(cell.policy_options)
         ]
-        if found != [(one["of"], one["sha256"]) for one in cell.files]:
+        if files != [(one["of"], one["sha256"]) for one in cell.files]:
             raise RuntimeError(
-                f"the worker has other files of {cell.policy} than the sweep: got {found}"
+                f"the worker has other files of {cell.policy} than the sweep: got {files}"
             )
     figures = cell.task.function(cell.make_case())
     json.dumps(figures)  # a task that returns anything but plain data fails here, by name
@@ -145,11 +145,11 @@ async def _wait_for_worker(address: str, answered: list[Any]) -> None:
     security = Security().get_connection_args("client")
     async with rpc(address, connection_args=security) as scheduler:
         while True:
-            found = await scheduler.identity()
-            if found["type"] != "Scheduler":
-                raise InputError("", f"got a {found['type']}")
-            answered.append(found["id"])
-            if found["workers"]:
+            identity = await scheduler.identity()
+            if identity["type"] != "Scheduler":
+                raise InputError("", f"got a {identity['type']}")
+            answered.append(identity["id"])
+            if identity["workers"]:
                 return
             await asyncio.sleep(POLL_SECONDS)
 
@@ -195,17 +195,17 @@ class Local:
         joblib then gives up all cells in flight and does not say whose worker it was, so each of
         them is run once more, alone.
         """
-        left = {cell.key: cell for cell in cells}
-        while left:
+        remaining = {cell.key: cell for cell in cells}
+        while remaining:
             started: list[Cell] = []
             try:
-                for cell, record in _parallel(self.jobs, list(left.values()), started):
-                    del left[cell.key]
+                for cell, record in _parallel(self.jobs, list(remaining.values()), started):
+                    del remaining[cell.key]
                     yield cell, record
             except BrokenProcessPool:
                 for cell in started:
-                    if left.pop(cell.key, None) is not None:
-                        yield cell, _alone(cell)
+                    if remaining.pop(cell.key, None) is not None:
+                        yield cell, _run_alone(cell)
 
 
 def _parallel(
@@ -231,8 +231,8 @@ def _parallel(
             return_as="generator_unordered",
         )
     with _signals_held():
-        found = parallel(calls())
-    yield from found
+        results = parallel(calls())
+    yield from results
 
 
 @contextmanager
@@ -256,7 +256,7 @@ def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
     return cell, execute_for(driver, cell)
 
 
-def _alone(cell: Cell) -> CellResult:
+def _run_alone(cell: Cell) -> CellResult:
     try:
         ((_, record),) = _parallel(1, [cell], [])
     except BrokenProcessPool:

@@ -189,30 +189,30 @@ class _Work:
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
         records = self.records = self._kept(cells)
-        left = {cell.key: cell for cell in cells if cell.key not in records}
-        shared = {cell.key: cell for one in left.values() if (cell := one.shared_cell)}
+        remaining = {cell.key: cell for cell in cells if cell.key not in records}
+        shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
         self._shared = shared
-        found = self._kept(list(shared.values()))
+        supply = self._kept(list(shared.values()))
         self.progress = replace(
-            _count(records, len(records) + len(left), kept=len(records)),
+            _count(records, len(records) + len(remaining), kept=len(records)),
             shared_total=len(shared),
-            shared_done=len(found),
+            shared_done=len(supply),
         )
         self._report(self.progress)
-        LOGGER.info("%d cells, %d recorded before", len(records) + len(left), len(records))
+        LOGGER.info("%d cells, %d recorded before", len(records) + len(remaining), len(records))
         # Before hours of work, not after them, it must show that records can be written.
-        if left and self._store is not None:
+        if remaining and self._store is not None:
             self._store.prepare()
         # Shared cells come first: the others wait for their figures.
-        for cell, record in self._run([c for key, c in shared.items() if key not in found]):
-            found[cell.key] = record
-            self.progress = replace(self.progress, shared_done=len(found))
+        for cell, record in self._run([c for key, c in shared.items() if key not in supply]):
+            supply[cell.key] = record
+            self.progress = replace(self.progress, shared_done=len(supply))
             self._report(self.progress)
-        ready, lost = _supplied(left.values(), found)
+        ready, lost = _supplied(remaining.values(), supply)
         for cell, record in chain(self._saved(lost), self._run(ready)):
             records[cell.key] = record
             counts = _count(records, self.progress.total, self.progress.kept)
-            self.progress = replace(counts, shared_total=len(shared), shared_done=len(found))
+            self.progress = replace(counts, shared_total=len(shared), shared_done=len(supply))
             self._report(self.progress)
         return records
 
@@ -221,17 +221,17 @@ class _Work:
         total = len({cell.key for cell in cells})
         assert self._store is not None
         now = _count(recorded(cells, self._store), total, self.progress.kept)
-        found = recorded(list(self._shared.values()), self._store)
-        self.progress = replace(now, shared_total=len(self._shared), shared_done=len(found))
+        records = recorded(list(self._shared.values()), self._store)
+        self.progress = replace(now, shared_total=len(self._shared), shared_done=len(records))
         self._report(self.progress)
 
     def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         if self._store is None:
             return {}
-        found = recorded(cells, self._store, on_note=self._on_note)
+        records = recorded(cells, self._store, on_note=self._on_note)
         if self._retry_failed:
-            return {key: record for key, record in found.items() if record.status != FAILED}
-        return found
+            return {key: record for key, record in records.items() if record.status != FAILED}
+        return records
 
     def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
         if cells:
@@ -239,8 +239,8 @@ class _Work:
             with closing(self._executor.run(cells)) as finished:
                 yield from self._saved(finished)
 
-    def _saved(self, found: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
-        for cell, record in found:
+    def _saved(self, pairs: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
+        for cell, record in pairs:
             # Saved before it is reported: no cell counts as done that a crash could still lose.
             if self._store is not None:
                 self._store.save(cell.key, cell.identity, record)
@@ -297,7 +297,7 @@ def recorded(
     cells: Sequence[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
 ) -> dict[str, CellResult]:
     """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
-    found = {}
+    records = {}
     for cell in cells:
         try:
             record = store.load(cell.key, cell.identity)
@@ -306,8 +306,8 @@ def recorded(
                 on_note(f"{error}; the cell is run again")
             continue
         if record is not None:
-            found[cell.key] = record
-    return found
+            records[cell.key] = record
+    return records
 
 
 def _count(records: Mapping[str, CellResult], total: int, kept: int) -> SweepProgress:

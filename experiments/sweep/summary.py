@@ -57,26 +57,26 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
     [[2.0, 4.0]]
     """
     axes = varying(frame)
-    wanted = [name for name in figures if name in frame]
-    left = _unfinished(frame) if set(OF_FINISHED) & set(wanted) and LEFT not in wanted else None
+    columns = [name for name in figures if name in frame]
+    counts = _unfinished(frame) if set(OF_FINISHED) & set(columns) and LEFT not in columns else None
     rows = []
     for _, group in frame.groupby(_labels(frame), sort=False, dropna=False):
         failed = int((group["status"] != DONE).sum())
         row = {name: group[name].iloc[0] for name in axes}
         row |= {"seeds": len(group) - failed, "failed": failed}
-        for name in wanted:
+        for name in columns:
             values = [float(value) for value in group[name].dropna()]
             # A figure of somebody's own task may be below 0, whatever its name suggests.
             scale = scale_of(name) if min(values, default=0.0) >= 0 else "any"
             is_count = name in COUNTS and "jobs" in group
-            found = interval_of(values, scale, group["jobs"].max() if is_count else math.inf)
-            has_half = scale_of(name) != "ratio" and found.kind != NONE
+            interval = interval_of(values, scale, group["jobs"].max() if is_count else math.inf)
+            has_half = scale_of(name) != "ratio" and interval.kind != NONE
             half = mean_and_half_width(values)[1] if has_half else math.nan
-            row |= {name: found.mean, f"{name}.ci95": half, f"{name}.n": found.n}
-            row |= {f"{name}.low": found.low, f"{name}.high": found.high}
-            row[f"{name}.interval"] = found.kind
-        if left is not None:
-            row[LEFT] = float(left[group.index].mean())
+            row |= {name: interval.mean, f"{name}.ci95": half, f"{name}.n": interval.n}
+            row |= {f"{name}.low": interval.low, f"{name}.high": interval.high}
+            row[f"{name}.interval"] = interval.kind
+        if counts is not None:
+            row[LEFT] = float(counts[group.index].mean())
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -142,10 +142,10 @@ _WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
 
 def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
     """Those of `figures` to show; of ratios whose optima are all proven, the ratio alone."""
-    known = [name for name in figures if name in frame]
-    if PROVEN not in known or "ratio" not in frame or not frame[PROVEN].dropna().all():
-        return known
-    return [*(name for name in known if name not in _WITHOUT_PROOF), "ratio"]
+    columns = [name for name in figures if name in frame]
+    if PROVEN not in columns or "ratio" not in frame or not frame[PROVEN].dropna().all():
+        return columns
+    return [*(name for name in columns if name not in _WITHOUT_PROOF), "ratio"]
 
 
 def columns_of(figures: Sequence[str]) -> tuple[tuple[str, bool], ...]:
@@ -176,11 +176,11 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
         notes.append(f"proof: {texts.CHECKED}")
-    left = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
-    if left and any(name in OF_FINISHED for name in figures):
-        counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in left.items())
-        if len(left) > MOST_NAMED:
-            counts = f"at {len(left)} of {len(table)} points; column {LEFT} of the file"
+    unfinished = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
+    if unfinished and any(name in OF_FINISHED for name in figures):
+        counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in unfinished.items())
+        if len(unfinished) > MOST_NAMED:
+            counts = f"at {len(unfinished)} of {len(table)} points; column {LEFT} of the file"
         notes.append(f"{LEFT_MARK}: of the finished jobs only. Not finished: {counts}")
     return notes
 
@@ -200,9 +200,9 @@ def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
 
     None for what there is not.
     """
-    found = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
-    found |= {LEFT: row.get(LEFT)}
-    return {end: None if is_missing(value) else float(value) for end, value in found.items()}
+    interval = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
+    interval |= {LEFT: row.get(LEFT)}
+    return {end: None if is_missing(value) else float(value) for end, value in interval.items()}
 
 
 def is_missing(value: Any) -> bool:

@@ -31,14 +31,14 @@ class Options:
     """
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Self:
+    def read(cls, table: Mapping[str, Any]) -> Self:
         """Check the options that a configuration sets; errors name the option."""
-        known = options_of(cls)
-        check_known(given, known)
+        options = options_of(cls)
+        check_known(table, options)
         values = {}
-        for name, value in given.items():
+        for name, value in table.items():
             with located_at(name):
-                values[name] = known[name].check(value)
+                values[name] = options[name].check(value)
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,12 +107,12 @@ def simulated(case: Case) -> Run:
 
 def run_figures(run: Run) -> Figures:
     """Utility, jobs, completion times in slots, shares of capacity used, and measured times."""
-    found = figures(run)
-    found["jobs"] = len(run.decisions)
-    found["alpha"] = run.bounds.alpha if isinstance(run.bounds, PriceBounds) else None
-    for name in [name for name in found if name.endswith("_seconds")]:
-        found[MEASURED + name] = found.pop(name)
-    return _flat(found)
+    row = figures(run)
+    row["jobs"] = len(run.decisions)
+    row["alpha"] = run.bounds.alpha if isinstance(run.bounds, PriceBounds) else None
+    for name in [name for name in row if name.endswith("_seconds")]:
+        row[MEASURED + name] = row.pop(name)
+    return _flat(row)
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:

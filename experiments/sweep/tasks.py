@@ -100,29 +100,29 @@ class RatioOptions(Options):
     params: Mapping[str, Any] | None = None
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> RatioOptions:
+    def read(cls, table: Mapping[str, Any]) -> RatioOptions:
         """Check the options; limits may be texts, and one of them replaces that of time."""
-        check_known(given, READERS)
-        found = {name: entry(given, name, read) for name, read in READERS.items() if name in given}
-        if "work_limit" in given:
-            if "time_limit" in given:
+        check_known(table, READERS)
+        values = {name: entry(table, name, read) for name, read in READERS.items() if name in table}
+        if "work_limit" in table:
+            if "time_limit" in table:
                 raise InputError("", "expected time_limit or work_limit, got both")
-            if isinstance(given.get("no_improvement"), str):
+            if isinstance(table.get("no_improvement"), str):
                 expected = "expected units of work with work_limit, got a time"
                 raise InputError("no_improvement", expected)
-            found["time_limit"] = None
-        made = cls(**found)
-        if made.params is not None:
+            values["time_limit"] = None
+        options = cls(**values)
+        if options.params is not None:
             from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
             with located_at("params"):
-                params_of(made.method).from_dict(made.params)
-        return made
+                params_of(options.method).from_dict(options.params)
+        return options
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that JSON has; what was not given and has no default is left out."""
-        told = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
-        return told | {"gap": None} if self.gap == math.inf else told
+        options = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
+        return options | {"gap": None} if self.gap == math.inf else options
 
 
 def optimum(case: Case) -> Figures:
@@ -172,7 +172,7 @@ def ratio(case: Case) -> Figures:
     best = max(offline["offline_objective"], earned)  # the policy's own schedules are a solution
     upper = best if proven else upper
     gap = relative_gap(best, upper)
-    found: Figures = {
+    row: Figures = {
         "ratio": best / earned if proven and earned > 0 else None,
         "ratio_lower": best / earned if earned > 0 else None,
         "ratio_upper": upper / earned if earned > 0 else None,
@@ -187,12 +187,12 @@ def ratio(case: Case) -> Figures:
     if online.bounds is not None and isinstance(
         certificate := certify(case.instance, online), Certificate
     ):
-        found |= {
+        row |= {
             "bound_2alpha": 2 * certificate.alpha,
             "log_alpha_x": certificate.log_alpha_x,
             "payoff_gap": certificate.payoff_gap,
         }
-    return run_figures(online) | found
+    return run_figures(online) | row
 
 
 TASKS: Mapping[str, CellTask] = {

@@ -34,25 +34,25 @@ def replayed(case: Case) -> Figures:
     """Figures of one policy in one scenario, or the bounds on every schedule of it."""
     if case.options.bounds:
         return {**case.instance.bounds}
-    found, jobs = frames.policy_figures(case.instance, case.make_policy())
+    row, jobs = frames.policy_figures(case.instance, case.make_policy())
     if case.options.each:
-        found["each"] = {name: frames.or_none(jobs[name]) for name in frames.TIMES}
-    return found
+        row["each"] = {name: frames.or_none(jobs[name]) for name in frames.TIMES}
+    return row
 
 
 REPLAY = CellTask("replayed", replayed, WhatIfOptions)
 
 
 def cell_of(
-    scenario: Scenario, name: str | None, given: Mapping[str, Any], each: bool = False
+    scenario: Scenario, name: str | None, parameters: Mapping[str, Any], each: bool = False
 ) -> Cell:
     """The cell of a policy with these options; of the bounds, if there is no `name`.
 
     With `each`, the times of each job are kept.
     """
     options = WhatIfOptions(bounds=name is None, each=each and name is not None)
-    files = () if name is None else tuple(entry_of(name).files(given))
-    return Cell(scenario, name, given, 0, REPLAY, options, fingerprint(replayed), files)
+    files = () if name is None else tuple(entry_of(name).files(parameters))
+    return Cell(scenario, name, parameters, 0, REPLAY, options, fingerprint(replayed), files)
 
 
 def expected_seconds(cells: Sequence[Cell]) -> float:
@@ -64,9 +64,9 @@ def expected_seconds(cells: Sequence[Cell]) -> float:
         if cell.policy is not None:
             if cell.policy not in paces:
                 paces[cell.policy] = frames.seconds_a_job(scenario, cell.make_policy)
-            alone, beside = paces[cell.policy]
-            expected += alone * len(scenario.trace) + (
-                beside and beside * frames.queue_ahead(scenario)
+            by_job, by_queue = paces[cell.policy]
+            expected += by_job * len(scenario.trace) + (
+                by_queue and by_queue * frames.queue_ahead(scenario)
             )
     return expected
 
@@ -90,8 +90,8 @@ def compared(
         if one is first and frames.is_recorded(one.jobs):
             rows[RECORDED] = frames.recorded_figures(one.jobs, one.gpus)
         bound = records.get(cells[one, None].key)
-        known = {} if bound is None else bound.figures
-        ends = known.get("mean_completion"), rows, known.get("utility")
+        bounds = {} if bound is None else bound.figures
+        ends = bounds.get("mean_completion"), rows, bounds.get("utility")
         settings.append(Setting(one.load, one.machines, *ends, *one.offered))
         where = setting_text(settings[0], settings[-1])
         for name in chosen:
@@ -120,7 +120,7 @@ def _row(
 
 
 def with_goal(
-    found: WhatIf,
+    result: WhatIf,
     goal: Goal,
     first: Scenario,
     chosen: Chosen,
@@ -128,13 +128,13 @@ def with_goal(
     note: Callable[[str], None],
 ) -> WhatIf:
     """Search the fewest machines of each policy; all policies take a step at the same time."""
-    there, jobs = len(first.machines), first.jobs
-    least = next(n for n in range(1, there + 1) if first.at(n).widest >= jobs.gpus.max())
+    machines, jobs = len(first.machines), first.jobs
+    least = next(n for n in range(1, machines + 1) if first.at(n).widest >= jobs.gpus.max())
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
     lacking = max(0, frames.busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
-    most = there + -(-lacking // first.machines[-1])
+    most = machines + -(-lacking // first.machines[-1])
     tried: dict[str, dict[int, float | None]] = {name: {} for name in chosen}
-    lost: Lost = {name: list(found.about[name]) for name in ("missing", "failed")}
+    lost: Lost = {name: list(result.about[name]) for name in ("missing", "failed")}
 
     while True:
         every = {name: next_count(goal, least, most, some) for name, some in tried.items()}
@@ -158,5 +158,5 @@ def with_goal(
         for name, some in tried.items()
         if name not in now  # a search that has not ended says nothing
     }
-    said = {"text": goal.text, "least": least, "most": most, "policies": policies}
-    return replace(found, about={**found.about, **lost, "goal": said})
+    about_goal = {"text": goal.text, "least": least, "most": most, "policies": policies}
+    return replace(result, about={**result.about, **lost, "goal": about_goal})

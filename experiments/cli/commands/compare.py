@@ -160,8 +160,8 @@ def command(
     method = known_method(how.method) if ratio else ""
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
-        known = ", ".join(having(SEED))
-        raise oasis.InputError("--seeds", f"expected one of {known} among the policies")
+        seeded = ", ".join(having(SEED))
+        raise oasis.InputError("--seeds", f"expected one of {seeded} among the policies")
     best = BestRun()
     comparison = run_policies(on, chosen, drawn, best)
     if ratio and not comparison.missing:
@@ -173,14 +173,14 @@ def command(
 
 
 def compare_on_elastic(
-    made: Workload, chosen: Mapping[str, Mapping[str, Any]], slot_seconds: float
+    workload: Workload, chosen: Mapping[str, Mapping[str, Any]], slot_seconds: float
 ) -> Comparison:
     """Run policies with the options chosen on elastic jobs, with a bar."""
     from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
 
-    with console.counter("comparing", len(chosen) * len(made.jobs)) as advance:
+    with console.counter("comparing", len(chosen) * len(workload.jobs)) as advance:
         return compare_elastic(
-            made, chosen, slot_seconds=slot_seconds, on_settled=advance, keep_interrupted=True
+            workload, chosen, slot_seconds=slot_seconds, on_settled=advance, keep_interrupted=True
         )
 
 
@@ -207,14 +207,14 @@ def run_policies(
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
-        found = compare_over_seeds(
+        comparison = compare_over_seeds(
             instance, makers, drawn, on_decision=advance, on_run=best.take, keep_interrupted=True
         )
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
-        for name, row in found.policies.items()
+        for name, row in comparison.policies.items()
     }
-    return replace(found, policies=rows)
+    return replace(comparison, policies=rows)
 
 
 def solve_from(

@@ -94,9 +94,9 @@ def _with_curve(
     """Plain data of a workload with curves added to some jobs."""
     document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
     elastic_from_dict(document)
-    there = [job["id"] for job in document["jobs"]]
-    chosen = there if ids is None else [name.strip() for name in ids.split(",")]
-    unknown = next((name for name in chosen if name not in there), None)
+    present = [job["id"] for job in document["jobs"]]
+    chosen = present if ids is None else [name.strip() for name in ids.split(",")]
+    unknown = next((name for name in chosen if name not in present), None)
     if unknown is not None:
         raise InputError("--ids", f"expected ids of jobs of {path}", unknown)
     own = {"curve": points} | ({"work": log.length} if seconds else {})
@@ -127,7 +127,7 @@ def read_training_log(
         if column is not None and column not in header:
             raise InputError(f"{path}: line 1", f"expected a column {column!r}", header)
     places = [k if name is None else header.index(name) for k, name in enumerate((position, value))]
-    found: list[tuple[float, float]] = []
+    measured: list[tuple[float, float]] = []
     empty = 0
     for line, cells in enumerate(rows, start=2):
         texts = [cells[k] if k < len(cells) else "" for k in places]
@@ -136,19 +136,21 @@ def read_training_log(
             continue
         where = [f"{path}: line {line}: {header[k]}" for k in places]
         at, shown = map(_number, texts, where)
-        if found and at <= found[-1][0]:
-            expected = f"expected more than {found[-1][0]:g}, that of the row before"
+        if measured and at <= measured[-1][0]:
+            expected = f"expected more than {measured[-1][0]:g}, that of the row before"
             raise InputError(where[0], expected, at)
-        found.append((at, shown))
-    if len(found) < 2:
-        raise InputError(str(path), "expected two rows with a value or more", len(found))
-    return TrainingLog(_curve(found, points), found[-1][0] - found[0][0], len(found), empty)
+        measured.append((at, shown))
+    if len(measured) < 2:
+        raise InputError(str(path), "expected two rows with a value or more", len(measured))
+    return TrainingLog(
+        _curve(measured, points), measured[-1][0] - measured[0][0], len(measured), empty
+    )
 
 
-def _curve(found: list[tuple[float, float]], points: int) -> TrainingCurve:
+def _curve(measured: list[tuple[float, float]], points: int) -> TrainingCurve:
     """The values by share; of a longer log than `points` pieces, those at even shares."""
-    first, length = found[0][0], found[-1][0] - found[0][0]
-    pairs = [((at - first) / length, shown) for at, shown in found]
+    first, length = measured[0][0], measured[-1][0] - measured[0][0]
+    pairs = [((at - first) / length, shown) for at, shown in measured]
     # Shares of rows that are nearer than a float can tell would not increase.
     distinct = all(before < after for (before, _), (after, _) in pairwise(pairs))
     if len(pairs) > points + 1 or not distinct:

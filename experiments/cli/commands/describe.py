@@ -53,31 +53,31 @@ def command(
 
 
 def _show(description: Description, file: Path) -> None:
-    found = description.to_dict()
-    jobs, work = found["jobs"], found["work"]
-    kinds = ", ".join(f"{count} {kind}" for kind, count in found["utilities"].items())
-    servers = ", ".join(f"{found['servers'][group]} {group.hosts}" for group in GROUPS)
-    labels = found.get("labels", {})
+    data = description.to_dict()
+    jobs, work = data["jobs"], data["work"]
+    kinds = ", ".join(f"{count} {kind}" for kind, count in data["utilities"].items())
+    servers = ", ".join(f"{data['servers'][group]} {group.hosts}" for group in GROUPS)
+    labels = data.get("labels", {})
     facts = [
-        ("time", f"{found['horizon']} slots of {found['slot_seconds']:g} s"),
+        ("time", f"{data['horizon']} slots of {data['slot_seconds']:g} s"),
         ("servers", servers),
         *(("labels", f"{name}: {_counted(values)}") for name, values in labels.items()),
         ("jobs", f"{jobs} ({kinds})" if jobs else "none"),
     ]
-    if "forms" in found:
-        several = ", ".join(f"{n} jobs of {count}" for count, n in found["forms"].items())
+    if "forms" in data:
+        several = ", ".join(f"{n} jobs of {count}" for count, n in data["forms"].items())
         facts.append(("forms", f"{several}; each is counted in the one that is best for it alone"))
-    if "requiring" in found:
-        facts.append(("requires", f"{found['requiring']} of {jobs} jobs ask for labels of servers"))
+    if "requiring" in data:
+        facts.append(("requires", f"{data['requiring']} of {jobs} jobs ask for labels of servers"))
     if jobs:
         sizes = f"{work['least']} to {work['most']}, median {work['median']:g}"
         facts += [
             ("work", f"{work['total']} worker-slots; {sizes} a job"),
-            ("can finish", f"{found['can_finish']} of {jobs}, each alone on the cluster"),
-            ("utility", f"at most {console.number(found['most_utility'])}, if none had to wait"),
+            ("can finish", f"{data['can_finish']} of {jobs}, each alone on the cluster"),
+            ("utility", f"at most {console.number(data['most_utility'])}, if none had to wait"),
         ]
-    kept = kept_line(description.instance)
-    facts += [] if kept is None else [("trace", kept)]
+    selection = kept_line(description.instance)
+    facts += [] if selection is None else [("trace", selection)]
     facts += [("", sentence) for sentence in notes_of(description.instance)]
     facts += [("note" if not k else "", remark) for k, remark in enumerate(remarks(description))]
     console.print_facts(str(file), facts)

@@ -17,9 +17,9 @@ from oasis.model.examples import EXAMPLES, example_text
 from oasis.version import __version__
 
 
-def _endings(given: Mapping[str, Any]) -> tuple[str, ...]:
-    found = EXAMPLES.get(str(given["name"]).casefold())
-    return () if found is None else (Path(found.file).suffix,)
+def _endings(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    example = EXAMPLES.get(str(arguments["name"]).casefold())
+    return () if example is None else (Path(example.file).suffix,)
 
 
 def command(
@@ -60,10 +60,10 @@ def command(
 def _list(as_json: bool) -> None:
     if as_json:
         listed = {
-            name: {"file": found.file, "about": found.about, "try": f"oasis {found.command}"}
-            for name, found in EXAMPLES.items()
+            name: {"file": example.file, "about": example.about, "try": f"oasis {example.command}"}
+            for name, example in EXAMPLES.items()
         }
         console.print_json({"examples": listed, "version": __version__})
         return
-    rows = [(name, found.about, f"oasis {found.command}") for name, found in EXAMPLES.items()]
+    rows = [(name, example.about, f"oasis {example.command}") for name, example in EXAMPLES.items()]
     console.print_rows((("name", False), ("what it is", False), ("try", False)), rows)

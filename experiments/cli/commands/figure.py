@@ -68,10 +68,10 @@ def _names() -> list[str]:
     return [*FIGURES, *EXPERIMENTS]
 
 
-def _files(directory: Path, given: Mapping[str, Any]) -> list[Path]:
+def _files(directory: Path, arguments: Mapping[str, Any]) -> list[Path]:
     """The files of a figure, whichever of them it has."""
-    endings = (".parquet", "-runs.csv", ".csv", f".{given['form']}")
-    return [directory / f"{given['name']}{ending}" for ending in endings]
+    endings = (".parquet", "-runs.csv", ".csv", f".{arguments['form']}")
+    return [directory / f"{arguments['name']}{ending}" for ending in endings]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,16 +231,16 @@ def _make(
 
 def _settings(
     figure: PublishedFigure | DirectFigure,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     assignments: list[str] | None,
     oasis_options: dict[str, Any],
 ) -> FigureSettings:
     """Build the requested settings; errors name the flags."""
-    names = given["policies"] or tuple(POLICIES)
+    names = arguments["policies"] or tuple(POLICIES)
     chosen = choose_options(names, assignments, oasis=oasis_options)
     options = {name: options for name, options in chosen.items() if options}
     with naming_flags(SETTINGS, **FLAGS):
-        settings = figure.settings(policy_options=options, **given)
+        settings = figure.settings(policy_options=options, **arguments)
         figure.steps(settings)  # refuses what this figure cannot vary
     return settings
 

@@ -111,48 +111,48 @@ def openb(
     _write(instance, output, fixed)
 
 
-def _with_machines(given: dict[str, Any], machines: str | None) -> dict[str, Any]:
+def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str, Any]:
     """The options with those of --machines, which an instance of one kind of server can have."""
     if machines is None:
-        return given
+        return arguments
     for name in ("worker_servers", "gpus_per_server"):
-        if name in given:
+        if name in arguments:
             raise InputError(flag(name), "expected no --machines beside it")
     sizes = read_machines(machines)
     if len(set(sizes)) > 1:
         raise InputError("--machines", "expected machines with equally many GPUs", machines)
-    return given | {"worker_servers": len(sizes), "gpus_per_server": sizes[0]}
+    return arguments | {"worker_servers": len(sizes), "gpus_per_server": sizes[0]}
 
 
-def _options(kind: type[TraceOptions], given: dict[str, Any], all_jobs: bool) -> Any:
+def _options(kind: type[TraceOptions], arguments: dict[str, Any], all_jobs: bool) -> Any:
     """The options that were given; with --all, the others are such that they do not clash."""
     with naming_flags(options_of(kind)):
-        return kind(**(loosened(kind, given) if all_jobs else given))
+        return kind(**(loosened(kind, arguments) if all_jobs else arguments))
 
 
 def _import(
     trace: JobTrace,
     file: Path,
     output: Path,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     workload: bool,
     all_jobs: bool,
 ) -> None:
-    options = _options(trace.options, given, all_jobs)
+    options = _options(trace.options, arguments, all_jobs)
     # What the user gave stays as it is also with --all: only the rest is chosen to fit.
-    fixed = frozenset(given) if all_jobs else None
+    fixed = frozenset(arguments) if all_jobs else None
     with located_at(source=file), naming_flags(options_of(trace.options)):
         instance, jobs, options = trace.imported(file, options, fixed)
-        made = elastic_from_window(jobs.frame, options) if workload else None
-        if made is not None:
-            elastic_from_dict(made)  # what cannot be read again is not written
-    if made is None:
+        elastic = elastic_from_window(jobs.frame, options) if workload else None
+        if elastic is not None:
+            elastic_from_dict(elastic)  # what cannot be read again is not written
+    if elastic is None:
         _write(instance, output, fixed)
         return
-    write_document(made, output)
+    write_document(elastic, output)
     _say_what_is_left_out(instance, fixed)
     where = "standard output" if is_stdout(output) else output
-    note(f"wrote {where}: {len(made['jobs'])} elastic jobs on {options.worker_servers} machines")
+    note(f"wrote {where}: {len(elastic['jobs'])} elastic jobs on {options.worker_servers} machines")
 
 
 def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
@@ -193,9 +193,9 @@ def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None
         note(f"left out: {sentence}")
     for sentence in notes_of(instance):
         note(sentence)
-    kept = kept_line(instance)
-    if kept is not None:
-        note(kept)
+    selection = kept_line(instance)
+    if selection is not None:
+        note(selection)
     if fixed is not None:
         options = instance.metadata["options"]
         chosen = [

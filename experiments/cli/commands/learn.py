@@ -53,7 +53,7 @@ def command(
     """
     from offline import learn_prices  # noqa: PLC0415 (needs an extra)
 
-    given = limits.given()
+    criteria = limits.given()
     if not 0 <= min_utility_fraction < 1:
         expected = f"expected 0 <= fraction < 1, got {min_utility_fraction:g}"
         raise oasis.InputError("--min-utility-fraction", expected)
@@ -63,7 +63,7 @@ def command(
             past,
             slots_per_day=slots_per_day,
             min_utility_fraction=min_utility_fraction,
-            **given,
+            **criteria,
         )
     except oasis.InstanceError as error:
         for k, file in enumerate(files):

@@ -66,8 +66,8 @@ def list_all(
 
     Example: `oasis library list testbed '*-t300-*'`
     """
-    known = _library(directory).records()
-    records = [known[p.name] for p in problems_like(patterns or ()) if p.name in known]
+    table = _library(directory).records()
+    records = [table[p.name] for p in problems_like(patterns or ()) if p.name in table]
     if as_json:
         rows = [_plain(record) for record in records]
         console.print_json({"instances": rows, "version": __version__})
@@ -99,7 +99,7 @@ def schedules(name: Name, directory: Directory = None) -> None:
     Example: oasis library schedules testbed-t10-w7-p2-j12-mixed-s4 > best.json
     """
     library = _library(directory)
-    record = _known(library, name)
+    record = _find_record(library, name)
     plain = [schedule.to_dict() for schedule in library.schedules(record).values()]
     console.print_json({"schedules": plain, "total_utility": library.verify(record)})
 
@@ -120,8 +120,8 @@ def check(
 
     data = read_document(file)
     with located_at(source=file):
-        found = handed_in(_library(directory), data, name)
-    _show(found, as_json)
+        result = handed_in(_library(directory), data, name)
+    _show(result, as_json)
 
 
 @app.command("verify")
@@ -131,8 +131,8 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     Example: oasis library verify testbed
     """
     library, problems = _library(directory), problems_like(patterns or ())
-    known = library.records()
-    records = [known[problem.name] for problem in problems if problem.name in known]
+    table = library.records()
+    records = [table[problem.name] for problem in problems if problem.name in table]
     with console.counter("verifying", len(records)) as advance:
         for record in records:
             library.verify(record)
@@ -143,7 +143,7 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     console.print_text(f"{len(records)} instances: every schedule is worth what the table says")
 
 
-def _known(library: Library, name: str) -> LibraryEntry:
+def _find_record(library: Library, name: str) -> LibraryEntry:
     record = library.find(problem_named(name).name)
     if record is None:
         raise InputError("NAME", f"nothing is known of {name!r} yet")
@@ -161,29 +161,29 @@ def _row(record: LibraryEntry) -> tuple[str, ...]:
     return (record.name, *numbers, record.proof, record.value_by)
 
 
-def _show(found: HandedIn, as_json: bool) -> None:
-    known = found.known
+def _show(result: HandedIn, as_json: bool) -> None:
+    record = result.known
     document = {
-        "name": found.problem.name,
+        "name": result.problem.name,
         "verified": True,
-        "value": found.value,
-        "verdict": found.verdict,
-        "bound": found.bound,
-        "is_tighter": found.is_tighter,
-        "refutes_bound": found.refutes,
-        "best_known": None if known is None else _plain(known),
+        "value": result.value,
+        "verdict": result.verdict,
+        "bound": result.bound,
+        "is_tighter": result.is_tighter,
+        "refutes_bound": result.refutes,
+        "best_known": None if record is None else _plain(record),
         "version": __version__,
     }
     if as_json:
         console.print_json(document)
         return
-    facts = [("your value", f"{console.number(found.value)}, verified: {found.verdict}")]
-    if known is not None:
-        by = f"{known.value_by}, {known.value_date}"
-        facts.append(("best known", f"{console.number(known.value)} by {by}"))
-        wrong = "; your schedules refute it" if found.refutes else ""
-        facts.append(("bound", f"{console.number(known.bound)} by {known.bound_by}{wrong}"))
-    if found.bound is not None:
-        verdict = "tighter" if found.is_tighter else "not tighter"
-        facts.append(("your bound", f"{console.number(found.bound)}: {verdict}"))
-    console.print_facts(found.problem.name, facts)
+    facts = [("your value", f"{console.number(result.value)}, verified: {result.verdict}")]
+    if record is not None:
+        by = f"{record.value_by}, {record.value_date}"
+        facts.append(("best known", f"{console.number(record.value)} by {by}"))
+        wrong = "; your schedules refute it" if result.refutes else ""
+        facts.append(("bound", f"{console.number(record.bound)} by {record.bound_by}{wrong}"))
+    if result.bound is not None:
+        verdict = "tighter" if result.is_tighter else "not tighter"
+        facts.append(("your bound", f"{console.number(result.bound)}: {verdict}"))
+    console.print_facts(result.problem.name, facts)

@@ -57,8 +57,8 @@ def command(
         return
     data = read_document(result)
     with located_at(source=result):
-        found = _instance(data, instance)
-        write_picture(lambda: picture_of(data, result.stem, found), output, style)
+        problem = _instance(data, instance)
+        write_picture(lambda: picture_of(data, result.stem, problem), output, style)
     console.note(f"wrote {output}")
 
 

@@ -109,9 +109,9 @@ def command(
     method, limits = known_method(how.method), how.given()
     policy = known_policy(policy, "--policy")
     own = [text for text in assignments or () if text.partition(".")[0].strip() in METHODS]
-    others = [text for text in assignments or () if text not in own]
+    policy_assignments = [text for text in assignments or () if text not in own]
     params = method_params(method, own)
-    (options,) = choose_options([policy], others, oasis=oasis_options).values()
+    (options,) = choose_options([policy], policy_assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     for sentence in notes_of(instance):  # such as models of GPUs that are not respected
         console.note(sentence)

@@ -53,21 +53,21 @@ TRACE_OPTIONS = (
 
 def reading_options() -> dict[str, Option]:
     """The options about reading of all formats, but for the virtual cluster."""
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     helps: dict[str, dict[str, list[str]]] = {}
     for trace in FORMATS.values():
         for name, option in options_of(trace.options).items():
             is_reading = trace.options.__dataclass_fields__[name].metadata["reading"]
             if is_reading and name != "virtual_cluster":
-                found.setdefault(name, option)
+                options.setdefault(name, option)
                 helps.setdefault(name, {}).setdefault(option.help, []).append(trace.name)
     for name, texts in helps.items():
-        said = [  # what one format says of it need not hold for another
+        sentences = [  # what one format says of it need not hold for another
             f"{text} ({', '.join(formats)})" if len(formats) < len(FORMATS) else text
             for text, formats in texts.items()
         ]
-        found[name] = replace(found[name], help="; ".join(said))
-    return found
+        options[name] = replace(options[name], help="; ".join(sentences))
+    return options
 
 
 READING = reading_options()
@@ -173,35 +173,35 @@ def command(
     with located_at(source=file):
         content = read_trace(file)
         source = source_of(file, content)
-        made = None if format else _elastic_workload(source, content)
-    if made is not None:
+        elastic = None if format else _elastic_workload(source, content)
+    if elastic is not None:
         why = "is for plain traces, not for a file of elastic jobs"
         refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
-        workload, title = made, _elastic_title(made)
+        workload, title = elastic, _elastic_title(elastic)
         about = {
             "format": FORMAT,
-            "machines": len(made.site.machines),
+            "machines": len(elastic.site.machines),
             "trace": file_reference(file),
             "version": oasis.__version__,
         }
     else:
-        given = {"virtual_cluster": virtual_cluster, **reading}
-        trace = read_jobs(source, format, given, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        options = {"virtual_cluster": virtual_cluster, **reading}
+        trace = read_jobs(source, format, options, max_gpus=max_gpus, first=skip, jobs=max_jobs)
         if machines is not None:
             refuse_given(
                 context, ("servers", "gpus_per_server"), "expected no --machines beside it"
             )
             sizes = read_machines(machines)
-            there: dict[str, Any] = {"machines": list(sizes)}
+            cluster: dict[str, Any] = {"machines": list(sizes)}
         else:
             sizes = (gpus_per_server,) * servers
-            there = {"servers": servers, "gpus": gpus_per_server}
+            cluster = {"servers": servers, "gpus": gpus_per_server}
         with located_at(source=file):
             workload = _workload(trace, sizes, placement)
         say_how_it_was_read(trace, is_guessed=format is None)
         about = (
             _about(trace)
-            | there
+            | cluster
             | {
                 "placement": placement,
                 "cluster": virtual_cluster or None,
@@ -214,8 +214,8 @@ def command(
             }
         )
         title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
-    found = _replayed(workload, chosen, about)
-    return deliver_comparison(found, found.to_dict(), title, delivery)
+    comparison = _replayed(workload, chosen, about)
+    return deliver_comparison(comparison, comparison.to_dict(), title, delivery)
 
 
 def read_machines(text: str) -> tuple[int, ...]:
@@ -227,7 +227,7 @@ def read_machines(text: str) -> tuple[int, ...]:
 def read_jobs(
     source: TraceSource,
     format: str | None,
-    given: dict[str, Any],
+    options: dict[str, Any],
     *,
     expected: str = WANTED,
     **limits: Any,
@@ -235,7 +235,7 @@ def read_jobs(
     """The plain jobs of a trace; errors name the file and the flags."""
     with located_at(source=source.path), naming_flags(READING, **VIRTUAL_CLUSTER):
         format = format or format_of(source, expected)
-        return read_plain(source, format=format, options=given, **limits)
+        return read_plain(source, format=format, options=options, **limits)
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:
@@ -258,7 +258,7 @@ def _about(trace: PlainTrace) -> dict[str, Any]:
     return {
         "jobs": len(trace.jobs),
         "format": trace.format,
-        "malformed": {kind: dict(found) for kind, found in trace.malformed.items()},
+        "malformed": {kind: dict(counts) for kind, counts in trace.malformed.items()},
         "left_out": dict(trace.left_out),
         "kept": trace.kept,
         "shares": trace.shares,
@@ -277,11 +277,11 @@ def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
     return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
 
 
-def _elastic_title(made: Workload) -> str:
-    site = made.site
+def _elastic_title(workload: Workload) -> str:
+    site = workload.site
     totals = dict(zip(site.resources, site.totals("worker"), strict=True))
     gpus = f" with {totals['gpu']:g} GPUs" if "gpu" in totals else ""
-    return f"{len(made.jobs)} elastic jobs on {len(site.machines)} machines{gpus}"
+    return f"{len(workload.jobs)} elastic jobs on {len(site.machines)} machines{gpus}"
 
 
 def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Workload:

@@ -58,7 +58,7 @@ def command(
         sweep_section,
     )
 
-    given = by_digest([read_instance(file) for file in instances or ()])
+    problems = by_digest([read_instance(file) for file in instances or ()])
     sections = []
     with drawing_style(style):
         for number, result in enumerate(results, start=1):
@@ -68,7 +68,7 @@ def command(
                 continue
             data = read_document(result)
             with located_at(source=result):
-                section = section_of(str(result), data, _instance(data, given), number=number)
+                section = section_of(str(result), data, _instance(data, problems), number=number)
             sections.append(section)
             for note in section.notes:
                 console.note(f"{result}: {note}")
@@ -78,12 +78,12 @@ def command(
         console.note(f"wrote {output}: {count} {'result' if count == 1 else 'results'}")
 
 
-def _instance(data: Any, given: dict[str, oasis.Instance]) -> oasis.Instance | None:
+def _instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Instance | None:
     """The instance that a result is of; the only one given, if the result has no digest."""
     if not isinstance(data, dict):
         return None  # what is wrong with it is said when it is read
-    if digest_of(data) is None and len(given) == 1:
-        return next(iter(given.values()))
+    if digest_of(data) is None and len(problems) == 1:
+        return next(iter(problems.values()))
     if (named := named_file(data)) is not None:
         reading(named)
-    return instance_of(data, given)
+    return instance_of(data, problems)

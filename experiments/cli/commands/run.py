@@ -131,15 +131,15 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
     name = known_policy(recipe.policy, f"--from {result}: policy")
     entry = entry_of(name)
-    given = recipe.parameters
+    recorded = recipe.parameters
     if entry.imported is not None:
         if recipe.files is None:
             lacks = "does not say what code its policy was; expected policy_files"
             raise oasis.InputError(f"--from {result}", lacks)
         # `parameters` may hold more than options; `check_reproduced` compares all of it at the end
-        given = {option: value for option, value in given.items() if option in entry.options}
+        recorded = {option: value for option, value in recorded.items() if option in entry.options}
     with located_at(source=f"--from {result}"):
-        options = entry.resolve(given)
+        options = entry.resolve(recorded)
     if entry.imported is not None or recipe.files is not None:
         with located_at(source=result):
             recipe.check_files(entry.files(options))
@@ -181,7 +181,7 @@ def _print_payments(run: oasis.Run) -> None:
         for each in run.decisions
         if each.job_id in paid
     ]
-    kept = run.total_utility - run.revenue
-    rows.append(("total", *map(console.number, (run.total_utility, run.revenue, kept))))
+    surplus = run.total_utility - run.revenue
+    rows.append(("total", *map(console.number, (run.total_utility, run.revenue, surplus))))
     columns = (("job", False), ("worth", True), ("pays", True), ("keeps", True))
     console.print_rows(columns, rows, title="\nPayments at the prices of arrival")

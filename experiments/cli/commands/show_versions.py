@@ -20,7 +20,7 @@ def command(as_json: AsJson = False) -> None:
 
     Example: oasis show-versions
     """
-    found = {
+    versions = {
         "oasis-scheduler": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
@@ -28,14 +28,16 @@ def command(as_json: AsJson = False) -> None:
         **{package: installed(DISTRIBUTIONS.get(package, package)) for package in EXTRAS},
     }
     if as_json:
-        console.print_json(found)
+        console.print_json(versions)
         return
     missing = {
         name: f"- (extra {EXTRAS[name]})" if name in EXTRAS else "-"
-        for name, seen in found.items()
+        for name, seen in versions.items()
         if seen is None
     }
-    console.print_facts("Versions", [(name, missing.get(name, str(found[name]))) for name in found])
+    console.print_facts(
+        "Versions", [(name, missing.get(name, str(versions[name]))) for name in versions]
+    )
 
 
 def installed(distribution: str) -> str | None:

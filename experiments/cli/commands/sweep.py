@@ -39,11 +39,11 @@ Show = Callable[["SweepProgress"], None]
 @contextmanager
 def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
     """Callback that shows how many cells are done, and adds that to `reached`."""
-    kept = [] if reached is None else reached
+    states = [] if reached is None else reached
     with _bar() if console.stderr().is_terminal else nullcontext(_log()) as show:
 
         def take(progress: SweepProgress) -> None:
-            kept.append(progress)
+            states.append(progress)
             show(progress)
 
         yield take
@@ -96,7 +96,7 @@ def command(
             "--output",
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
-        written(TABLE, lambda path, given: (path or _table_beside(given["config"]),)),
+        written(TABLE, lambda path, arguments: (path or _table_beside(arguments["config"]),)),
     ] = None,
     workers: Workers,
     retry_failed: Annotated[

@@ -191,9 +191,9 @@ def command(
     run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
         source = read_source(file)
-    given = {"virtual_cluster": virtual_cluster, **reading}
+    trace_options = {"virtual_cluster": virtual_cluster, **reading}
     limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-    trace = replay.read_jobs(source, format, given, expected=EXPECTED, **limits)
+    trace = replay.read_jobs(source, format, trace_options, expected=EXPECTED, **limits)
     from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 
@@ -210,9 +210,9 @@ def command(
     replay.say_how_it_was_read(trace, is_guessed=format is None)
     for note in filter(None, (how, only, worth and f"utility: {worth}", left_out)):
         console.note(note)
-    found, each = cells.compared(scenarios, chosen, run, each=table is not None)
-    if goal is not None and not found.missing:
-        found = cells.with_goal(found, goal, first, chosen, run, console.note)
+    result, each = cells.compared(scenarios, chosen, run, each=table is not None)
+    if goal is not None and not result.missing:
+        result = cells.with_goal(result, goal, first, chosen, run, console.note)
     about = {
         "jobs": len(jobs),
         "format": trace.format,
@@ -224,19 +224,19 @@ def command(
         "command": again(context, "oasis whatif", NOT_AGAIN),
         "version": oasis.__version__,
     }
-    found = replace(found, about={**about, **found.about})
+    result = replace(result, about={**about, **result.about})
     if table is not None:
-        _write_csv(_csv_files(table), frames.csv_tables(found, jobs, each))
+        _write_csv(_csv_files(table), frames.csv_tables(result, jobs, each))
     if output is not None and is_page:
-        _write_page(found, output, style)
-    rest = None if is_page else output
-    deliver(found.to_dict, lambda: show(found), as_json=as_json, output=rest)
-    return _exit_code(found, into)
+        _write_page(result, output, style)
+    document_output = None if is_page else output
+    deliver(result.to_dict, lambda: show(result), as_json=as_json, output=document_output)
+    return _exit_code(result, into)
 
 
 def _numbers(asked: Asked, name: str) -> list[float]:
     """Positive numbers with commas between, whole ones of machines; none if nothing was given."""
-    text, found = getattr(asked, name), []
+    text, numbers = getattr(asked, name), []
     kind, most = ("numbers above 0", math.inf)
     if name != "loads":
         kind, most = f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES
@@ -247,8 +247,8 @@ def _numbers(asked: Asked, name: str) -> list[float]:
             value = math.nan
         if not 0 < value <= most or (name != "loads" and not value.is_integer()):
             raise InputError(options.flag(name), f"expected {kind} with commas between", text)
-        found.append(value)
-    return list(dict.fromkeys(found))
+        numbers.append(value)
+    return list(dict.fromkeys(numbers))
 
 
 def _run(
@@ -286,15 +286,15 @@ def say_how_long(cells: Sequence[Cell], workers: int) -> None:
         console.note(f"{note}: an estimate from short runs, and from the queue that jobs will meet")
 
 
-def show(found: WhatIf) -> None:
+def show(result: WhatIf) -> None:
     """Print the answer, the tables and the notes."""
-    for sentence in texts.answer(found):
+    for sentence in texts.answer(result):
         console.print_notes([sentence])
-    for title, columns, rows in texts.tables(found):
+    for title, columns, rows in texts.tables(result):
         # A title begins with an empty line, so that one sees where a table ends.
         console.print_rows(columns, rows, f"\n{title}")
     console.print_text("")
-    console.print_notes(texts.notes(found))
+    console.print_notes(texts.notes(result))
 
 
 def _write_csv(paths: Sequence[Path], tables: Sequence[pd.DataFrame]) -> None:
@@ -303,22 +303,22 @@ def _write_csv(paths: Sequence[Path], tables: Sequence[pd.DataFrame]) -> None:
     console.note(f"wrote {' and '.join(map(str, paths))}")
 
 
-def _write_page(found: WhatIf, output: Path, style: str | None) -> None:
+def _write_page(result: WhatIf, output: Path, style: str | None) -> None:
     from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
     from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
 
     with drawing_style(style):
-        section = section_of(output.name, found.to_dict(), None)
+        section = section_of(output.name, result.to_dict(), None)
     write_page(report_page([section], TITLE), output)
     console.note(f"wrote {output}")
 
 
-def _exit_code(found: WhatIf, into: Path | None) -> int:
-    for failure in found.about["failed"]:
+def _exit_code(result: WhatIf, into: Path | None) -> int:
+    for failure in result.about["failed"]:
         console.note(f"failed: {failure}")
-    if found.missing:
-        kept = "the runs that are done are not kept (--records DIR keeps them)"
-        kept = kept if into is None else f"{into} keeps the others: the same command goes on"
-        console.note(f"interrupted: without {', '.join(found.missing)}; {kept}")
+    if result.missing:
+        advice = "the runs that are done are not kept (--records DIR keeps them)"
+        advice = advice if into is None else f"{into} keeps the others: the same command goes on"
+        console.note(f"interrupted: without {', '.join(result.missing)}; {advice}")
         return LIMIT
-    return FAILED_CELLS if found.about["failed"] else DONE
+    return FAILED_CELLS if result.about["failed"] else DONE

@@ -118,12 +118,12 @@ class NodeOptions:
             return None
         try:
             # Exact, so that the two parts of a node add up to the node.
-            found = Fraction(self.ps_share)
+            share = Fraction(self.ps_share)
         except (ValueError, ZeroDivisionError):
-            found = Fraction(0)
-        if not 0 < found < 1:
+            share = Fraction(0)
+        if not 0 < share < 1:
             raise oasis.InputError("--ps-share", "expected a number between 0 and 1", self.ps_share)
-        return found
+        return share
 
 
 def resources_of(gpu: str) -> ResourceMap:
@@ -136,13 +136,13 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
     """``--namespaced`` as names; empty: all namespaces."""
     if text is None:
         return ()
-    found = tuple(name.strip() for name in text.split(","))
-    for name in found:
+    namespaces = tuple(name.strip() for name in text.split(","))
+    for name in namespaces:
         if not NAMESPACE.fullmatch(name):
             raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
     with naming_flags(("namespaced",)):
-        check_unique(found, "namespaced", "namespace")
-    return found
+        check_unique(namespaces, "namespaced", "namespace")
+    return namespaces
 
 
 def seen_jobs(
@@ -153,15 +153,15 @@ def seen_jobs(
     for namespace in namespaces:
         seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
         for kind in EXISTING:
-            found = objects.list_if_served(kind.where, namespace, kind.selector)
-            seen.setdefault(kind.where.plural, []).extend(found)
+            items = objects.list_if_served(kind.where, namespace, kind.selector)
+            seen.setdefault(kind.where.plural, []).extend(items)
     return seen
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
     """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
-    found = job_items(seen_jobs(objects, (namespace,)))
-    return sorted(found, key=lambda job: ("" if job[0] is None else job[0].name, id_of(job)))
+    jobs = job_items(seen_jobs(objects, (namespace,)))
+    return sorted(jobs, key=lambda job: ("" if job[0] is None else job[0].name, id_of(job)))
 
 
 def id_of(job: Found) -> str:
@@ -172,15 +172,15 @@ def id_of(job: Found) -> str:
 
 
 def of_controller(
-    found: Iterable[Found], namespace: str, name: str | None
+    jobs: Iterable[Found], namespace: str, name: str | None
 ) -> tuple[list[Found], list[str]]:
     """The jobs of a controller, and of none yet, with its name; without one all, with all names."""
-    said = [(job, controller_of(job[1], job[0])) for job in found]
+    owners = [(job, controller_of(job[1], job[0])) for job in jobs]
     if name is not None:
-        wanted = f"{namespace}/{name}"
-        return [job for job, its in said if its in (None, wanted)], [wanted]
-    names = {its for _, its in said if its is not None}
-    return [job for job, _ in said], sorted(names) or [f"{namespace}/{FIELD_MANAGER}"]
+        controller = f"{namespace}/{name}"
+        return [job for job, its in owners if its in (None, controller)], [controller]
+    names = {its for _, its in owners if its is not None}
+    return [job for job, _ in owners], sorted(names) or [f"{namespace}/{FIELD_MANAGER}"]
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
     namespace, _, name = controller.partition("/")
 
     def told(alive: bool | None, what: str, silent: float | None = None) -> dict[str, Any]:
-        made = {"controller": controller, "alive": alive, "silent_seconds": silent}
-        return {**made, "message": f"{controller} {what}"}
+        document = {"controller": controller, "alive": alive, "silent_seconds": silent}
+        return {**document, "message": f"{controller} {what}"}
 
     try:
         lease = objects.get(LEASES, name, namespace)
@@ -213,11 +213,11 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
 
 def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
     """Read the checkpoint of the controller."""
-    found: dict[str, Any] | None = Checkpoint(objects, system, name).read()
-    if found is None:
+    checkpoint: dict[str, Any] | None = Checkpoint(objects, system, name).read()
+    if checkpoint is None:
         expected = f"expected the checkpoint of a controller in namespace {system}; found none"
         raise oasis.InputError(f"--controller-name {name}", expected)
-    return found
+    return checkpoint
 
 
 def clock_of(memory: dict[str, Any]) -> SlotClock:

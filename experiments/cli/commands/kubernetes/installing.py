@@ -64,9 +64,9 @@ def install(
         raise oasis.InputError("--image", "expected a name without blanks", image)
     _check_arguments(arguments or [])
     within = cluster.namespaces_of(spaces)
-    made = [] if own else manifests.shared()
-    made += manifests.own(of.namespace, image, arguments or (), of.one, within, monitored)
-    console.print_text(yaml.safe_dump_all(made, sort_keys=False, width=100).rstrip("\n"))
+    objects = [] if own else manifests.shared()
+    objects += manifests.own(of.namespace, image, arguments or (), of.one, within, monitored)
+    console.print_text(yaml.safe_dump_all(objects, sort_keys=False, width=100).rstrip("\n"))
 
 
 def _check_arguments(arguments: list[str]) -> None:

@@ -62,15 +62,15 @@ def status(
     Example: oasis kubernetes status -n research
     """
     objects = place.connect()
-    there = cluster.jobs_of(objects, jobs)
-    found, controllers = cluster.of_controller(there, of.namespace, of.name)
+    present = cluster.jobs_of(objects, jobs)
+    own, controllers = cluster.of_controller(present, of.namespace, of.name)
     lives = [cluster.sign_of_life(objects, each) for each in controllers]
-    document = {"jobs": [summary(item) for item in found], "controllers": lives}
+    document = {"jobs": [summary(item) for item in own], "controllers": lives}
     if as_json:
         console.print_json(document)
         return
     earned = sum(job["utility"] or 0.0 for job in document["jobs"])
-    title = f"{len(found)} jobs; earned {console.number(earned)}"
+    title = f"{len(own)} jobs; earned {console.number(earned)}"
     title = "; ".join((title, *(life["message"] for life in lives)))
     console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
 
@@ -131,38 +131,38 @@ def explain(
 
     Example: oasis kubernetes explain research/training
     """
-    wanted, objects = named_job(name, namespace), place.connect()
-    found = _found(wanted, objects)
-    said, about = explained(found), summary(found)
+    job_name, objects = named_job(name, namespace), place.connect()
+    job = _find_job(job_name, objects)
+    explanation, about = explained(job), summary(job)
     if as_json:
-        console.print_json(about | {"explanation": said})
+        console.print_json(about | {"explanation": explanation})
         return
-    facts = [(entry["reason"], entry["message"]) for entry in said]
-    facts += [("what to do", entry["advice"]) for entry in said if entry["advice"]]
-    if not said:
+    facts = [(entry["reason"], entry["message"]) for entry in explanation]
+    facts += [("what to do", entry["advice"]) for entry in explanation if entry["advice"]]
+    if not explanation:
         life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
-    console.print_facts(f"{wanted} is {about['phase']}", facts)
+    console.print_facts(f"{job_name} is {about['phase']}", facts)
 
 
 def named_job(name: str, namespace: str | None) -> str:
     """The name of a job as `status` prints it."""
-    where, *rest = name.split("/") if "/" in name else (namespace or "default", name)
-    if len(rest) > 2 or not all((where, *rest)):
+    where, *parts = name.split("/") if "/" in name else (namespace or "default", name)
+    if len(parts) > 2 or not all((where, *parts)):
         raise oasis.InputError("NAME", "expected name, namespace/name or namespace/kind/name", name)
     if namespace is not None and where != namespace:
         raise oasis.InputError("--namespace", f"expected {where}, as NAME says, or none", namespace)
-    if rest[0] == KIND.lower() and len(rest) > 1:  # which `status` leaves out
-        del rest[0]
-    return "/".join((where, *rest))
+    if parts[0] == KIND.lower() and len(parts) > 1:  # which `status` leaves out
+        del parts[0]
+    return "/".join((where, *parts))
 
 
-def _found(wanted: str, objects: Objects) -> cluster.Found:
+def _find_job(job_name: str, objects: Objects) -> cluster.Found:
     """The job of that name."""
-    for job in cluster.jobs_of(objects, wanted.partition("/")[0]):
-        if cluster.id_of(job) == wanted:
+    for job in cluster.jobs_of(objects, job_name.partition("/")[0]):
+        if cluster.id_of(job) == job_name:
             return job
-    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", wanted)
+    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", job_name)
 
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
@@ -196,9 +196,9 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    there = cluster.jobs_of(place.connect(), jobs)
-    found, _ = cluster.of_controller(there, of.namespace, of.name)
-    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in found)
+    present = cluster.jobs_of(place.connect(), jobs)
+    own, _ = cluster.of_controller(present, of.namespace, of.name)
+    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in own)
     document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
@@ -243,12 +243,12 @@ def quote(
 
     Example: oasis kubernetes quote job.yaml
     """
-    found = read_object(file)
+    item = read_object(file)
     objects = place.connect()
     memory = cluster.memory_of(objects, of.namespace, of.one)
     clock = cluster.clock_of(memory)
     with located_at(source=file):
-        spec = parse_job(found, clock, cluster.resources_of(gpu))
+        spec = parse_job(item, clock, cluster.resources_of(gpu))
     nodes, _ = objects.list_all(NODES)
     spec = Admission(places_of(nodes, None), nodes).required(spec, ())
     policy = planner_of(memory)
@@ -271,17 +271,17 @@ def read_object(file: Path) -> dict[str, Any]:
         text = content.decode("utf-8", errors="replace")
         refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
         try:
-            found = yaml.safe_load(content.decode("utf-8"))
+            item = yaml.safe_load(content.decode("utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise oasis.InputError("", f"expected YAML: {error}") from None
-        if not isinstance(found, dict) or found.get("kind") != KIND:
+        if not isinstance(item, dict) or item.get("kind") != KIND:
             raise oasis.InputError("kind", f"expected {KIND} of {API_VERSION}")
-        meta = found.get("metadata")
+        meta = item.get("metadata")
         if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
             raise oasis.InputError("metadata.name", "expected a name")
     # What the API server gives is not taken from a file, where it may be anything.
-    found["metadata"] = {"namespace": "default", **meta, "uid": "quoted", "generation": 1}
-    return found
+    item["metadata"] = {"namespace": "default", **meta, "uid": "quoted", "generation": 1}
+    return item
 
 
 def planner_of(memory: dict[str, Any]) -> Planner:
@@ -306,10 +306,10 @@ def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
         facts.append(("completes", f"by {completes}, in slot {decision.completion}"))
     word = "because" if decision.admitted else reason_word(decision.reason or "")
     facts.append((word, decision_message(decision, decision.reason or "", completes)))
-    for what in ("moved", "displaced", "given_up", "broken"):
-        names = getattr(change, what)
+    for change_name in ("moved", "displaced", "given_up", "broken"):
+        names = getattr(change, change_name)
         if names:
-            facts.append((f"{what.replace('_', ' ')}", ", ".join(names)))
+            facts.append((f"{change_name.replace('_', ' ')}", ", ".join(names)))
     for delay in change.delayed:
         facts.append(("delayed", f"{delay.job_id}, from slot {delay.before} to {delay.after}"))
     facts.append(("all jobs together", f"{console.number(change.utility)} more utility"))

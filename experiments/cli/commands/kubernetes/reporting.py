@@ -82,12 +82,12 @@ def import_cluster(
     reach = Reach(clock, cluster.resources_of(gpu), machines, (jobs,))
     objects = place.connect()
     seen = _seen(objects, reach)
-    there = list(_jobs_there(job_items(seen), reach))
-    known = [slot for slot, _, _ in there if slot is not None]
-    last = max(known, default=0)
-    arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in there]
+    submitted = list(_submitted_jobs(job_items(seen), reach))
+    slots = [slot for slot, _, _ in submitted if slot is not None]
+    last = max(slots, default=0)
+    arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in submitted]
     with options.naming_flags(("horizon",)):
-        instance = _instance(objects, reach, seen, arrived, min(known, default=0), horizon)
+        instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
     write_instance(instance, output)
     note(describe(instance, output))
 
@@ -138,7 +138,7 @@ def report(
     Example: oasis kubernetes report --since 24h -o day.json
     """
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
-    given = limits.given()
+    criteria = limits.given()
     objects = place.connect()
     clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.one))
     within = cluster.namespaces_of(spaces)
@@ -151,26 +151,26 @@ def report(
     last = clock.slot(now)
     arrived = [
         (at, age, spec)
-        for slot, age, spec in _jobs_there(recent, reach)
+        for slot, age, spec in _submitted_jobs(recent, reach)
         if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
-    said: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
-    said["namespaces"] = by_namespace(summaries)
+    about: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
+    about["namespaces"] = by_namespace(summaries)
     if not arrived:
         raise oasis.InputError(
-            "--since", f"no job that makes sense has arrived since {said['since']}"
+            "--since", f"no job that makes sense has arrived since {about['since']}"
         )
     first = min(slot for slot, _, _ in arrived)
     instance = _instance(objects, reach, seen, arrived, first, last - first + 1)
     ids = {spec.id: slot for slot, _, spec in arrived}
     figures = actual_figures([job for job in summaries if job["job"] in ids], ids)
-    comparison, notes = measured(instance, chosen, figures, given, solver_seed)
-    document = comparison.to_dict() | {"cluster": said}
+    comparison, notes = measured(instance, chosen, figures, criteria, solver_seed)
+    document = comparison.to_dict() | {"cluster": about}
     document["instance"] = instance_reference(instance, None)
 
     def show() -> None:
-        rows = namespace_rows(said["namespaces"])
-        console.print_rows(NAMESPACES, rows, title=f"submitted since {said['since']}")
+        rows = namespace_rows(about["namespaces"])
+        console.print_rows(NAMESPACES, rows, title=f"submitted since {about['since']}")
         columns, lines = comparison_table(comparison)
         title = f"\n{len(instance.jobs)} jobs, {instance.horizon} slots up to now"
         console.print_rows(columns, lines, title=title)
@@ -182,8 +182,8 @@ def report(
 
 
 def _is_recent(job: cluster.Found, begin: float) -> bool:
-    made = job[1]["metadata"].get("creationTimestamp")
-    return made is not None and datetime.fromisoformat(made).timestamp() >= begin
+    created = job[1]["metadata"].get("creationTimestamp")
+    return created is not None and datetime.fromisoformat(created).timestamp() >= begin
 
 
 def slot_of(clock: SlotClock, created: str) -> int:
@@ -210,8 +210,8 @@ def measured(
         more = f"{ACTUAL} earned {console.number(earned)}, more than the bound: "
         return with_optimum(comparison, offline), [more + "jobs needed less work than they declare"]
     # What was really earned is a schedule too, perhaps better than the best that was found.
-    known = max(offline.objective, min(earned, offline.upper_bound))
-    return with_optimum(comparison, replace(offline, objective=known)), []
+    optimum = max(offline.objective, min(earned, offline.upper_bound))
+    return with_optimum(comparison, replace(offline, objective=optimum)), []
 
 
 def _instance(
@@ -227,9 +227,9 @@ def _instance(
     nodes = {node["metadata"]["name"]: node for node in listed}
     pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
     places = places_of(nodes.values(), reach.machines.share)
-    ours = uids_of(by_job(pods, claims_of(seen)))
+    own_pods = uids_of(by_job(pods, claims_of(seen)))
     site = site_of(
-        places, nodes, foreign_use(pods, ours), reach.resources, reach.clock.work_seconds
+        places, nodes, foreign_use(pods, own_pods), reach.resources, reach.clock.work_seconds
     )
     admission = Admission(places, nodes.values())
     # By slot, then in order of creation, as the controller takes jobs in.
@@ -247,11 +247,11 @@ def _seen(objects: Objects, reach: Reach) -> dict[str, list[Any]]:
     return with_defaults(cluster.seen_jobs(objects, reach.namespaces) | classes)
 
 
-def _jobs_there(
-    found: Iterable[cluster.Found], reach: Reach
+def _submitted_jobs(
+    items: Iterable[cluster.Found], reach: Reach
 ) -> Iterator[tuple[int | None, str, JobSpec]]:
     """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
-    for kind, item in found:
+    for kind, item in items:
         try:
             if kind is None:
                 spec = parse_job(item, reach.clock, reach.resources)

@@ -221,14 +221,14 @@ def _run(controller: Controller, stop_after: int | None) -> None:
 
 def _show(controller: Controller, as_json: bool) -> None:
     """Print the plan that the controller would start with."""
-    found = controller.rehearse()
+    plan = controller.rehearse()
     if as_json:
-        console.print_json(found)
+        console.print_json(plan)
         return
     words = ("action", "job", "pod", "node")
-    rows = [[action[word] or "-" for word in words] for action in found["actions"]]
+    rows = [[action[word] or "-" for word in words] for action in plan["actions"]]
     console.print_rows(
-        [(word, False) for word in words], rows, title=f"slot {found['slot']}: {len(rows)} writes"
+        [(word, False) for word in words], rows, title=f"slot {plan['slot']}: {len(rows)} writes"
     )
-    for job, message in found["jobs"].items():
+    for job, message in plan["jobs"].items():
         console.print_text(f"{job}: {message}")
