@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
-from math import ceil, floor, isnan
+from math import ceil, floor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -82,11 +82,9 @@ class PlainTrace(Summarised):
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
         """The jobs as records, once they are chosen."""
-        columns = [self.frame[name].tolist() for name in FIELDS if name != "is_share"]
-        for name in ("started", "ended"):
-            place = list(FIELDS).index(name)
-            columns[place] = [None if isnan(time) else time for time in columns[place]]
-        return tuple(map(PlainJob, *columns))
+        found = self.frame[[name for name in FIELDS if name != "is_share"]].astype(object)
+        columns = found.where(found.notna(), None)
+        return tuple(map(PlainJob, *(columns[name].tolist() for name in columns)))
 
     @property
     def shares(self) -> int:
@@ -313,9 +311,8 @@ def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
     if rule == "last":
         runs = runs[last]
     elif rule == "joined":
-        if mixed.any():
-            told = f"jobs whose runs had different numbers of GPUs: {mixed.sum()}, {WIDTHS}"
-            rows.notes.append(told)
+        told = f"{mixed.sum()}, {WIDTHS}" if mixed.any() else ""
+        rows.note("jobs whose runs had different numbers of GPUs", told)
         # A job that goes on has no known work: its earlier runs are left out with the last one. So
         # is an earlier one whose end was never recorded, of a lost node.
         lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)
@@ -455,8 +452,7 @@ def fit_machines(
 ) -> MachineOptions:
     """`options` with the fewest servers that hold the busiest moment of a window, and its horizon.
 
-    Each server holds as many workers, or parameter servers, as its capacity allows. In the horizon,
-    every job can finish, whether it starts at its arrival or when it really did.
+    In the horizon, every job can finish, whether it starts at its arrival or when it really did.
     """
     per_server = max(options.gpus_per_server, options.gpus_per_worker)
     options = chosen(options, fixed, gpus_per_server=per_server)
@@ -515,14 +511,12 @@ def _begins(frame: Frame) -> Frame:
 
 def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
     """Number of such workers, or parameter servers, that fit one server; 1 if there are none."""
-    counts = {
-        # 0.3 / 0.1 is below 3 as a float, and yet three fit.
-        name: floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))
-        for name, wanted in demand.items()
-        if wanted > 0
-    }
-    scarcest = min(counts, key=lambda name: counts[name], default="")
-    if scarcest and counts[scarcest] < 1:
+    # 0.3 / 0.1 is below 3 as a float, and yet three fit.
+    counts = {name: capacity[name] / n * (1 + 1e-12) for name, n in demand.items() if n > 0}
+    if not counts:
+        return 1
+    scarcest = min(counts, key=lambda name: floor(counts[name]))
+    if counts[scarcest] < 1:
         expected = f"expected {scarcest} >= {demand[scarcest]:g}, which each of them needs"
-        raise InstanceError(sizes[scarcest], f"{expected}, got {capacity.get(scarcest, 0.0):g}")
-    return counts.get(scarcest, 1)
+        raise InstanceError(sizes[scarcest], f"{expected}, got {capacity[scarcest]:g}")
+    return floor(counts[scarcest])

@@ -231,18 +231,14 @@ def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
         named = f"; they name {', '.join(sorted(others))}" if others else ""
         expected = f"expected gres/gpu in some row, got none in {', '.join(there)}"
         raise InstanceError(f"{table.COLUMN}{there[0]}", f"{expected}{named}")
-    if (ran & ~held).any():
-        rows.notes.append(f"rows of jobs without GPUs: {np.sum(ran & ~held)}")
+    rows.note("rows of jobs without GPUs", np.sum(ran & ~held))
     rows.notes += [
         f"{name} is not read as GPUs (rows that name it and no GPU: {count})"
         for name, count in sorted(others.items())
     ]
-    if one_node:
-        columns = " and ".join(column for column in RESOURCES if one_node[column])
-        rows.notes.append(
-            f"{columns} names the GPUs of one node; rows without a number of nodes (NNodes), "
-            f"read as one node: {one_node.total()}"
-        )
+    columns = " and ".join(column for column in RESOURCES if one_node[column])
+    told = "names the GPUs of one node; rows without a number of nodes (NNodes), read as one node"
+    rows.note(f"{columns} {told}", one_node.total())
     found |= {"cluster": rows.texts("Cluster"), "user_of": rows.texts("User")}
 
 

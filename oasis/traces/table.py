@@ -77,10 +77,7 @@ class TraceSource:
     def records(self) -> list[Any] | None:
         """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
         begin = self.header.lstrip()[:1]
-        if begin == "[":
-            document = self.document()
-            return document if isinstance(document, list) else None
-        found: list[Any] = []
+        found: list[Any] = self.document() if begin == "[" else []
         for number, line in enumerate(self.lines if begin == "{" else (), start=1):
             try:
                 found += [json.loads(line)] if line.strip() else []
@@ -282,10 +279,13 @@ class Rows:
         self._found += zip(first.index.tolist(), first, strict=True)
         return np.asarray(~np.isin(self.lines, first.index), dtype=bool)
 
-    def count(self, lines: Iterable[int], fault: str | MalformedError) -> None:
+    def count(self, lines: Iterable[int], fault: str) -> None:
         """Count rows at these lines with this fault."""
-        found = MalformedError(fault) if isinstance(fault, str) else fault
-        self._found += [(int(line), found) for line in lines]
+        self._found += [(int(line), MalformedError(fault)) for line in lines]
+
+    def note(self, text: str, count: Any) -> None:
+        """Note that so many rows were read in this way, if there are such."""
+        self.notes += [f"{text}: {count}"] if count else []
 
     def _kinds(self) -> list[tuple[int, int, MalformedError]]:
         """How many rows have each kind of fault, and the first line and fault, by that line."""
