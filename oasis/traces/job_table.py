@@ -28,7 +28,6 @@ from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
 
 Options = TypeVar("Options", bound=TraceOptions)
-SHARES = "jobs with a part of a GPU, which count with the next whole number"
 LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
 MOST_NAMED = 12  # choices in an error message
 RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
@@ -94,7 +93,8 @@ class PlainTrace(Summarised):
     @property
     def shares_note(self) -> list[str]:
         """What is said of such jobs."""
-        return [f"{SHARES}: {self.shares}"] if self.shares else []
+        told = "jobs with a part of a GPU, which count with the next whole number"
+        return [f"{told}: {self.shares}"] if self.shares else []
 
     @property
     def malformed_counts(self) -> dict[str, int]:
@@ -257,15 +257,19 @@ def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
 
 def _most(jobs: Frame, options: TraceOptions) -> Mask:
     """Which jobs, in order of submission, are the at most `max_jobs` that are kept."""
-    count = min(len(jobs), options.max_jobs)
-    places = np.arange(count)
+    taken = jobs.iloc[: options.max_jobs]
     if options.keep == "largest":
         # The sort is stable: of jobs of one size, those that came first are kept.
-        sizes = (jobs["workers"] * jobs["duration"]).to_numpy()
-        places = np.argsort(-sizes, kind="stable")[:count]
-    elif options.keep == "spread" and count:
-        places = places * len(jobs) // count
-    return np.isin(np.arange(len(jobs)), places)
+        sizes = jobs["workers"] * jobs["duration"]
+        taken = sizes.sort_values(ascending=False, kind="stable").iloc[: options.max_jobs]
+    elif options.keep == "spread":
+        taken = spread(jobs, len(taken))
+    return jobs.index.isin(taken.index)
+
+
+def spread(rows: Frame, count: int) -> Frame:
+    """So many rows in steps of equal length: they mix as all of them do."""
+    return rows.iloc[np.arange(count) * len(rows) // max(count, 1)]
 
 
 # --- several runs of one job ---------------------------------------------------------------------
@@ -427,11 +431,7 @@ class MachineOptions(_Checked):  # type: ignore[misc]
         gpus = self.gpus_per_server
         shape = (gpus, gpus * self.cpus_per_gpu, gpus * self.memory_gb_per_gpu)
         capacity = dict(zip(RESOURCES, (*shape, self.server_bandwidth_gbps), strict=True))
-        ps_capacity = {
-            "cpu": self.ps_server_cpus,
-            "memory_gb": self.ps_server_memory_gb,
-            BANDWIDTH: self.server_bandwidth_gbps,
-        }
+        ps_capacity = {name: getattr(self, option) for name, option in PS.items()}
         workers = (Server("w", capacity, self.worker_servers),)
         ps = (Server("p", ps_capacity, self.ps_servers),)
         return Cluster(RESOURCES, workers, ps, self.slot_seconds)
@@ -450,10 +450,7 @@ OPTIONS: Mapping[str, Any] = {
 def fit_machines(
     options: MachineOptions, frame: Frame, jobs: Sequence[Job], fixed: Collection[str]
 ) -> MachineOptions:
-    """`options` with the fewest servers that hold the busiest moment of a window, and its horizon.
-
-    In the horizon, every job can finish, whether it starts at its arrival or when it really did.
-    """
+    """`options` with the fewest servers that hold a window at its busiest, and its horizon."""
     per_server = max(options.gpus_per_server, options.gpus_per_worker)
     options = chosen(options, fixed, gpus_per_server=per_server)
     shape = options.cluster()

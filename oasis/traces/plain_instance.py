@@ -283,10 +283,7 @@ class _Reader:
         return given or self._units.get(name, "")
 
     def _seconds(self, name: str, wanted: Any = None, after: Any = nan) -> FloatArray:
-        """Seconds of a column of times or durations, NaN where it says none, or none is `wanted`.
-
-        A time that the clocks showed twice is the second where it else came before `after`.
-        """
+        """Seconds of a column of times or durations, NaN where there is none, or none `wanted`."""
         column = self.columns.get(name)
         if column is None:
             return np.full(len(self.rows.lines), nan)
@@ -307,6 +304,7 @@ class _Reader:
         made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
         values = np.where(np.isnan(values), made, values)
         if name not in DURATIONS and clock.second:
+            # A time that the clocks showed twice is the second where it else came before `after`.
             double = np.array([clock.second.get(key, nan) for key in keys])
             clock.repeated += int(np.sum(~np.isnan(double)))
             values = np.where(values < after, np.fmax(values, double), values)
@@ -372,9 +370,9 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     if form.read is not None:
         rows = form.read(source, options)
-        either = {name: column.split("|") for name, column in form.columns.items()}
-        there = {name: [c for c in either[name] if c in rows.cells] for name in either}
-        columns = {name: found[0] for name, found in there.items() if found}
+        # Of several columns that say the same, the first one.
+        every = [(name, c) for name in form.columns for c in form.columns[name].split("|")[::-1]]
+        columns = {name: column for name, column in every if column in rows.cells}
     else:
         rows, columns = _with_header(form, source, options)
     reader = _Reader(rows, columns, form, options)
@@ -469,15 +467,13 @@ def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> tuple[int, int]:
-    """Write the numbers of a column as Python reads them; count decimals and thousands of commas.
-
-    Commas between columns say that a comma in a number is no sign of decimals.
-    """
+    """Write the numbers of a column as Python does; count decimals and thousands of commas."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
     commas = [] if signs else [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
     is_unsure = all(map(UNSURE.fullmatch, commas))
+    # Commas between columns say that a comma in a number is no sign of decimals.
     points = has_commas or any(map(POINT.fullmatch, texts if commas else ()))
     if commas and is_unsure and not points:
         expected = "expected numbers without signs of thousands, or decimals after a point"

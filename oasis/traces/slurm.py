@@ -192,10 +192,9 @@ def _cut(column: str) -> MalformedError:
 
 def _uncut(text: str) -> str:
     """A state, whole: a narrow column may show its beginning."""
-    state = text.upper().split(maxsplit=1)[0] if text.strip() else ""
-    if not state.endswith(CUT):
-        return text
-    whole = [name for name in CUT_STATES if name.startswith(state[:-1])]
+    state = next(iter(text.upper().split(maxsplit=1)), "")
+    begin = state.removesuffix(CUT)
+    whole = [name for name in CUT_STATES if begin != state and name.startswith(begin)]
     goes = {STATES.get(name) == GOES_ON for name in whole}
     if len(goes) > 1:
         raise _cut("State")

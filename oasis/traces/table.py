@@ -340,14 +340,10 @@ def rows_of(
     *,
     quotes: bool = False,
     split: Callable[[str], list[str]] | None = None,
-    faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),
+    faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),  # too few cells, too many
     comment: str = "\n",
 ) -> Rows:
-    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks.
-
-    With `quotes`, a record goes on over lines until they are closed. `faults` are those of a line
-    with too few cells, and with too many.
-    """
+    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks."""
     header, names = list(header), list(dict.fromkeys(wanted))
     for name in names:
         if (count := header.count(name)) != 1:
@@ -359,7 +355,7 @@ def rows_of(
     size, end, total = len(header), first, len(source.lines)
     while end < total:
         text, line, count = source.lines[end], end + 1, 1
-        if quotes and '"' in text:
+        if quotes and '"' in text:  # a record goes on over lines until they are closed
             cells, count = _record(source.lines, end, delimiter or "", size)
         else:
             cells = split(text) if split else text.split(delimiter)

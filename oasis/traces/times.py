@@ -65,11 +65,7 @@ Moment = tuple[str, float, str]
 
 
 class TraceTimes:
-    """Reads the times of one trace, which all have one form: that of most of them.
-
-    Where `is_dated` is false, numbers too small for a date of 1990 are seconds since some moment,
-    such as the beginning of the trace; one such number says so of all numbers of the trace.
-    """
+    """Reads the times of one trace, which all have one form: that of most of them."""
 
     def __init__(self, options: TraceOptions, *, is_dated: bool) -> None:
         self._format, self._any_year = options.time_format, options.any_year
@@ -102,6 +98,7 @@ class TraceTimes:
             # A name such as submit_ms is believed, unless the numbers are dates of our time.
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
+            # One number that is too small for a date of 1990 says so of all of them.
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         self.unit = self.unit or unit
         # Of forms that are equally frequent, the one that came first.
