@@ -264,7 +264,7 @@ def _most(jobs: Frame, options: TraceOptions) -> Mask:
         taken = sizes.sort_values(ascending=False, kind="stable").iloc[: options.max_jobs]
     elif options.keep == "spread":
         taken = spread(jobs, len(taken))
-    return jobs.index.isin(taken.index)
+    return np.asarray(jobs.index.isin(taken.index), dtype=bool)
 
 
 def spread(rows: Frame, count: int) -> Frame:

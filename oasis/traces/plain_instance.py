@@ -42,8 +42,8 @@ DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 UNSURE = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # thousands, or decimals
 # Sign of decimals -> cells that say it of their column, as 7.200,5 does; all cells with such signs.
 SIGNS, GROUPED = {}, {}
-for _decimal, _sign in (",.", ".,"):
-    _groups = rf"\{_sign}[0-9]{{3}}"
+for _decimal, _thousands in (",.", ".,"):
+    _groups = rf"\{_thousands}[0-9]{{3}}"
     _begin, _end = r"[+-]?[0-9]{1,3}", rf"\{_decimal}[0-9]+"
     SIGNS[_decimal] = re.compile(f"{_begin}(?:(?:{_groups})+{_end}|(?:{_groups}){{2,}})")
     GROUPED[_decimal] = re.compile(f"(?:{_begin}(?:{_groups})+|[+-]?[0-9]+)(?:{_end})?")

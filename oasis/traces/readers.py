@@ -76,13 +76,11 @@ def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
     return runs or [{**of_job, "start_time": "", "end_time": "", "gpus": "0"}]
 
 
-def _by_name(runs: Frame, _: Rows) -> Frame:
-    return runs.assign(key=runs["id"])
-
-
 PHILLY = known_trace(
     "philly",
-    log=known_trace("cluster_job_log", read=_read_log, joins=_by_name),
+    log=known_trace(
+        "cluster_job_log", read=_read_log, joins=lambda runs, _: runs.assign(key=runs["id"])
+    ),
     gpus=whole_gpus,
     check=_check,
 )
@@ -98,14 +96,11 @@ NO_TIME = ("", "0", "0.0")  # a time that there is not
 def _read_pai(source: TraceSource, options: Any) -> Rows:
     """The jobs, each with its run by the tasks or instances of its name."""
     rows = table.csv_rows(source, JOBS, JOBS)
-    path = options.tasks
-    if not path:
-        if source.path == STANDARD_INPUT:
-            raise InstanceError("tasks", "expected the table of tasks, for jobs of standard input")
-        path = str(Path(source.path).with_name(TASK_TABLE))
-        if not Path(path).exists():
-            expected = f"expected the table of tasks, there is no {TASK_TABLE} beside the jobs"
-            raise InstanceError("tasks", expected)
+    path = options.tasks or str(Path(source.path).with_name(TASK_TABLE))
+    # Beside standard input, there is none.
+    if not options.tasks and (source.path == STANDARD_INPUT or not Path(path).exists()):
+        expected = f"expected the table of tasks, there is no {TASK_TABLE} beside the jobs"
+        raise InstanceError("tasks", expected)
     tasks = parts = _parts(path, TASKS, rows)
     if options.instances:
         parts = _parts(options.instances, INSTANCES, rows, set(tasks["job_name"]))

@@ -236,8 +236,8 @@ def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
         for name, count in sorted(others.items())
     ]
     columns = " and ".join(column for column in RESOURCES if one_node[column])
-    told = "names the GPUs of one node; rows without a number of nodes (NNodes), read as one node"
-    rows.note(f"{columns} {told}", one_node.total())
+    named = "names the GPUs of one node; rows without a number of nodes (NNodes), read as one node"
+    rows.note(f"{columns} {named}", one_node.total())
     found |= {"cluster": rows.texts("Cluster"), "user_of": rows.texts("User")}
 
 

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -289,11 +288,11 @@ class Rows:
 
     def _kinds(self) -> list[tuple[int, int, MalformedError]]:
         """How many rows have each kind of fault, and the first line and fault, by that line."""
-        first: dict[str, tuple[int, MalformedError]] = {}
+        kinds: dict[str, tuple[int, int, MalformedError]] = {}
         for line, fault in sorted(self._found, key=lambda each: each[0]):
-            first.setdefault(fault.kind, (line, fault))
-        counts = Counter(fault.kind for _, fault in self._found)
-        return [(counts[kind], line, fault) for kind, (line, fault) in first.items()]
+            count, begin, first = kinds.get(fault.kind, (0, line, fault))
+            kinds[fault.kind] = (count + 1, begin, first)
+        return list(kinds.values())
 
     @property
     def malformed(self) -> dict[str, dict[str, int]]:
