@@ -74,8 +74,8 @@ def notes_of_guesses(found: Mapping[str, str], given: Mapping[str, str]) -> list
 
 def units_of(found: Mapping[str, str]) -> dict[str, str]:
     """The units that the names of columns of times and durations end with."""
-    units = {name: _base(found[name])[1] for name in TIMED if name in found}
-    return {name: unit for name, unit in units.items() if unit}
+    timed = [name for name in TIMED if name in found]
+    return {name: unit for name in timed if (unit := _base(found[name])[1])}
 
 
 def _check_complete(header: Sequence[str], found: Mapping[str, str], file: str) -> None:

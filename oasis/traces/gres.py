@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from oasis.traces.table import MalformedError
@@ -39,68 +39,51 @@ class Resources:
 
 def resources_of(text: str) -> Resources:
     """Read a list of trackable resources (TRES), generic ones (GRES), or names of Kubernetes."""
-    # A list may name GPUs twice: gres/gpu=4 beside gres/gpu:a100=4 are the same four.
-    # Entries without a type count all types; without such, the types are added.
-    whole: list[int] = []
-    typed: list[int] = []
-    slices = shares = 0
-    nodes: int | None = None
+    amounts: Counter[str] = Counter()
     others: list[str] = []
-    for entry in BRACKETS.sub("", _bare(text)).split(","):
-        bare = entry.strip().removeprefix(PER_NODE_PREFIX)
-        if bare in EMPTY or ("/" in bare and not bare.startswith("gres/")):
+    bare = re.sub(r":\s+", "=", re.sub(r'[{}"]', "", text))  # without the signs of JSON and of YAML
+    bare = KUBERNETES.sub(lambda found: f"gres/{found[1].replace('mig-', 'gpu:mig-')}", bare)
+    for part in BRACKETS.sub("", bare).split(","):
+        entry = part.strip().removeprefix(PER_NODE_PREFIX)
+        if entry in EMPTY or ("/" in entry and not entry.startswith("gres/")):
             continue  # nothing, or a licence, a file system, ...
-        found = PARTS.fullmatch(bare)
-        if found is None or bare.startswith("PER_"):  # of a task, ...: of how many is not known
+        found = PARTS.fullmatch(entry)
+        if found is None or entry.startswith("PER_"):  # of a task, ...: of how many is not known
             raise _not_understood(entry)
         name = "gpu" if found[2] == GPU_NUMBER else found[2].lower()
         is_generic = bool(found[1]) or found[4] is None or name == "gpu"
         kind, count = [part for part in found[3].split(":") if part], found[4]
         if count is None and kind and (len(kind) == 2 or COUNT.fullmatch(kind[0])):
             count = kind.pop()
-        if is_generic and len(kind) > 1:
+        is_slice = SLICE.search(name) or (is_generic and kind and SLICE.search(kind[0]))
+        # A name with gpu that is none of the known ones is in a form that is not known.
+        if len(kind) > 1 if is_generic else "gpu" in name and not is_slice:
             raise _not_understood(entry)
         if name == "node" and not is_generic:
-            nodes = _number(entry, count)
-        elif SLICE.search(name) or (is_generic and kind and SLICE.search(kind[0])):
-            slices += _number(entry, count)
-        elif not is_generic and "gpu" in name:  # in a form that is not known
-            raise _not_understood(text)
-        elif name in SHARED and is_generic:
-            shares += _number(entry, count)
+            of = "nodes"
+        elif is_slice or (name in SHARED and is_generic):
+            of = "slices" if is_slice else "shares"
         elif name == "gpu":
-            (typed if kind else whole).append(_number(entry, count))
-        elif is_generic and name not in USAGE:
-            others.append(f"gres/{name}")
-    gpus = sum(whole) or sum(typed) + slices or min(shares, 1)
-    is_share = slices + shares > 0
-    return Resources(gpus, nodes, tuple(others), PER_NODE_PREFIX in text, is_share)
+            of = "typed" if kind else "whole"
+        else:
+            others += [f"gres/{name}"] if is_generic and name not in USAGE else []
+            continue
+        amount = COUNT.fullmatch("1" if count is None else count)
+        # A count that is not understood becomes 0.5, which is refused like every other half.
+        value = float(amount[1]) * 1024 ** POWER[amount[2].lower()] if amount else 0.5
+        if value % 1:
+            raise _not_understood(entry)
+        amounts[of] += int(value)
+    # A list may name GPUs twice: gres/gpu=4 beside gres/gpu:a100=4 are the same four.
+    # Entries without a type count all types; without such, the types are added.
+    parts = amounts["slices"] + amounts["shares"]
+    gpus = amounts["whole"] or amounts["typed"] + amounts["slices"] or min(amounts["shares"], 1)
+    return Resources(gpus, amounts.get("nodes"), tuple(others), PER_NODE_PREFIX in text, parts > 0)
 
 
 def names_gpus(text: str) -> bool:
     """Whether a cell may be a list with GPUs, or with parts of them."""
     return bool(NAMED.search(text) or SLICE.search(text))
-
-
-def _bare(text: str) -> str:
-    """A list without the signs of JSON and of YAML: ``{"nvidia.com/gpu": "4"}``, ``gpu: 2``."""
-    if text.startswith("{"):
-        try:
-            text = ",".join(f"{name}={amount}" for name, amount in json.loads(text).items())
-        except ValueError:
-            raise _not_understood(text) from None
-    text = re.sub(r":\s+", "=", text)
-    return KUBERNETES.sub(lambda found: f"gres/{found[1].replace('mig-', 'gpu:mig-')}", text)
-
-
-def _number(text: str, count: str | None) -> int:
-    """Amount of an entry, which is 1 if it says none."""
-    found = COUNT.fullmatch("1" if count is None else count)
-    # A count that is not understood becomes 0.5, which is refused like every other half.
-    value = float(found[1]) * 1024 ** POWER[found[2].lower()] if found else 0.5
-    if value != int(value):
-        raise _not_understood(text)
-    return int(value)
 
 
 def _not_understood(text: str) -> MalformedError:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import repeat
-from math import ceil, floor, isnan
+from math import ceil, floor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,7 +28,6 @@ from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
 
 Options = TypeVar("Options", bound=TraceOptions)
-SHARES = "jobs with a part of a GPU, which count with the next whole number"
 LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
 MOST_NAMED = 12  # choices in an error message
 RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
@@ -82,11 +81,9 @@ class PlainTrace(Summarised):
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
         """The jobs as records, once they are chosen."""
-        columns = [self.frame[name].tolist() for name in FIELDS if name != "is_share"]
-        for name in ("started", "ended"):
-            place = list(FIELDS).index(name)
-            columns[place] = [None if isnan(time) else time for time in columns[place]]
-        return tuple(map(PlainJob, *columns))
+        found = self.frame[[name for name in FIELDS if name != "is_share"]].astype(object)
+        columns = found.where(found.notna(), None)
+        return tuple(map(PlainJob, *(columns[name].tolist() for name in columns)))
 
     @property
     def shares(self) -> int:
@@ -96,7 +93,8 @@ class PlainTrace(Summarised):
     @property
     def shares_note(self) -> list[str]:
         """What is said of such jobs."""
-        return [f"{SHARES}: {self.shares}"] if self.shares else []
+        told = "jobs with a part of a GPU, which count with the next whole number"
+        return [f"{told}: {self.shares}"] if self.shares else []
 
     @property
     def malformed_counts(self) -> dict[str, int]:
@@ -259,15 +257,19 @@ def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
 
 def _most(jobs: Frame, options: TraceOptions) -> Mask:
     """Which jobs, in order of submission, are the at most `max_jobs` that are kept."""
-    count = min(len(jobs), options.max_jobs)
-    places = np.arange(count)
+    taken = jobs.iloc[: options.max_jobs]
     if options.keep == "largest":
         # The sort is stable: of jobs of one size, those that came first are kept.
-        sizes = (jobs["workers"] * jobs["duration"]).to_numpy()
-        places = np.argsort(-sizes, kind="stable")[:count]
-    elif options.keep == "spread" and count:
-        places = places * len(jobs) // count
-    return np.isin(np.arange(len(jobs)), places)
+        sizes = jobs["workers"] * jobs["duration"]
+        taken = sizes.sort_values(ascending=False, kind="stable").iloc[: options.max_jobs]
+    elif options.keep == "spread":
+        taken = spread(jobs, len(taken))
+    return np.asarray(jobs.index.isin(taken.index), dtype=bool)
+
+
+def spread(rows: Frame, count: int) -> Frame:
+    """So many rows in steps of equal length: they mix as all of them do."""
+    return rows.iloc[np.arange(count) * len(rows) // max(count, 1)]
 
 
 # --- several runs of one job ---------------------------------------------------------------------
@@ -313,9 +315,8 @@ def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
     if rule == "last":
         runs = runs[last]
     elif rule == "joined":
-        if mixed.any():
-            told = f"jobs whose runs had different numbers of GPUs: {mixed.sum()}, {WIDTHS}"
-            rows.notes.append(told)
+        told = f"{mixed.sum()}, {WIDTHS}" if mixed.any() else ""
+        rows.note("jobs whose runs had different numbers of GPUs", told)
         # A job that goes on has no known work: its earlier runs are left out with the last one. So
         # is an earlier one whose end was never recorded, of a lost node.
         lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)
@@ -430,11 +431,7 @@ class MachineOptions(_Checked):  # type: ignore[misc]
         gpus = self.gpus_per_server
         shape = (gpus, gpus * self.cpus_per_gpu, gpus * self.memory_gb_per_gpu)
         capacity = dict(zip(RESOURCES, (*shape, self.server_bandwidth_gbps), strict=True))
-        ps_capacity = {
-            "cpu": self.ps_server_cpus,
-            "memory_gb": self.ps_server_memory_gb,
-            BANDWIDTH: self.server_bandwidth_gbps,
-        }
+        ps_capacity = {name: getattr(self, option) for name, option in PS.items()}
         workers = (Server("w", capacity, self.worker_servers),)
         ps = (Server("p", ps_capacity, self.ps_servers),)
         return Cluster(RESOURCES, workers, ps, self.slot_seconds)
@@ -453,11 +450,7 @@ OPTIONS: Mapping[str, Any] = {
 def fit_machines(
     options: MachineOptions, frame: Frame, jobs: Sequence[Job], fixed: Collection[str]
 ) -> MachineOptions:
-    """`options` with the fewest servers that hold the busiest moment of a window, and its horizon.
-
-    Each server holds as many workers, or parameter servers, as its capacity allows. In the horizon,
-    every job can finish, whether it starts at its arrival or when it really did.
-    """
+    """`options` with the fewest servers that hold a window at its busiest, and its horizon."""
     per_server = max(options.gpus_per_server, options.gpus_per_worker)
     options = chosen(options, fixed, gpus_per_server=per_server)
     shape = options.cluster()
@@ -515,14 +508,12 @@ def _begins(frame: Frame) -> Frame:
 
 def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
     """Number of such workers, or parameter servers, that fit one server; 1 if there are none."""
-    counts = {
-        # 0.3 / 0.1 is below 3 as a float, and yet three fit.
-        name: floor(capacity.get(name, 0.0) / wanted * (1 + 1e-12))
-        for name, wanted in demand.items()
-        if wanted > 0
-    }
-    scarcest = min(counts, key=lambda name: counts[name], default="")
-    if scarcest and counts[scarcest] < 1:
+    # 0.3 / 0.1 is below 3 as a float, and yet three fit.
+    counts = {name: capacity[name] / n * (1 + 1e-12) for name, n in demand.items() if n > 0}
+    if not counts:
+        return 1
+    scarcest = min(counts, key=lambda name: floor(counts[name]))
+    if counts[scarcest] < 1:
         expected = f"expected {scarcest} >= {demand[scarcest]:g}, which each of them needs"
-        raise InstanceError(sizes[scarcest], f"{expected}, got {capacity.get(scarcest, 0.0):g}")
-    return counts.get(scarcest, 1)
+        raise InstanceError(sizes[scarcest], f"{expected}, got {capacity[scarcest]:g}")
+    return floor(counts[scarcest])

@@ -1,7 +1,4 @@
-"""All formats, and traces read as plain jobs, to which no assumption is added (docs/simulator).
-
-The rows of each format are those that ``oasis import`` reads: there is one reader of each.
-"""
+"""All formats, and traces read as plain jobs, to which no assumption is added (docs/simulator)."""
 
 from __future__ import annotations
 
@@ -29,7 +26,6 @@ FORMATS: Mapping[str, JobTrace] = {
     name: OWN.get(name) or known_trace(name) for name, facts in FACTS.items() if "looks" in facts
 }
 JSON_BEGINS = ("[", "{")
-_REPLAYED = "makes an instance of it, `oasis replay` replays it"
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
@@ -204,5 +200,6 @@ def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     if trace is None:
         return None
     files = "openb FILE NODES" if trace is readers.PODS else f"{trace.name} FILE"
-    takes = f"`oasis import {files} -o instance.json` {_REPLAYED}"
+    makes = "makes an instance of it, `oasis replay` replays it"
+    takes = f"`oasis import {files} -o instance.json` {makes}"
     return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)

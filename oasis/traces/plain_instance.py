@@ -40,15 +40,13 @@ from oasis.version import __version__
 
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 UNSURE = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # thousands, or decimals
-# Signs of thousands and of decimals: 7.200,5 and 7,200.5. One such cell says it of its column.
-SIGNS = {
-    ",": re.compile(r"[+-]?[0-9]{1,3}(?:(?:\.[0-9]{3})+,[0-9]+|(?:\.[0-9]{3}){2,})"),
-    ".": re.compile(r"[+-]?[0-9]{1,3}(?:(?:,[0-9]{3})+\.[0-9]+|(?:,[0-9]{3}){2,})"),
-}
-GROUPED = {
-    ",": re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|[0-9]+)(?:,[0-9]+)?"),
-    ".": re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"),
-}
+# Sign of decimals -> cells that say it of their column, as 7.200,5 does; all cells with such signs.
+SIGNS, GROUPED = {}, {}
+for _decimal, _thousands in (",.", ".,"):
+    _groups = rf"\{_thousands}[0-9]{{3}}"
+    _begin, _end = r"[+-]?[0-9]{1,3}", rf"\{_decimal}[0-9]+"
+    SIGNS[_decimal] = re.compile(f"{_begin}(?:(?:{_groups})+{_end}|(?:{_groups}){{2,}})")
+    GROUPED[_decimal] = re.compile(f"(?:{_begin}(?:{_groups})+|[+-]?[0-9]+)(?:{_end})?")
 POINT = re.compile(r"[+-]?[0-9]+\.(?![0-9]{3}\Z)[0-9]+")  # is no sign of thousands
 AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
@@ -198,8 +196,7 @@ class _Reader:
         self.rows, self.columns, self._form, self._options = rows, columns, form, options
         self._units = {} if form.columns else units_of(columns)
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        self._notes: list[str] = []
-        self._read = np.zeros(0)  # numbers of durations
+        self.read = np.zeros(0)  # numbers of durations
 
     def jobs(self) -> dict[str, Any]:
         """The columns of a frame of jobs, also of those that go on."""
@@ -211,6 +208,13 @@ class _Reader:
         if form.joins and "ended" in columns:  # a run that began and has no end
             goes = goes | (~self._missing("started") & self._missing("ended"))
         self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
+        relative = self.clock.form == times.RELATIVE and not self._options.time_unit
+        units = [
+            f"{self.columns[name]} in {unit}"
+            for name, unit in self._units.items()
+            if (not self._options.duration_unit if name in DURATIONS else relative)
+        ]
+        rows.note("units guessed from the names of columns", ", ".join(units))
         if not form.joins:
             rows.reject(goes, table.NOT_ENDED)
         begun = goes & ~self._missing("started")
@@ -230,8 +234,7 @@ class _Reader:
         rows.reject(~goes & (held > table.LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
-        if later := int(np.sum(waits & rows.is_good)):
-            self._notes.append(f"jobs that wait from {columns['eligible']} on: {later}")
+        rows.note(f"jobs that wait from {columns.get('eligible')} on", np.sum(waits & rows.is_good))
         submitted = np.where(waits, eligible, submitted)
         owners = self._texts("owner")
         owners = owners.mask(owners == "", self._texts("group"))
@@ -274,29 +277,26 @@ class _Reader:
     def _missing(self, name: str) -> Mask:
         return self.rows.missing(self.columns.get(name), zero=self._form.is_dated)
 
-    def _unit(self, name: str) -> str:
+    def unit(self, name: str) -> str:
         is_given = name in DURATIONS and not self._form.in_seconds
         given: str = self._options.duration_unit if is_given else ""
         return given or self._units.get(name, "")
 
     def _seconds(self, name: str, wanted: Any = None, after: Any = nan) -> FloatArray:
-        """Seconds of a column of times or durations, NaN where it says none, or none is `wanted`.
-
-        A time that the clocks showed twice is the second where it else came before `after`.
-        """
+        """Seconds of a column of times or durations, NaN where there is none, or none `wanted`."""
         column = self.columns.get(name)
         if column is None:
             return np.full(len(self.rows.lines), nan)
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
         nothing: Any = None
         keys: Any = np.where(where, self._texts(name), nothing)
-        unit, clock = self._unit(name), self.clock
+        unit, clock = self.unit(name), self.clock
         read: Any = clock.seconds
         values = np.full(len(keys), nan)
         if name in DURATIONS:
             read, values = times.duration_seconds, numbers(keys)
             values[~((values >= 0) & (values * UNIT_SECONDS[unit] <= table.LARGEST))] = nan
-            self._read = values if name == "duration" else self._read
+            self.read = values if name == "duration" else self.read
             values = values * UNIT_SECONDS[unit]
         elif clock.form in (times.LOCAL, times.SECONDS):
             values = clock.dates(keys)
@@ -304,6 +304,7 @@ class _Reader:
         made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
         values = np.where(np.isnan(values), made, values)
         if name not in DURATIONS and clock.second:
+            # A time that the clocks showed twice is the second where it else came before `after`.
             double = np.array([clock.second.get(key, nan) for key in keys])
             clock.repeated += int(np.sum(~np.isnan(double)))
             values = np.where(values < after, np.fmax(values, double), values)
@@ -323,10 +324,9 @@ class _Reader:
             differ = told & has_run & rows.is_good & (np.abs(took - duration) > ROUNDED)
             if differ.any() and not joins:
                 column, begin, end = (columns[name] for name in ("duration", "started", "ended"))
-                self._notes.append(
-                    f"jobs whose {column} is not the time from {begin} to {end}: {differ.sum()}; "
-                    f"{column} is used (--map duration= takes the time between them)"
-                )
+                used = f"{column} is used (--map duration= takes the time between them)"
+                what = f"jobs whose {column} is not the time from {begin} to {end}"
+                rows.note(what, f"{differ.sum()}; {used}")
             took = np.where(told, duration, took)
         never = ~told & ~goes & np.isnan(started)
         if joins:
@@ -365,29 +365,14 @@ class _Reader:
             found[k] = Deadline(float(worth[k]), float(left[k])) if left[k] >= 0 else always
         return found
 
-    def notes(self) -> list[str]:
-        """Notes on how the rows were read; durations that would be odd as seconds are refused."""
-        name, form = "duration", self.clock.form
-        relative = form == times.RELATIVE and not self._options.time_unit
-        if not self._form.in_seconds:
-            column = self.columns.get(name, name)
-            self.rows.notes[:0] = times.notes_of_durations(self._read, column, self._unit(name))
-        units = [
-            f"{self.columns[name]} in {unit}"
-            for name, unit in self._units.items()
-            if (not self._options.duration_unit if name in DURATIONS else relative)
-        ]
-        told = f"units guessed from the names of columns: {', '.join(units)}"
-        return [*([told] if units else []), *self._notes]
-
 
 def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     """Read a table of jobs; a JSON list of them, or lines of JSON, are one too."""
     if form.read is not None:
         rows = form.read(source, options)
-        either = {name: column.split("|") for name, column in form.columns.items()}
-        there = {name: [c for c in either[name] if c in rows.cells] for name in either}
-        columns = {name: found[0] for name, found in there.items() if found}
+        # Of several columns that say the same, the first one.
+        every = [(name, c) for name in form.columns for c in form.columns[name].split("|")[::-1]]
+        columns = {name: column for name, column in every if column in rows.cells}
     else:
         rows, columns = _with_header(form, source, options)
     reader = _Reader(rows, columns, form, options)
@@ -404,19 +389,22 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
     rows.check_usable(ended or len(jobs), allow_malformed=options.allow_malformed or not ended)
-    rows.notes += reader.notes()
+    if not form.in_seconds:  # durations that would be odd as seconds are refused
+        column, unit = columns.get("duration", "duration"), reader.unit("duration")
+        rows.notes[:0] = times.notes_of_durations(reader.read, column, unit)
     running = every[~every["has_ended"]]
     if form.joins:
         jobs = form.joins(jobs, rows)
         running = jobs[~jobs.duplicated("key", keep="last") & ~jobs["has_ended"]]
         jobs = job_table.jobs_of_runs(jobs, options.runs, rows, reader.late)
         rows.check_usable(len(jobs), allow_malformed=True)
-    begun = running[running["begun"]]
-    if begun["gpus"].sum():
-        free = "they are left out, so that these count as free"
-        held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; {free}"
-        rows.notes.append(f"jobs that had begun and not ended: {held}")
-    return PlainTrace(jobs, rows.malformed, [*rows.notes, *reader.clock.notes()], reader.clock)
+    begun, clock = running[running["begun"]], reader.clock
+    held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; they are left out, so that these"
+    told = f"{held} count as free" if begun["gpus"].sum() else ""
+    rows.note("jobs that had begun and not ended", told)
+    twice = "in the hour that clocks repeat in autumn, read as the first of the two"
+    rows.note(f"times of {clock.zone} {twice}", clock.repeated)
+    return PlainTrace(jobs, rows.malformed, rows.notes, clock)
 
 
 def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Rows, dict[str, str]]:
@@ -452,13 +440,13 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
             rows.notes.append("jobs are named after their lines: no column names them")
         has_commas = records is None and delimiter == ","
         counted = [columns[n] for n in (*TIMED, "gpus", "instances", "worth") if n in columns]
-        read = (("3,5", "numbers with decimals"), ("3,600", "numbers with signs of thousands"))
+        read = (
+            "3,5, read as numbers with decimals",
+            "3,600, read as numbers with signs of thousands",
+        )
         counts = np.sum([_sign(rows, column, has_commas) for column in counted], axis=0).tolist()
-        rows.notes += [
-            f"cells such as {cell}, read as {what}: {count}"
-            for (cell, what), count in zip(read, counts, strict=True)
-            if count
-        ]
+        for told, count in zip(read, counts, strict=True):
+            rows.note(f"cells such as {told}", count)
     return rows, columns
 
 
@@ -479,15 +467,13 @@ def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> tuple[int, int]:
-    """Write the numbers of a column as Python reads them; count decimals and thousands of commas.
-
-    Commas between columns say that a comma in a number is no sign of decimals.
-    """
+    """Write the numbers of a column as Python does; count decimals and thousands of commas."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
     commas = [] if signs else [text for text in odd if DECIMAL_COMMA.fullmatch(text)]
     is_unsure = all(map(UNSURE.fullmatch, commas))
+    # Commas between columns say that a comma in a number is no sign of decimals.
     points = has_commas or any(map(POINT.fullmatch, texts if commas else ()))
     if commas and is_unsure and not points:
         expected = "expected numbers without signs of thousands, or decimals after a point"

@@ -25,7 +25,7 @@ from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, cell, n
 # --- Supercloud -----------------------------------------------------------------------------------
 
 # Numbers of resources in the data set's own list: two types of GPUs.
-SUPERCLOUD_GPUS = re.compile(r"(?:1001|1002)=([0-9]+)")
+SUPERCLOUD_GPUS = re.compile(r"\b(?:1001|1002)=([0-9]+)")
 NUMBERED = re.compile(r"(?:\s*(?:[0-9]+=[0-9]+)?\s*(?:,|\Z))*")
 
 
@@ -34,8 +34,7 @@ def numbered_gpus(text: str) -> tuple[float, bool]:
     if not NUMBERED.fullmatch(text):
         expected = "a list such as 1=40,2=170000,1002=2"
         raise MalformedError("bad tres_alloc", expected=expected)
-    found = map(SUPERCLOUD_GPUS.fullmatch, map(str.strip, text.split(",")))
-    return sum(float(entry[1]) for entry in found if entry), False
+    return sum(map(float, SUPERCLOUD_GPUS.findall(text))), False
 
 
 SUPERCLOUD = known_trace("supercloud", gpus=numbered_gpus)
@@ -77,13 +76,11 @@ def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
     return runs or [{**of_job, "start_time": "", "end_time": "", "gpus": "0"}]
 
 
-def _by_name(runs: Frame, _: Rows) -> Frame:
-    return runs.assign(key=runs["id"])
-
-
 PHILLY = known_trace(
     "philly",
-    log=known_trace("cluster_job_log", read=_read_log, joins=_by_name),
+    log=known_trace(
+        "cluster_job_log", read=_read_log, joins=lambda runs, _: runs.assign(key=runs["id"])
+    ),
     gpus=whole_gpus,
     check=_check,
 )
@@ -99,14 +96,11 @@ NO_TIME = ("", "0", "0.0")  # a time that there is not
 def _read_pai(source: TraceSource, options: Any) -> Rows:
     """The jobs, each with its run by the tasks or instances of its name."""
     rows = table.csv_rows(source, JOBS, JOBS)
-    path = options.tasks
-    if not path:
-        if source.path == STANDARD_INPUT:
-            raise InstanceError("tasks", "expected the table of tasks, for jobs of standard input")
-        path = str(Path(source.path).with_name(TASK_TABLE))
-        if not Path(path).exists():
-            expected = f"expected the table of tasks, there is no {TASK_TABLE} beside the jobs"
-            raise InstanceError("tasks", expected)
+    path = options.tasks or str(Path(source.path).with_name(TASK_TABLE))
+    # Beside standard input, there is none.
+    if not options.tasks and (source.path == STANDARD_INPUT or not Path(path).exists()):
+        expected = f"expected the table of tasks, there is no {TASK_TABLE} beside the jobs"
+        raise InstanceError("tasks", expected)
     tasks = parts = _parts(path, TASKS, rows)
     if options.instances:
         parts = _parts(options.instances, INSTANCES, rows, set(tasks["job_name"]))
@@ -319,17 +313,13 @@ class Nodes:
         if len(fitting) < options.worker_servers + options.ps_servers:
             wanted = f"expected {options.worker_servers} + {options.ps_servers} nodes"
             raise InstanceError("worker_servers", f"{wanted}, the options leave {len(fitting)}")
-        workers = _spread(fitting, options.worker_servers)
-        ps = _spread(fitting.drop(index=workers.index), options.ps_servers)
+        workers = job_table.spread(fitting, options.worker_servers)
+        ps = job_table.spread(fitting.drop(index=workers.index), options.ps_servers)
         ps = ps.assign(gpu=0.0, model="")
         return Cluster(job_table.RESOURCES, _servers(workers), _servers(ps), options.slot_seconds)
 
     def fit(self, options: Any, pods: Frame, jobs: Sequence[Job], fixed: Collection[str]) -> Any:
-        """`options` with the fewest nodes that hold the busiest moment, and a horizon.
-
-        Nodes of all sizes are taken. The nodes hold that moment of the recorded runs if, of each
-        resource, they have as much in all as its pods, and one of them as the largest worker.
-        """
+        """`options` with the fewest nodes, of all sizes, that hold the runs at their busiest."""
         options = job_table.chosen(
             options,
             fixed,
@@ -338,18 +328,16 @@ class Nodes:
         )
         fitting = _fitting(self.frame, options)
         asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*job_table.RESOURCES]]
-        most = asked.mul(pods["workers"], axis=0).apply(
-            lambda amount: job_table.busiest(pods, amount)
-        )
+        held = asked.mul(pods["workers"], axis=0)
+        most = held.apply(lambda amount: job_table.busiest(pods, amount))
         fewest = _fewest(fitting, asked.max(), most, "worker_servers")
         options = job_table.chosen(options, fixed, worker_servers=fewest)
-        taken = _spread(fitting, min(options.worker_servers, len(fitting)))
+        taken = job_table.spread(fitting, min(options.worker_servers, len(fitting)))
         each = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in job_table.RESOURCES})
         most = each * job_table.busiest(pods, job_table.ps_counts(pods, jobs))
         others = fitting.drop(index=taken.index)
-        return job_table.chosen(
-            options, fixed, ps_servers=_fewest(others, each, most, "ps_servers")
-        )
+        fewest = _fewest(others, each, most, "ps_servers")
+        return job_table.chosen(options, fixed, ps_servers=fewest)
 
     def notes(self, pods: Frame, cluster: Cluster) -> dict[str, list[str]]:
         """Notes on nodes without GPUs, and on pods that ask for a model of GPU."""
@@ -382,16 +370,11 @@ def _fitting(nodes: Frame, options: Any) -> Frame:
     return nodes[fits].assign(**{BANDWIDTH: options.server_bandwidth_gbps})
 
 
-def _spread(nodes: Frame, count: int) -> Frame:
-    """So many nodes in steps of equal length through the list: they mix as the whole list does."""
-    return nodes.iloc[np.arange(count) * len(nodes) // count]
-
-
 def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
-    """The smallest number of `nodes`, spread evenly, that hold `most` in all and the `largest`."""
+    """The smallest number of `nodes` that, of all resources, hold `most` in all and a `largest`."""
     # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
     for count in range(1, len(nodes) + 1):
-        there = _spread(nodes, count)[[*job_table.RESOURCES]]
+        there = job_table.spread(nodes, count)[[*job_table.RESOURCES]]
         if (there.sum() >= most - 1e-9).all() and (there.max() >= largest - 1e-9).all():
             return count
     expected = "expected nodes that hold the busiest moment of the pods that are kept"

@@ -192,10 +192,9 @@ def _cut(column: str) -> MalformedError:
 
 def _uncut(text: str) -> str:
     """A state, whole: a narrow column may show its beginning."""
-    state = text.upper().split(maxsplit=1)[0] if text.strip() else ""
-    if not state.endswith(CUT):
-        return text
-    whole = [name for name in CUT_STATES if name.startswith(state[:-1])]
+    state = next(iter(text.upper().split(maxsplit=1)), "")
+    begin = state.removesuffix(CUT)
+    whole = [name for name in CUT_STATES if begin != state and name.startswith(begin)]
     goes = {STATES.get(name) == GOES_ON for name in whole}
     if len(goes) > 1:
         raise _cut("State")
@@ -231,18 +230,14 @@ def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
         named = f"; they name {', '.join(sorted(others))}" if others else ""
         expected = f"expected gres/gpu in some row, got none in {', '.join(there)}"
         raise InstanceError(f"{table.COLUMN}{there[0]}", f"{expected}{named}")
-    if (ran & ~held).any():
-        rows.notes.append(f"rows of jobs without GPUs: {np.sum(ran & ~held)}")
+    rows.note("rows of jobs without GPUs", np.sum(ran & ~held))
     rows.notes += [
         f"{name} is not read as GPUs (rows that name it and no GPU: {count})"
         for name, count in sorted(others.items())
     ]
-    if one_node:
-        columns = " and ".join(column for column in RESOURCES if one_node[column])
-        rows.notes.append(
-            f"{columns} names the GPUs of one node; rows without a number of nodes (NNodes), "
-            f"read as one node: {one_node.total()}"
-        )
+    columns = " and ".join(column for column in RESOURCES if one_node[column])
+    named = "names the GPUs of one node; rows without a number of nodes (NNodes), read as one node"
+    rows.note(f"{columns} {named}", one_node.total())
     found |= {"cluster": rows.texts("Cluster"), "user_of": rows.texts("User")}
 
 

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -77,10 +76,7 @@ class TraceSource:
     def records(self) -> list[Any] | None:
         """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
         begin = self.header.lstrip()[:1]
-        if begin == "[":
-            document = self.document()
-            return document if isinstance(document, list) else None
-        found: list[Any] = []
+        found: list[Any] = self.document() if begin == "[" else []
         for number, line in enumerate(self.lines if begin == "{" else (), start=1):
             try:
                 found += [json.loads(line)] if line.strip() else []
@@ -282,18 +278,21 @@ class Rows:
         self._found += zip(first.index.tolist(), first, strict=True)
         return np.asarray(~np.isin(self.lines, first.index), dtype=bool)
 
-    def count(self, lines: Iterable[int], fault: str | MalformedError) -> None:
+    def count(self, lines: Iterable[int], fault: str) -> None:
         """Count rows at these lines with this fault."""
-        found = MalformedError(fault) if isinstance(fault, str) else fault
-        self._found += [(int(line), found) for line in lines]
+        self._found += [(int(line), MalformedError(fault)) for line in lines]
+
+    def note(self, text: str, count: Any) -> None:
+        """Note that so many rows were read in this way, if there are such."""
+        self.notes += [f"{text}: {count}"] if count else []
 
     def _kinds(self) -> list[tuple[int, int, MalformedError]]:
         """How many rows have each kind of fault, and the first line and fault, by that line."""
-        first: dict[str, tuple[int, MalformedError]] = {}
+        kinds: dict[str, tuple[int, int, MalformedError]] = {}
         for line, fault in sorted(self._found, key=lambda each: each[0]):
-            first.setdefault(fault.kind, (line, fault))
-        counts = Counter(fault.kind for _, fault in self._found)
-        return [(counts[kind], line, fault) for kind, (line, fault) in first.items()]
+            count, begin, first = kinds.get(fault.kind, (0, line, fault))
+            kinds[fault.kind] = (count + 1, begin, first)
+        return list(kinds.values())
 
     @property
     def malformed(self) -> dict[str, dict[str, int]]:
@@ -340,14 +339,10 @@ def rows_of(
     *,
     quotes: bool = False,
     split: Callable[[str], list[str]] | None = None,
-    faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),
+    faults: tuple[str, str] = (WRONG_NUMBER, WRONG_NUMBER),  # too few cells, too many
     comment: str = "\n",
 ) -> Rows:
-    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks.
-
-    With `quotes`, a record goes on over lines until they are closed. `faults` are those of a line
-    with too few cells, and with too many.
-    """
+    """The `wanted` columns of the lines from `first` on, with a sign between cells, or blanks."""
     header, names = list(header), list(dict.fromkeys(wanted))
     for name in names:
         if (count := header.count(name)) != 1:
@@ -359,7 +354,7 @@ def rows_of(
     size, end, total = len(header), first, len(source.lines)
     while end < total:
         text, line, count = source.lines[end], end + 1, 1
-        if quotes and '"' in text:
+        if quotes and '"' in text:  # a record goes on over lines until they are closed
             cells, count = _record(source.lines, end, delimiter or "", size)
         else:
             cells = split(text) if split else text.split(delimiter)

@@ -65,15 +65,11 @@ Moment = tuple[str, float, str]
 
 
 class TraceTimes:
-    """Reads the times of one trace, which all have one form: that of most of them.
-
-    Where `is_dated` is false, numbers too small for a date of 1990 are seconds since some moment,
-    such as the beginning of the trace; one such number says so of all numbers of the trace.
-    """
+    """Reads the times of one trace, which all have one form: that of most of them."""
 
     def __init__(self, options: TraceOptions, *, is_dated: bool) -> None:
         self._format, self._any_year = options.time_format, options.any_year
-        self._zone = _zone(options.time_zone)
+        self.zone = _zone(options.time_zone)
         # Of numbers; empty: seconds, or what they look like. The first is that of the option.
         self._given = self.unit = options.time_unit
         self._is_dated = is_dated and not self.unit
@@ -102,6 +98,7 @@ class TraceTimes:
             # A name such as submit_ms is believed, unless the numbers are dates of our time.
             most = np.nanmax(values, initial=0.0)
             named = unit and most < FIRST_SECOND / UNIT_SECONDS[unit]
+            # One number that is too small for a date of 1990 says so of all of them.
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         self.unit = self.unit or unit
         # Of forms that are equally frequent, the one that came first.
@@ -121,7 +118,7 @@ class TraceTimes:
             found = numbers(texts)
             return np.where((found >= FIRST_SECOND) & (found < LAST_SECOND), found, nan)
         sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
-        if sign not in (" ", "T") or self._zone or self._format or self._any_year:
+        if sign not in (" ", "T") or self.zone or self._format or self._any_year:
             return np.full(len(texts), nan)
         form, column = f"%Y-%m-%d{sign}%H:%M:%S", pd.Series(texts, dtype=object)
         days = pd.to_datetime(column, format=form, errors="coerce")
@@ -145,11 +142,6 @@ class TraceTimes:
             shown = f"{text!r:.40}, {self._wanted}" if told == NOT_A_TIME else ""
             raise MalformedError(f"bad {name}: {told}", shown)
         return seconds
-
-    def notes(self) -> list[str]:
-        """A note on cells that name two moments."""
-        told = "in the hour that clocks repeat in autumn, read as the first of the two"
-        return [f"times of {self._zone} {told}: {self.repeated}"] if self.repeated else []
 
     def start(self, text: str) -> float | None:
         """Begin of the window of a trace by the option ``start``; None for busiest and first."""
@@ -175,7 +167,7 @@ class TraceTimes:
             return f"{seconds / unit:.{17 if unit == 1 else 15}g}"
         if self.form in EPOCH:
             return str(round(seconds * EPOCH[self.form]))
-        time = datetime.fromtimestamp(seconds, self._zone or UTC)
+        time = datetime.fromtimestamp(seconds, self.zone or UTC)
         time = time.replace(tzinfo=None) if self.form == LOCAL else time
         return time.isoformat(sep=self._separator)
 
@@ -200,7 +192,7 @@ class TraceTimes:
 
     def _date(self, moment: datetime, text: str) -> Moment:
         """A moment by a date; where clocks change, a time of a zone may be none, or two."""
-        zone = moment.tzinfo or self._zone
+        zone = moment.tzinfo or self.zone
         if zone is None:
             seconds = (moment - BEGIN).total_seconds()
         elif moment.tzinfo is not None:
@@ -227,10 +219,8 @@ class TraceTimes:
             hint = f"--time-format {DATE_OF_DIGITS[: self._digits - 2]} reads it"
             told = f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
             return "", nan, told
-        form = ""
-        for name, ticks in EPOCH.items() if value >= FIRST_SECOND else ():
-            if FIRST_SECOND <= value / ticks < LAST_SECOND:
-                form = name
+        ticks = (form for form in EPOCH if FIRST_SECOND <= value / EPOCH[form] < LAST_SECOND)
+        form = next(ticks, "")
         if abs(value) < FIRST_SECOND and not self._is_dated:
             form = RELATIVE
         elif self._any_year:

@@ -172,7 +172,7 @@ def test_a_time_that_the_clocks_of_the_zone_left_out_is_refused() -> None:
     assert at(made, "2024-03-31 03:00:00") - at(
         made, "2024-03-31 01:59:00", "Submit"
     ) == pytest.approx(60.0)
-    assert made.notes() == []
+    assert made.repeated == 0
 
 
 def test_times_that_clocks_show_twice_are_counted() -> None:
