@@ -67,6 +67,7 @@ class OfflineModel:
         self.instance = instance
         self._model = CompactModel(OfflineArrays.of(instance))
         self.problem: pulp.LpProblem = self._model.problem
+        self._objective = dict(self.problem.objective.items()), self.problem.objective.constant
         self.variables: Mapping[str, tuple[JobVariables, ...]] = {
             job.id: tuple(c for c in self._model.jobs if c.job.id == job.id)
             for job in instance.jobs
@@ -125,6 +126,7 @@ class OfflineModel:
         SolverError
             If HiGHS fails, or returns schedules that break (1)-(13).
         """
+        self._check()
         stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
         budget = stop.start()
         state = SolveState(budget, on_progress)
@@ -139,6 +141,17 @@ class OfflineModel:
             return self._solved(state, budget, seed)
 
         return concluded(self.instance, state, work, "milp", told)
+
+    def _check(self) -> None:
+        """Refuse a changed objective, and variables that share a name: values go by names."""
+        objective, names = self.problem.objective, [var.name for var in self.problem.variables()]
+        is_kept = (dict(objective.items()), objective.constant) == self._objective
+        if not is_kept or self.problem.sense != pulp.LpMaximize:
+            raise InputError("objective", "expected (1), the total utility, as it was made")
+        if len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            expected = "expected variables of this model alone, each with a name of its own"
+            raise InputError("variables", f"{expected}, got two called {twice[0]}")
 
     def _solved(self, state: SolveState, budget: Budget, seed: int) -> Status:
         solution = solve_within(

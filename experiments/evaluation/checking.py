@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.evaluation.provenance import check_digest, instance_digest
-from oasis.certify.certificate import Certificate, certify
+from oasis.certify.certificate import Certificate, WeakDuality, certify
 from oasis.certify.verify import verify
 from oasis.model.document import entry, mapping, optional, real, text
 from oasis.model.errors import InputError, VerificationError
@@ -128,6 +128,14 @@ def _check_ratio(instance: Instance, result: Any) -> Checked:
     if isinstance(result.certificate, Certificate):
         anew = certify(instance, run).to_dict()
         _compare_figures(result.certificate.to_dict(), anew, "certificate.")
+    elif isinstance(result.certificate, WeakDuality):
+        _compare_figures(
+            {"online_utility": result.certificate.online_utility},
+            {"online_utility": online},
+            "certificate.",
+        )
+        if result.offline.objective > result.certificate.upper_bound * (1 + PROOF):
+            raise VerificationError("certificate.upper_bound", "a schedule is worth more")
     count = len(run.schedules) + len(result.offline.schedules)
     return Checked("ratio", count, {"total_utility": online, **offline})
 

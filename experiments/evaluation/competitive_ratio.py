@@ -204,7 +204,7 @@ OF_THE_RUN = (
 def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
     """The constants of the certificate by name; all None if the online run did not end."""
     if isinstance(certificate, WeakDuality):
-        bounds = (certificate.upper_bound, certificate.ratio_bound)
+        bounds = (certificate.to_dict()["upper_bound"], certificate.ratio_bound)
         named = zip(("corrected_bound", "corrected_ratio_bound"), bounds, strict=True)
         return dict.fromkeys(GUARANTEES) | dict(named)
     return {

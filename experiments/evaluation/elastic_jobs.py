@@ -141,7 +141,7 @@ class Slotted:
         bounds = None
         if name == OASIS:
             whole = POLICIES[OASIS].resolve(options)
-            for option in ("granularity", "bounds"):
+            for option in ("granularity", "bounds", "prices", "trust"):
                 if option in options:
                     raise InputError(f"oasis.{option}", "expected none on elastic jobs")
             steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}

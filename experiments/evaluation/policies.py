@@ -311,8 +311,8 @@ class OasisOptions:
         if self.prices is not None:
             with located_at("prices"):
                 import_prices(self.prices)
-            if self.bounds is not None:
-                raise InputError("prices", "expected no bounds beside it")
+            if self.bounds is not None or self.scale != 1.0 or not self.normalize:
+                raise InputError("prices", "expected no bounds, scale or raw units beside it")
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
@@ -405,8 +405,14 @@ def _plain(value: Any) -> Any:
 def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) -> oasis.OASiS:
     if prices is None:
         return oasis.OASiS.from_instance(instance, **options)
-    own, floor = import_prices(prices)(), options[FLOOR]  # bounds and trust are none beside it
-    named = oasis.OwnPrices(own, own, floor, name=prices)
+    try:
+        own = import_prices(prices)()
+    except (Exception, SystemExit) as error:
+        if isinstance(error, InputError):
+            raise
+        told = f"{own_line(error) or prices}: {in_words(error)} in its constructor"
+        raise InputError("prices", told) from error
+    named = oasis.OwnPrices(own, own, options[FLOOR], name=prices)
     granularity = options["granularity"]
     return oasis.OASiS(instance.cluster, instance.horizon, named, granularity=granularity)
 

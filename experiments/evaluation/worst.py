@@ -226,7 +226,7 @@ class WorstCase(Summarised):
     @property
     def ratio(self) -> float:
         """OPT / P; inf if the policy earned nothing."""
-        return math.inf if self.result.ratio is None else self.result.ratio
+        return self.result.lower if self.result.lower is not None else math.inf
 
     def summary(self) -> tuple[str, Facts]:
         """The ratio, the two utilities that it divides, and the size of the search."""
@@ -271,7 +271,7 @@ def worst_case(
     evaluations : int
         Instances to try.
     time_limit : float, optional
-        Seconds after which the search ends all the same.
+        Seconds after which no further instance is begun. The one under way is solved first.
     seed : int
         Of the search.
     on_progress : callable, optional
@@ -295,16 +295,18 @@ def worst_case(
     integer(evaluations, "evaluations", minimum=1)
     if time_limit is not None:
         number(time_limit, "time_limit", above=True)
-    search = _Search(
+    search = _Climb(
         make, space, Random(integer(seed, "seed")), evaluations, time_limit, on_progress
     )
     is_complete = search.run()
     instance = space.instance(search.worst)
     result = competitive_ratio(instance, make(instance), time_limit=None)
+    if not result.proven:  # Ctrl-C came in this last step: there is nothing proven to show
+        raise KeyboardInterrupt
     return WorstCase(instance, result, len(search.tried), search.starts, is_complete)
 
 
-class _Search:
+class _Climb:
     """Hill climbing; equally bad neighbours are accepted, so that it crosses plateaus."""
 
     def __init__(

@@ -18,7 +18,7 @@ import numpy as np
 from oasis.certify.duality import dual_bound
 from oasis.certify.verify import no_result
 from oasis.model.decision import Decision
-from oasis.model.document import entry, real
+from oasis.model.document import entry, mapping, optional, real
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, PerGroup
 from oasis.model.instance import Instance, Job, expect_instance
@@ -147,7 +147,8 @@ class WeakDuality(Summarised):
     @property
     def ratio_bound(self) -> float | None:
         """`upper_bound` / P >= OPT / P; None if P = 0."""
-        return self.upper_bound / self.online_utility if self.online_utility else None
+        ratio = self.upper_bound / self.online_utility if self.online_utility else math.inf
+        return ratio if math.isfinite(ratio) else None
 
     def summary(self) -> tuple[str, Facts]:
         """The bounds, and what they rest on."""
@@ -159,17 +160,20 @@ class WeakDuality(Summarised):
 
     def to_dict(self) -> dict[str, float]:
         """Plain data for JSON; the inverse of `from_dict`."""
-        return {"upper_bound": self.upper_bound, "online_utility": self.online_utility}
+        # JSON has no infinity.
+        bound = self.upper_bound if math.isfinite(self.upper_bound) else None
+        return {"upper_bound": bound, "online_utility": self.online_utility}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WeakDuality:
         """Rebuild from `to_dict`; `InstanceError` with the path of what is missing or wrong."""
-        return cls(entry(data, "upper_bound", real), entry(data, "online_utility", real))
+        bound = entry(data, "upper_bound", optional(real))
+        return cls(math.inf if bound is None else bound, entry(data, "online_utility", real))
 
 
 def any_certificate(data: Mapping[str, Any]) -> Certificate | WeakDuality:
     """Rebuild a certificate of either kind from plain data."""
-    kind = Certificate if "alpha" in data else WeakDuality
+    kind = Certificate if "alpha" in mapping(data) else WeakDuality
     return kind.from_dict(data)
 
 

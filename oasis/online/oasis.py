@@ -18,7 +18,14 @@ from oasis.model.schedule import Schedule
 from oasis.model.validation import LARGEST_SIZE, integer, number
 from oasis.online.best_schedule import admitted, found_by
 from oasis.online.ledger import Ledger, LedgerHistory
-from oasis.online.own_prices import OwnPrices, Prices, blended, check_prices
+from oasis.online.own_prices import (
+    PAPER,
+    OwnPrices,
+    Prices,
+    blended,
+    check_prices,
+    refuse_beside,
+)
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
@@ -140,6 +147,7 @@ class OASiS:
         """
         expect_instance(instance)
         if prices is not None:
+            refuse_beside((bounds, scale, normalize, trust))
             own_prices = OwnPrices.of(prices, min_utility_fraction)
             return cls(instance.cluster, instance.horizon, own_prices, granularity=granularity)
         learned = learned_from(bounds, "bounds")
@@ -171,6 +179,7 @@ class OASiS:
         return {
             "bounds": self.bounds_from,
             "granularity": self.granularity,
+            **PAPER,
             **self.bounds.parameters,
         }
 

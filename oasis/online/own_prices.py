@@ -59,6 +59,7 @@ class Prices(Protocol):
         ...
 
 
+PAPER = {"normalize": True, "scale": 1.0, "prices": None, "trust": 0.0}  # options of (22)
 PRICES = "expected prices: an object with a method at(used, capacity), or two, for workers and PS"
 
 
@@ -180,6 +181,12 @@ def _has_prices(given: object) -> bool:
     return isinstance(given, Prices) and not isinstance(given, type)
 
 
+def refuse_beside(options: tuple[object, ...]) -> None:
+    """Refuse options of the paper's prices, unless they are at their defaults."""
+    if options != (None, 1.0, True, 0.0):
+        raise InputError("prices", "expected no bounds, scale, normalize or trust beside them")
+
+
 def check_prices(bounds: object, resources: Sequence[str]) -> None:
     """Raise unless these are prices of these resources, the paper's or one's own."""
     if not isinstance(bounds, PriceBounds | OwnPrices):
@@ -202,7 +209,7 @@ class _Checked:
         where = f"{type(self.own).__name__}.at"
         try:
             answer = np.asarray(self.own.at(used.copy(), capacity.copy()), dtype=np.float64)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(where, f"failed with {type(error).__name__}: {error}") from error
         if answer.shape != used.shape:
             raise InputError(where, f"expected an array of shape {used.shape}", answer.shape)

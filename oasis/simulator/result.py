@@ -97,7 +97,7 @@ class Run(Summarised):
     @property
     def payments(self) -> dict[str, float]:
         """What each admitted job pays at the prices of its arrival, by id; empty without prices."""
-        if self.bounds is None:
+        if self.bounds is None and not any(map(self.parameters.get, ("prices", "trust"))):
             return {}
         return {each.job_id: each.cost for each in self.decisions if each.admitted}
 

@@ -62,6 +62,7 @@ def options_of_toml(name: str, *bases: type) -> Any:
 _Checked: Any = options_of_toml("TraceOptions")
 
 
+@dataclass(frozen=True)
 class TraceOptions(_Checked):  # type: ignore[misc]
     """Assumptions shared by the importers; docs/traces gives the formula behind each."""
 

@@ -70,8 +70,8 @@ def command(
         typer.Option(
             parser=read_seconds,
             metavar="TIME",
-            help="End the search after this time all the same: 60, 5m, 1h. What it finds then "
-            "depends on the speed of the machine. [default: none]",
+            help="Begin no further instance after this time: 60, 5m, 1h. The one under way is "
+            "solved first. What is found then depends on the speed of the machine. [default: none]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
@@ -112,7 +112,8 @@ def command(
     if result.ratio is not None:
         facts[-1] = ("largest ratio found", f"{console.number(result.ratio)} (proven)")
     if (bound := result.corrected_ratio_bound) is not None:
-        facts += [("theory on this instance", f"at most {console.number(bound)} (Theorem 16)")]
+        why = "Theorem 16" if result.bound_2alpha is not None else "weak duality"
+        facts += [("theory on this instance", f"at most {console.number(bound)} ({why})")]
     facts += [("instances tried", f"{worst.evaluations}, from {worst.starts} starts")]
     if not is_stdout(output):
         console.print_facts(f"{policy} at its worst", facts)

@@ -50,7 +50,6 @@ class NodeRules:
         )
         of_nodes = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
         terms = (of_nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
-        tolerations = pod_spec.get("tolerations") or ()
         text = json.dumps((selector, terms, tolerations), sort_keys=True)
         return cls(text, selector, terms, tolerations)
 

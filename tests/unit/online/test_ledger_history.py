@@ -27,7 +27,7 @@ def asked_at_once(scheduler: oasis.OASiS, instance: oasis.Instance) -> list[oasi
         decision = scheduler.submit(job)
         if not decision.admitted:  # nothing was committed: the ledger is that of the decision
             fraction = scheduler.bounds.min_utility_fraction
-            search = Search(job, scheduler.ledger, scheduler.granularity, fraction)
+            (search,) = searches(job, scheduler.ledger, scheduler.granularity, fraction)
             assert (decision.reason, decision.rejection) == explanation([search])
         decisions.append(decision)
     return decisions

@@ -232,7 +232,7 @@ def test_parameters_name_the_options() -> None:
         "min_utility_fraction": 0.25,
         "scale": 0.5,
     }
-    assert scheduler(**options).parameters == options
+    assert scheduler(**options).parameters == {**options, "prices": None, "trust": 0.0}
 
 
 def test_unknown_granularity_is_refused() -> None:
