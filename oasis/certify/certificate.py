@@ -158,7 +158,7 @@ class WeakDuality(Summarised):
             ("because of", "weak duality only: these are not the paper's prices"),
         ]
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float | None]:
         """Plain data for JSON; the inverse of `from_dict`."""
         # JSON has no infinity.
         bound = self.upper_bound if math.isfinite(self.upper_bound) else None

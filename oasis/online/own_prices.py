@@ -163,6 +163,8 @@ class Blend:
         prices: FloatArray = (1 - self.trust) * self.paper(used, capacity)
         return prices + self.trust * self.predicted
 
+    __call__ = at
+
 
 def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPrices:
     """The paper's prices with these bounds, and the mean of learned ones, by weight."""

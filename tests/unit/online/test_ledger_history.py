@@ -12,7 +12,7 @@ import pytest
 import oasis
 from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.rejection import explanation
-from oasis.online.search import Granularity, Search
+from oasis.online.search import Granularity, searches
 
 
 def congested(seed: int) -> oasis.Instance:
@@ -116,7 +116,7 @@ def test_the_past_ledger_is_the_present_one_of_then() -> None:
     past = LedgerHistory(begin, bounds)
     arrays = [past.present.worker_prices]
     for job in instance.jobs_by_arrival():
-        search = Search(job, past.present)
+        search = searches(job, past.present)[0]
         best = search.best()
         if best is not None:
             past.commit(job, search.schedule(best))
