@@ -81,7 +81,7 @@ ALWAYS = {
     r"\(\d+[a-z]?\)(?:[–-]\(\d+\))?": "equation of the paper",
     rf"(?:{NUMBERED}) \d+(?: (?:and|to) \d+)?": "numbered in the paper or on the page",
     r"\b(?:1[89]|20)\d\d-\d\d-\d\d(?: \d\d:\d\d)?": "date",
-    r"\b(?:ASPLOS|ATC|CLOSER|EuroSys|HPDC|INFOCOM|IPDPS|KTCCS|NSDI|OSDI|SoCC|SOSP|TPDS"
+    r"\b(?:ASPLOS|ATC|CLOSER|EuroSys|HPDC|INFOCOM|IPDPS|KTCCS|ICML|NSDI|OSDI|SoCC|SOSP|TPDS"
     r"|trace of|cluster|in|of|December) 20\d\d\b": "year",
     r"arXiv \d+\.\d+": "address of a paper",
     r"Apache[- ]2\.0|CC-BY 4\.0": "name of a licence",
