@@ -74,6 +74,7 @@ from experiments.sweep.task import CellTask as CellTask
 from experiments.sweep.task import Options as Options
 from experiments.sweep.tasks import TASKS as TASKS
 from oasis.certify.certificate import Certificate as Certificate
+from oasis.certify.certificate import WeakDuality as WeakDuality
 from oasis.certify.certificate import certify as certify
 from oasis.certify.duality import dual_bound as dual_bound
 from oasis.certify.verify import verify as verify

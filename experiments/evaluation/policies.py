@@ -376,7 +376,7 @@ class PolicyEntry:
         for name, value in self.resolve(options).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file
             names_file = self.imported is not None or value != self.options[name].default
-            if name == "prices" and value is not None:
+            if self.name == OASIS and name == "prices" and value is not None:
                 files += code_files(import_prices(value))
             elif isinstance(value, str) and names_file and Path(value).is_file():
                 files.append({"of": f"option {name}", **file_reference(Path(value))})

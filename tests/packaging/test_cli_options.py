@@ -27,6 +27,7 @@ ONE_MEANING = {
     "--min-utility-fraction": "a completion worth less than this fraction counts as worthless",
     "--output": "where what the command makes is written",
     "--policies": "policies to compare, with commas between",
+    "--jobs": "number of jobs",
     "--policy": "the policy",
     "--preset": "settings that the jobs are drawn from",
     "--ps-servers": "number of machines for parameter servers",
@@ -34,8 +35,10 @@ ONE_MEANING = {
     "--runs": "how several runs of one job are read",
     "--seed": "seed of what is drawn at random in an instance",
     "--seeds": "number of seeds",
+    "--servers": "number of servers",
     "--set": "one option of what runs: of a policy, or of an offline method",
     "--slot-seconds": "length of a slot",
+    "--time-limit": "the time after which work ends",
     "--user": "only jobs of this user",
     "--worker-servers": "number of machines for workers",
 }

@@ -106,7 +106,7 @@ def openb(
     """
     fixed = frozenset(options) if all_jobs else None
     chosen = _options(OpenbOptions, options, all_jobs)
-    with naming_flags(options_of(OpenbOptions)):
+    with located_at(source=pods), naming_flags(options_of(OpenbOptions)):
         instance, _, _ = FORMATS["openb"].imported(pods, chosen, fixed, nodes)
     _write(instance, output, fixed)
 

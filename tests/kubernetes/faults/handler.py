@@ -88,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
             if fault and fault.kind == "lost":
                 self._reset()
             else:
-                self._answer(status, content, _passed_on(answer))
+                self._answer(answer.status, content, _passed_on(answer))
         except (http.client.HTTPException, OSError):
             self._reset()  # the API server is not there, or went away, or the client did
         finally:

@@ -100,8 +100,8 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
 
 SILENCED = """
 import logging
-from experiments.cli.commands.sweep import engine_of
-engine_of("dask", "tcp://h:1", None)
+from experiments.cli.commands.sweep import Workers, engine_of
+engine_of(Workers(engine="dask", scheduler="tcp://h:1"))
 import distributed
 print(logging.getLogger("distributed.client").isEnabledFor(logging.CRITICAL))
 """
