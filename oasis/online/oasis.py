@@ -103,7 +103,8 @@ class OASiS:
     ) -> None:
         check_granularity(granularity)
         if not isinstance(cluster, Cluster):
-            raise TypeError(f"cluster: expected oasis.Cluster, got {describe(cluster)}")
+            expected = "expected oasis.Cluster, as OASiS.from_instance makes it"
+            raise TypeError(f"cluster: {expected}; got {describe(cluster)}")
         check_prices(bounds, cluster.resources)
         self.cluster = cluster
         self.horizon = integer(horizon, "horizon", minimum=1, maximum=LARGEST_SIZE)
