@@ -116,9 +116,9 @@ from oasis.online.best_schedule import BestSchedule as BestSchedule
 from oasis.online.best_schedule import best_schedule as best_schedule
 from oasis.online.oasis import OASiS as OASiS
 from oasis.online.own_prices import OwnPrices as OwnPrices
-from oasis.online.own_prices import Prices as Prices
 from oasis.online.prices import PriceBounds as PriceBounds
 from oasis.online.prices import PriceFunction as PriceFunction
+from oasis.online.prices import Prices as Prices
 from oasis.online.recourse.learned import LearnedPrices as LearnedPrices
 from oasis.online.recourse.policy import Recourse as Recourse
 from oasis.online.rolling_oasis import RollingOASiS as RollingOASiS

@@ -27,7 +27,7 @@ from oasis.model.groups import GROUPS, PerGroup, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import Schedule, committed
-from oasis.online.prices import PriceLaw
+from oasis.online.prices import Prices
 from oasis.simulator.result import Run
 
 if TYPE_CHECKING:
@@ -233,9 +233,9 @@ def plot_prices(
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()
     r = servers.index(resource)
-    bounds: PerGroup[PriceLaw] = run.bounds
+    bounds: PerGroup[Prices] = run.bounds
     price = TaskGroup(group).of(bounds)
-    values = price(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
+    values = price.at(servers.used, np.broadcast_to(servers.capacity, servers.used.shape))[:, :, r]
     values[:, servers.capacity[:, r] == 0] = np.nan
     values[values <= 0.0] = np.nan  # no logarithm: underflow, or a resource that is free
     numbers = values[~np.isnan(values)]

@@ -29,7 +29,7 @@ from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
 from oasis.online.ledger import Ledger
 from oasis.online.own_prices import OwnPrices
-from oasis.online.prices import PriceBounds, PriceLaw
+from oasis.online.prices import PriceBounds, Prices
 from oasis.online.search import searches
 
 
@@ -228,12 +228,12 @@ def certify(instance: Instance, run: PricedRun) -> Certificate | WeakDuality:
             "", f"policy {run.policy!r} has no prices, so Theorem 4 says nothing of it"
         )
     bounds, cluster = run.bounds, instance.cluster
-    laws: PerGroup[PriceLaw] = bounds
+    laws: PerGroup[Prices] = bounds
     # Usage is added up from the schedules: the run's own ledger
     # is not trusted with its certificate.
     used = committed(instance, run.schedules)
     prices = [
-        group.of(laws)(amounts, np.broadcast_to(group.capacity(cluster), amounts.shape))
+        group.of(laws).at(amounts, np.broadcast_to(group.capacity(cluster), amounts.shape))
         for group, amounts in zip(GROUPS, used, strict=True)
     ]
     if isinstance(bounds, OwnPrices):

@@ -16,10 +16,10 @@ from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
-from oasis.online.prices import PriceLaw
+from oasis.online.prices import Prices
 from oasis.online.server_group import ServerGroup
 
-AnyPrices = PerGroup[PriceLaw]  # the paper's, or one's own
+AnyPrices = PerGroup[Prices]  # the paper's, or one's own
 _COLUMNS = ("used", "price", "server", "copies")
 
 

@@ -21,12 +21,11 @@ from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.own_prices import (
     PAPER,
     OwnPrices,
-    Prices,
     blended,
     check_prices,
     refuse_beside,
 )
-from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds
+from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, Prices
 from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.rolling import source_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -13,51 +13,8 @@ from oasis.model.groups import GROUPS
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, short
 from oasis.model.validation import number
-from oasis.online.prices import PriceBounds, PriceFunction, PriceLaw
+from oasis.online.prices import PriceBounds, PriceFunction, Prices
 from oasis.online.recourse.learned import LearnedPrices
-
-
-@runtime_checkable
-class Prices(Protocol):
-    """Prices of the resources of machines, by the amounts that are committed.
-
-    Any class with the method `at` has them. OASiS asks for the prices of idle machines at first,
-    and then for those of each machine and slot whose commitments changed.
-
-    Examples
-    --------
-    Prices that rise linearly from 0 to the same price for a whole machine, whatever it has:
-
-    >>> import numpy as np, oasis
-    >>> class Linear:
-    ...     def at(self, used, capacity):
-    ...         share = np.divide(used, capacity, out=np.ones_like(used), where=capacity > 0)
-    ...         return 2.0 * share
-    >>> Linear().at(np.array([[0.0, 8.0]]), np.array([[4.0, 16.0]]))
-    array([[0., 1.]])
-    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
-    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance, prices=Linear()))
-    >>> run.admitted
-    2
-    """
-
-    def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
-        """Prices at committed amounts.
-
-        Parameters
-        ----------
-        used, capacity : (..., R) float arrays
-            Amount of each resource that is committed on a machine in a slot, and what the machine
-            has, both in the units of the instance. A capacity of 0 is a machine without the
-            resource: no task that needs the resource runs there, so that its price is not used.
-
-        Returns
-        -------
-        (..., R) float array
-            Utility per unit of each resource: finite numbers of at least 0.
-        """
-        ...
-
 
 PAPER = {"normalize": True, "scale": 1.0, "prices": None, "trust": 0.0}  # options of (22)
 PRICES = "expected prices: an object with a method at(used, capacity), or two, for workers and PS"
@@ -89,8 +46,8 @@ class OwnPrices(Summarised):
     <OwnPrices: prices Flat, min_utility_fraction 0>
     """
 
-    worker: PriceLaw = field(compare=False)
-    ps: PriceLaw = field(compare=False)
+    worker: Prices = field(compare=False)
+    ps: Prices = field(compare=False)
     min_utility_fraction: float = 0.0
     name: str = ""
     options: Mapping[str, Any] | None = None
@@ -163,8 +120,6 @@ class Blend:
         prices: FloatArray = (1 - self.trust) * self.paper(used, capacity)
         return prices + self.trust * self.predicted
 
-    __call__ = at
-
 
 def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPrices:
     """The paper's prices with these bounds, and the mean of learned ones, by weight."""
@@ -206,7 +161,7 @@ class _Checked:
 
     own: Prices
 
-    def __call__(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
+    def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
         capacity = np.broadcast_to(capacity, used.shape)
         where = f"{type(self.own).__name__}.at"
         try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,8 +24,47 @@ from oasis.online.completions import completions_by_form
 DEFAULT_MIN_UTILITY_FRACTION = 0.7  # chosen by a study: docs/floor
 LARGEST_LOG = 709.0  # e^710 is no double
 
-# Prices (..., R) of a group's resources at committed amounts and capacities (..., R).
-PriceLaw = Callable[[FloatArray, FloatArray], FloatArray]
+
+@runtime_checkable
+class Prices(Protocol):
+    """Prices of the resources of machines, by the amounts that are committed.
+
+    Any class with the method `at` has them. OASiS asks for the prices of idle machines at first,
+    and then for those of each machine and slot whose commitments changed.
+
+    Examples
+    --------
+    Prices that rise linearly from 0 to the same price for a whole machine, whatever it has:
+
+    >>> import numpy as np, oasis
+    >>> class Linear:
+    ...     def at(self, used, capacity):
+    ...         share = np.divide(used, capacity, out=np.ones_like(used), where=capacity > 0)
+    ...         return 2.0 * share
+    >>> Linear().at(np.array([[0.0, 8.0]]), np.array([[4.0, 16.0]]))
+    array([[0., 1.]])
+    >>> instance = oasis.generate("testbed", jobs=3, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance, prices=Linear()))
+    >>> run.admitted
+    2
+    """
+
+    def at(self, used: FloatArray, capacity: FloatArray) -> FloatArray:
+        """Prices at committed amounts.
+
+        Parameters
+        ----------
+        used, capacity : (..., R) float arrays
+            Amount of each resource that is committed on a machine in a slot, and what the machine
+            has, both in the units of the instance. A capacity of 0 is a machine without the
+            resource: no task that needs the resource runs there, so that its price is not used.
+
+        Returns
+        -------
+        (..., R) float array
+            Utility per unit of each resource: finite numbers of at least 0.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

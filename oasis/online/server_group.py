@@ -10,7 +10,7 @@ import numpy as np
 from oasis.model import rounding
 from oasis.model.cluster import BoolArray, Server
 from oasis.model.rounding import FloatArray, IntArray
-from oasis.online.prices import PriceLaw
+from oasis.online.prices import Prices
 
 SPARE_MARGIN = 1e-8  # relative; more than all rounding, of sums and of units on each server
 FEW = 2  # up to this number, units are quicker placed one by one
@@ -63,7 +63,7 @@ class ServerGroup:
         servers: tuple[Server, ...],
         capacity: FloatArray,
         horizon: int,
-        price: PriceLaw,
+        price: Prices,
     ) -> ServerGroup:
         """A group with nothing committed: one column for each entry of `servers`."""
         copies = np.array([server.count for server in servers], dtype=np.int64)
@@ -71,7 +71,7 @@ class ServerGroup:
         columns = np.ascontiguousarray(capacity[first].T)
         used = np.zeros((len(columns), horizon, len(first)))
         # All slots of an idle server cost the same: (22) is evaluated for one slot and repeated.
-        idle = price(np.zeros_like(columns).T, columns.T).T
+        idle = price.at(np.zeros_like(columns).T, columns.T).T
         group = cls(columns, used, np.repeat(idle[:, None], horizon, axis=1), first, copies)
         group.count_spare()
         return group
@@ -297,7 +297,7 @@ class ServerGroup:
         slots: IntArray,
         servers: IntArray,
         amounts: FloatArray,
-        price: PriceLaw | None,
+        price: Prices | None,
     ) -> None:
         """Add `amounts` (P, R) at distinct places (slot, server) and reprice (Alg. 1, l. 9-12).
 
@@ -308,17 +308,17 @@ class ServerGroup:
         used = self.used[:, slots, columns] + amounts.T
         self.used[:, slots, columns] = used
         if price is not None:
-            self.price[:, slots, columns] = price(used.T, self.capacity[:, columns].T).T
+            self.price[:, slots, columns] = price.at(used.T, self.capacity[:, columns].T).T
         if self.spare is not None:
             # Several servers of one slot take from the same sum: an
             # indexed subtraction would count one of them.
             np.subtract.at(self.spare.T, slots, amounts)
 
-    def reprice(self, price: PriceLaw) -> None:
+    def reprice(self, price: Prices) -> None:
         """Recompute every price from the committed amounts."""
         self.is_even = False
         used = np.moveaxis(self.used, 0, 2)
-        self.price = np.ascontiguousarray(np.moveaxis(price(used, self.capacity.T), 2, 0))
+        self.price = np.ascontiguousarray(np.moveaxis(price.at(used, self.capacity.T), 2, 0))
 
     def close(self, closed: Mapping[int, BoolArray]) -> None:
         """Let no task run on servers in some slots (T,), in place of those closed before.
@@ -341,9 +341,7 @@ class ServerGroup:
         on_closed = self.closed is not None and self.closed[slots, columns].any()
         return bool((most < self.used[:, slots, columns]).any() or on_closed)
 
-    def set_capacity(
-        self, server: int, capacity: FloatArray, price: PriceLaw | None = None
-    ) -> None:
+    def set_capacity(self, server: int, capacity: FloatArray, price: Prices | None = None) -> None:
         """Change what one server holds (R,) in every slot; without `price` its prices stay.
 
         A lost server is there again.
@@ -354,7 +352,7 @@ class ServerGroup:
         self.capacity = self.capacity.copy()
         self.capacity[:, column] = capacity
         if price is not None:
-            self.price[:, :, column] = price(self.used[:, :, column].T, capacity).T
+            self.price[:, :, column] = price.at(self.used[:, :, column].T, capacity).T
         if self.spare is not None:
             self.count_spare()
 
@@ -365,7 +363,7 @@ class ServerGroup:
         self.set_capacity(server, np.zeros(len(self.capacity)))
         self.lost.add(server)
 
-    def roll(self, slots: int, price: PriceLaw | None) -> None:
+    def roll(self, slots: int, price: Prices | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
 
         Without `price` prices belong to rows and stay. What is closed is to be told again.
@@ -375,7 +373,7 @@ class ServerGroup:
         self.used[:, remaining:] = 0.0
         if price is not None:
             self.price[:, :remaining] = self.price[:, slots:]
-            idle = price(np.zeros_like(self.capacity).T, self.capacity.T).T
+            idle = price.at(np.zeros_like(self.capacity).T, self.capacity.T).T
             self.price[:, remaining:] = idle[:, None]
         if self.spare is not None:
             self.spare[:, :remaining] = self.spare[:, slots:]
