@@ -21,6 +21,28 @@ LOG_SECONDS = 1.0  # between two lines elsewhere, at least,
 LOG_SHARE = 0.02  # and this much of the time passed
 
 
+class Pace:
+    """When a log of many steps gets its next line: the later, the longer it has taken."""
+
+    # Many steps take longer than one solve, whose log has up to a line a second.
+    STEP_SECONDS = 10.0
+
+    def __init__(self) -> None:
+        self._began, self._due = monotonic(), self.STEP_SECONDS
+
+    @property
+    def elapsed(self) -> float:
+        return monotonic() - self._began
+
+    def is_due(self) -> bool:
+        """Whether a line is due now; the next one is then some time away."""
+        elapsed = self.elapsed
+        if elapsed < self._due:
+            return False
+        self._due = elapsed + max(self.STEP_SECONDS, LOG_SHARE * elapsed)
+        return True
+
+
 @contextmanager
 def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgress], None]]:
     """Callback that shows on standard error how a solve goes, after two seconds of it.

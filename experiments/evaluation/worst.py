@@ -156,9 +156,12 @@ class Space:
         most = min(self.workers, self.work)
         half = self.gpus * self.servers // (2 * most) + 1  # GPUs a worker: two jobs do not fit
         wide = full._replace(workers=most, work=most, gpus=min(half, self.gpus))
+        # The first takes the room of one that is worth as many times more as the values allow.
         for one in (full, wide):
             better = one._replace(level=LEVELS)
             yield (one, *[better] * (self.jobs - 1))
+        # A chain: each begins in the last slot of the one before and is worth more, and late it is
+        # worth nothing. A policy that changes its mind each time ends none but the last.
         slots, last = min(2, self.work, self.slots), max(0, self.slots - 1)
         links = [min(k, last) for k in range(self.jobs)]
         yield tuple(

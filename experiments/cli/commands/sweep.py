@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +20,7 @@ from experiments.cli.options import (
     known,
     naming_flags,
 )
-from experiments.cli.progress import LOG_SHARE
+from experiments.cli.progress import Pace
 from experiments.cli.sweep_report import counted, list_cells, report, saying_what_is_kept
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
@@ -29,9 +28,6 @@ from oasis.model.file_kinds import STANDARD_INPUT
 if TYPE_CHECKING:
     from experiments.sweep import Cell, Executor, SweepProgress
 
-
-# A sweep takes longer than one solve, whose log has up to a line a second: ten keep it readable.
-LOG_SECONDS = 10.0  # before the first line off a terminal, and between two at least
 
 Show = Callable[["SweepProgress"], None]
 
@@ -72,16 +68,12 @@ def _bar() -> Iterator[Show]:
 
 def _log() -> Show:
     """Write a line as cells are done, the rarer the longer it takes."""
-    begin = monotonic()
-    due = LOG_SECONDS
+    pace = Pace()
 
     def show(progress: SweepProgress) -> None:
-        nonlocal due
-        elapsed = monotonic() - begin
         # The end needs no line: the table follows.
-        if elapsed >= due and progress.done < progress.total:
-            console.note(describe(progress, elapsed))
-            due = elapsed + max(LOG_SECONDS, LOG_SHARE * elapsed)
+        if progress.done < progress.total and pace.is_due():
+            console.note(describe(progress, pace.elapsed))
 
     return show
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import monotonic
 from typing import Annotated, Any
 
 import typer
@@ -21,11 +20,10 @@ from experiments.cli.options import (
     known_policy,
     naming_flags,
 )
+from experiments.cli.progress import Pace
 from experiments.cli.results import write_instance
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.policies import OASIS, POLICIES, entry_of
-
-LOG_SECONDS = 10.0  # between two lines of progress
 
 
 def _values(text: str) -> tuple[float, float]:
@@ -91,6 +89,13 @@ def command(
     policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments).values()
     entry = entry_of(policy)
+    pace = Pace()
+
+    def show(count: int, ratio: float) -> None:
+        if pace.is_due():
+            largest = f"largest ratio {console.number(ratio)}"
+            console.note(f"{count} of {evaluations} instances, {largest}")
+
     names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
     with naming_flags(names), sigterm_as_ctrl_c():
         worst = worst_case(
@@ -99,7 +104,7 @@ def command(
             evaluations=evaluations,
             time_limit=time_limit,
             seed=seed,
-            on_progress=_Progress(evaluations),
+            on_progress=show,
         )
     about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
     instance = replace(worst.instance, metadata={"worst_case": about})
@@ -120,16 +125,3 @@ def command(
     if not worst.is_complete:
         console.note(f"ended after {worst.evaluations} of {evaluations} instances")
     return DONE if worst.is_complete else LIMIT
-
-
-class _Progress:
-    """A line on standard error every ten seconds."""
-
-    def __init__(self, evaluations: int) -> None:
-        self._evaluations, self._last = evaluations, monotonic()
-
-    def __call__(self, count: int, ratio: float) -> None:
-        if monotonic() - self._last >= LOG_SECONDS:
-            self._last = monotonic()
-            largest = f"largest ratio {console.number(ratio)}"
-            console.note(f"{count} of {self._evaluations} instances, {largest}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from experiments.cli.commands import sweep as shown
+from experiments.cli import progress as shown
 from experiments.cli.commands.sweep import describe, sweep_progress
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
