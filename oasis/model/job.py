@@ -63,6 +63,9 @@ class Job(InForms, Summarised, Unchanging):
         from beginning to end. Empty: there is one, as the fields say.
     speeds : Speeds, optional
         A short way to say forms that differ in speed alone; not beside `forms`.
+    owner : str, optional
+        Who submitted it: a user or a team. The problem does not depend on it; policies and
+        constraints of one's own may.
 
     Attributes
     ----------
@@ -145,6 +148,7 @@ class Job(InForms, Summarised, Unchanging):
         "Forms that differ in speed alone: one for each value of a label; not beside forms.",
         None,
     )
+    owner: str | None = entry(Text(), "Who submitted it: a user or a team.", None)
     _in_forms: tuple[Job, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

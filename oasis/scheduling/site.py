@@ -262,6 +262,7 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
         utility=job.utility,
         source=job,
         index=index,
+        owner=job.owner or "",
     )
 
 

@@ -380,6 +380,7 @@ def jobs_of(frame: Frame, options: TraceOptions) -> tuple[Job, ...]:
         "worker": (row | bandwidth for row in frame[[*RESOURCES[:3]]].to_dict("records")),
         "utility": drawn_utilities(duration / slot, options).rows(),
         "requires": frame["requires"] if "requires" in frame else repeat({}, len(frame)),
+        "owner": (name or None for name in frame["owner"]),
     }
     rows = zip(*columns.values(), strict=True)
     return tuple(Job(**gradients, **dict(zip(columns, row, strict=True))) for row in rows)

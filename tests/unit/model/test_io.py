@@ -71,11 +71,13 @@ TOP = (
 )
 JOB = (
     "unknown key; expected one of id, arrival, epochs, chunks, minibatches, minibatch_time, "
-    "gradient_mb, worker, utility, ps, min_workers, requires, ps_requires, forms, speeds"
+    "gradient_mb, worker, utility, ps, min_workers, requires, ps_requires, forms, speeds, owner"
 )
 
 # the field that is changed, its new value, the message; the message names the same field
 BAD_FIELDS: list[tuple[str, Any, str]] = [
+    ("jobs[1].owner", "", "expected a non-empty string, got ''"),
+    ("jobs[1].owner", None, "expected a non-empty string, got None"),
     ("format", GONE, MISSING),
     ("format", "oasis", "expected 'oasis-instance', got 'oasis'"),
     ("format", None, "expected 'oasis-instance', got None"),

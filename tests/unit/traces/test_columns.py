@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+import oasis
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Constant
+from oasis.simulator import Workload
 from oasis.traces import PlainOptions, read_instance, read_plain
 from oasis.traces.columns import columns_of, delimiter_of, parse_map
 from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
@@ -79,6 +81,16 @@ def test_jobs_of_one_owner_can_be_taken(tmp_path: Path) -> None:
     assert [j.id for j in read_plain(path, options={**options, "user": "bob"}).jobs] == ["b"]
     trace = read_plain(path, options={**options, "virtual_cluster": "x"})
     assert [j.id for j in trace.jobs] == ["a"]
+
+
+def test_an_imported_job_has_its_owner_in_the_instance_and_for_the_policies(tmp_path: Path) -> None:
+    rows = "a,0,7200,1,ann\nb,1,7200,1,\n"
+    path = written(tmp_path, "id,submitted,duration,gpus,user\n" + rows)
+    instance = read_instance(path, PlainOptions(min_gpus=1))
+    assert [job.owner for job in instance.jobs] == ["ann", None]
+    oasis.write(instance, tmp_path / "i.json")
+    assert oasis.read(tmp_path / "i.json") == instance
+    assert [job.owner for job in Workload.from_instance(instance).jobs] == ["ann", ""]
 
 
 def test_a_cell_that_cannot_be_read_is_told_by_row_and_column(tmp_path: Path) -> None:

@@ -168,7 +168,9 @@ def test_a_server_that_holds_no_worker_names_the_option(file: Path) -> None:
 def test_the_busiest_moment_is_that_of_the_recorded_runs_where_they_are_known() -> None:
     job = {"id": "a", "submitted": 0.0, "duration": 3600.0, "gpus": 4}
     options = MachineOptions(slot_seconds=1800.0)
-    at_once = options.sized(pd.DataFrame([job, job | {"id": "b"}]).assign(started=float("nan")))
+    at_once = options.sized(
+        pd.DataFrame([job, job | {"id": "b"}]).assign(started=float("nan"), owner="")
+    )
     in_turn = at_once.assign(started=[0.0, 3600.0])
     for frame, most, slots in ((at_once, 8, 2), (in_turn, 4, 4)):
         jobs = jobs_of(frame, options)
