@@ -89,9 +89,10 @@ class OfflineModel:
         Raises
         ------
         InputError
-            If the instance has no such job.
+            If the instance has no such job or slot.
         """
         forms = self._forms(job_id)
+        integer(slot, "slot", maximum=self.instance.horizon - 1)
         return pulp.lpSum(var for c in forms for (t, _), var in c.workers.items() if t == slot)
 
     def admitted(self, job_id: str) -> pulp.LpAffineExpression:

@@ -17,6 +17,7 @@ from oasis.online.prices import PriceBounds, PriceFunction, Prices
 from oasis.online.recourse.learned import LearnedPrices
 
 PAPER = {"normalize": True, "scale": 1.0, "prices": None, "trust": 0.0}  # options of (22)
+MOST = 1e100  # so that prices times amounts, and their sums, are finite
 PRICES = "expected prices: an object with a method at(used, capacity), or two, for workers and PS"
 
 
@@ -165,13 +166,14 @@ class _Checked:
         capacity = np.broadcast_to(capacity, used.shape)
         where = f"{type(self.own).__name__}.at"
         try:
-            answer = np.asarray(self.own.at(used.copy(), capacity.copy()), dtype=np.float64)
+            own = np.asarray(self.own.at(used.copy(), capacity.copy()))
+            answer = own.astype(np.float64, casting="same_kind")
         except (Exception, SystemExit) as error:
             raise InputError(where, f"failed with {type(error).__name__}: {error}") from error
         if answer.shape != used.shape:
             raise InputError(where, f"expected an array of shape {used.shape}", answer.shape)
-        wrong = ~(np.isfinite(answer) & (answer >= 0)) & (capacity > 0)
+        wrong = ~((answer >= 0) & (answer <= MOST)) & (capacity > 0)
         if wrong.any():
-            raise InputError(where, "expected finite prices >= 0", float(answer[wrong][0]))
+            raise InputError(where, f"expected prices from 0 to {MOST:g}", float(answer[wrong][0]))
         # Where there is no capacity nothing is sold: any price will do.
         return np.where(capacity > 0, answer, 0.0)

@@ -120,3 +120,5 @@ def test_an_unknown_job_is_named() -> None:
     model = OfflineModel(builders.instance(builders.job(), horizon=1))
     with pytest.raises(InputError, match="job_id: expected the id of a job"):
         model.workers_in("b", 0)
+    with pytest.raises(InputError, match="slot: expected"):
+        model.workers_in("a", model.instance.horizon)

@@ -101,8 +101,10 @@ def test_prices_of_machines_without_a_resource_do_not_matter() -> None:
     ("answer", "message"),
     [
         (np.zeros(3), r"Answer.at: expected an array of shape \(1, 1\), got \(3,\)"),
-        (np.array([[-1.0]]), r"Answer.at: expected finite prices >= 0, got -1"),
-        (np.array([[np.nan]]), r"Answer.at: expected finite prices >= 0, got nan"),
+        (np.array([[-1.0]]), r"Answer.at: expected prices from 0 to 1e\+100, got -1"),
+        (np.array([[np.nan]]), r"Answer.at: expected prices from 0 to 1e\+100, got nan"),
+        (np.array([[1e308]]), r"Answer.at: expected prices from 0 to 1e\+100, got 1e\+308"),
+        (np.array([[1j]]), r"Answer.at: failed with \w*TypeError: Cannot cast .* from .*complex"),
     ],
 )
 def test_wrong_answers_are_named(answer: Any, message: str) -> None:
