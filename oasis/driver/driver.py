@@ -15,7 +15,6 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.closures import Closures
 from oasis.driver.entry import (
     NO_JOB,
     AsItWas,
@@ -29,8 +28,8 @@ from oasis.driver.entry import (
 )
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
-from oasis.model.calendar import Calendar
-from oasis.model.errors import OasisError
+from oasis.model.calendar import EVER_OPEN, Calendar
+from oasis.model.errors import OasisError, PolicyError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
@@ -43,7 +42,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-COPIED = ("retries", "settled", "away")
+COPIED = ("retries", "settled", "away", "calendar", "closed", "_untold", "loop", "next_index")
 
 
 class Driver(World, Generic[Spec]):
@@ -73,7 +72,10 @@ class Driver(World, Generic[Spec]):
         self.site = site
         self.planned_with = self._amounts()  # of the machines, as the policy knows them
         self.away.clear()
-        self.closures = Closures(plans_around=isinstance(self.policy, Planner))
+        self.calendar = EVER_OPEN  # as it stood at the last boundary
+        self.closed: frozenset[int] = frozenset()  # machines that it closed then
+        # Jobs that lost a closed machine while the policy failed, so that it does not know yet.
+        self._untold: frozenset[int] = frozenset()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
         self.loop = Loop(self.policy, self, self)
@@ -101,12 +103,18 @@ class Driver(World, Generic[Spec]):
     @property
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
-        return self.closures.closed.union(self.away)
+        return self.closed.union(self.away)
 
     @property
     def closing(self) -> frozenset[int]:
-        """Machines that close soon: a policy that does not plan around it starts no job there."""
-        return self.closures.closing(self.jobs, int(self.now))
+        """Machines that close soon: a policy that does not plan around it starts no job there.
+
+        The longest waiting job decides, because it is unknown which job the policy would start.
+        """
+        if not self.calendar or isinstance(self.policy, Planner):
+            return frozenset()
+        waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.complete)
+        return self.calendar.closing(int(self.now), waiting)
 
     @property
     def free(self) -> list[tuple[int, ...]]:
@@ -145,7 +153,7 @@ class Driver(World, Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
-            self.closures.leave(facts.calendar, self.jobs, slot)
+            self._leave_closed(facts.calendar, slot)
             return SlotOutcome(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
@@ -157,14 +165,14 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             culprit = self._find_cause(facts, failed, saved, outcome.error)
             if culprit is None:
-                self.closures.leave(facts.calendar, self.jobs, slot)
+                self._leave_closed(facts.calendar, slot)
                 # Twice as long each time, up to a limit: a policy that recovers is asked soon.
                 self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
                 self._error, self._errors = outcome.error, self._errors + 1
                 return SlotOutcome(error=outcome.error, again_at=self.again_at)
             failed[culprit[0]] = culprit[1]
         self.planned_with = self._amounts()
-        self.closures.untold = frozenset()
+        self._untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.jobs.values():
@@ -216,7 +224,7 @@ class Driver(World, Generic[Spec]):
         self._facts, self._outcome = facts, outcome
         try:
             self.loop.instant(self.slot, ask=bool(ask or self.minimum_run))
-            self.closures.check(self.jobs, self.site, self.policy.name)
+            self._check_closed()
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -342,13 +350,13 @@ class Driver(World, Generic[Spec]):
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
         sizes = list(zip(self.planned_with, self._amounts(), strict=True))
-        were_closed = self.closures.closed
-        self.closures.move_to(facts.calendar, int(view.now))
+        were_closed = self.closed
+        self.calendar, self.closed = facts.calendar, facts.calendar.closed(int(view.now))
         if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
-            gone |= self.closures.closed
+            gone |= self.closed
             were |= were_closed
         self.away = set(facts.down)
         resized = [k for k, two in enumerate(sizes) if tuple(two[0]) != two[1]]
@@ -361,7 +369,7 @@ class Driver(World, Generic[Spec]):
                 entry.allocation, entry.kept_until = NOTHING, 0.0
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)
-            elif index in self.closures.untold:
+            elif index in self._untold:
                 view.evicted.append(entry.seen)
 
     def _arrive(self, view: View, anew: list[Entry[Spec]]) -> None:
@@ -494,10 +502,7 @@ class Driver(World, Generic[Spec]):
         return {
             "jobs": {index: entry.copy() for index, entry in self.jobs.items()},
             "_arrive_again": [entry.copy() for entry in self._arrive_again],
-            "closures": copy(self.closures),
-            "loop": copy(self.loop),
-            "next_index": self.next_index,
-            **{name: vars(self)[name].copy() for name in COPIED},
+            **{name: copy(vars(self)[name]) for name in COPIED},
         }
 
     def _roll_back(self, saved: dict[str, Any]) -> None:
@@ -551,6 +556,21 @@ class Driver(World, Generic[Spec]):
         count = bisect_left(range(last), True, first + 1, key=fails)
         return uids[count - 1], errors[count]
 
+    def _leave_closed(self, calendar: Calendar, slot: int) -> None:
+        """Take jobs off the machines that are closed in `slot`, though the policy fails."""
+        closed = calendar.closed(slot)
+        for index, entry in self.jobs.items():
+            if entry.allocation.machines & closed:
+                entry.allocation, entry.waiting_since = NOTHING, slot
+                self._untold |= {index}
+
+    def _check_closed(self) -> None:
+        """Raise `PolicyError` if a plan uses a closed machine."""
+        for entry in self.jobs.values() if self.closed else ():
+            for machine in sorted(entry.allocation.machines & self.closed):
+                where = self.site.machines[machine].id
+                raise PolicyError(self.policy.name, "is closed", job=entry.job.id, server=where)
+
     # -- what lasts --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
@@ -560,7 +580,7 @@ class Driver(World, Generic[Spec]):
             "next": self.next_index,
             "wake_at": self.loop.wake_at,
             "down": sorted(self.away),
-            "calendar": self.closures.calendar.to_dict(),
+            "calendar": self.calendar.to_dict(),
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
@@ -596,7 +616,8 @@ class Driver(World, Generic[Spec]):
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:
             self.away.update(state["down"])
-            self.closures.move_to(Calendar.from_dict(state["calendar"]), int(self.now))
+            self.calendar = Calendar.from_dict(state["calendar"])
+            self.closed = self.calendar.closed(int(self.now))
         for kept in state["entries"]:
             entry, uid = self.restored(kept, specs, as_it_was), kept["uid"]
             if not remake and uid not in state["again"]:

@@ -375,5 +375,5 @@ class Service:
         """Restore the service from the data of `state`."""
         self.driver.restore(state["driver"], {}, lambda known, _: known)
         self._specs = {uid: entry.spec for uid, entry in self.driver.by_uid.items()}
-        self._lost, self._calendar = set(self.driver.away), self.driver.closures.calendar
+        self._lost, self._calendar = set(self.driver.away), self.driver.calendar
         self.driver.bring_policy(state["policy"])
