@@ -24,13 +24,19 @@ from oasis.driver.events import (
     event_of,
     plain_event,
 )
-from oasis.driver.journal import Contents, Journal, JournalLock, read_journal
+from oasis.driver.journal import (
+    Contents,
+    JournalLock,
+    add_to_journal,
+    begin_journal,
+    read_journal,
+)
 from oasis.driver.policy_state import restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError, describe, located_at
-from oasis.model.files import checksum, save_state, saved_state
+from oasis.model.files import checksum, naming, save_state, saved_state
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
@@ -119,7 +125,7 @@ class LiveScheduler:
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         self.service = Service(policy, cluster)
         self.notes: tuple[str, ...] = ()
-        self._journal: Journal | None = None
+        self._journal: Path | None = None
         self._lock: JournalLock | None = None
         self._unusable: str | None = None
         self._turn, self._process = RLock(), os.getpid()
@@ -399,7 +405,7 @@ class LiveScheduler:
                     entry |= {"number": self.calls, "rounds": self.service.rounds}
                     # On the disk before the caller has the answer: what was promised survives a
                     # crash. A call that is not on the disk was never answered.
-                    self._journal.append(entry | {"answer": _sum_of(answer)})
+                    add_to_journal(self._journal, entry | {"answer": _sum_of(answer)})
             assert isinstance(answer, kind)
             return answer
 
@@ -503,7 +509,7 @@ class LiveScheduler:
         """
         with self._in_turn():
             if self._journal is not None:
-                raise OasisError(f"journal: {self._journal.path} is open already")
+                raise OasisError(f"journal: {self._journal} is open already")
             if Path(path).exists():
                 raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
             # The lock comes first: two processes that both see no journal must not both make one.
@@ -512,7 +518,8 @@ class LiveScheduler:
                 # The snapshot before the journal that follows on it: a
                 # journal alone could not be reopened.
                 self.save(_snapshot_of(path))
-                self._journal = Journal.begin(path, self.calls)
+                begin_journal(path, self.calls)
+                self._journal = Path(path)
             except BaseException:
                 self._release()
                 raise
@@ -537,7 +544,10 @@ class LiveScheduler:
             with _restoring(path):
                 scheduler._repeat_all(contents)
             scheduler.notes = (contents.note,) if contents.note else ()
-            scheduler._journal = Journal.resume(path, contents)
+            with naming(path):
+                # A new line behind half a line would make both unreadable.
+                os.truncate(path, contents.size)
+            scheduler._journal = Path(path)
         except BaseException:
             if lock.holder is None:
                 lock.release()
@@ -570,12 +580,11 @@ class LiveScheduler:
         with self._in_turn():
             if self._journal is None:
                 raise OasisError("journal: none is open")
-            path = self._journal.path
             # The snapshot is written before the journal begins anew: between the two, the old
             # journal only has calls too many, which `reopen` skips.
-            self.save(_snapshot_of(path))
+            self.save(_snapshot_of(self._journal))
             with self._half_done():
-                self._journal = Journal.begin(path, self.calls)
+                begin_journal(self._journal, self.calls)
 
     def close(self) -> None:
         """Close the journal, so that another service may open it; calls continue without one."""
