@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from math import fsum
 from typing import Protocol
@@ -357,7 +358,8 @@ class MinimumOnOneNode:
         if more is None:
             room.free = before
             return None
-        return Allocation(_sum(core.workers, more), core.ps)
+        counts = Counter(dict(core.workers)) + Counter(dict(more))
+        return Allocation(tuple(sorted(counts.items())), core.ps)
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
@@ -389,13 +391,6 @@ def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tas
             count -= fitting
     # Sorted by machine, so that equal allocations are equal whatever the order of placing.
     return None if count else tuple(sorted(tasks))
-
-
-def _sum(one: Tasks, other: Tasks) -> Tasks:
-    counts = dict(one)
-    for machine, count in other:
-        counts[machine] = counts.get(machine, 0) + count
-    return tuple(sorted(counts.items()))
 
 
 _RULES = (BestFit, RoundRobin, FirstFit, Spread, OneNode, MostIdle, MinimumOnOneNode)
