@@ -8,14 +8,7 @@ from typing import Any
 from oasis.model.errors import PolicyError
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.job import (
-    NOTHING,
-    Allocation,
-    Demand,
-    LimitedDemand,
-    PolicyJob,
-    admits,
-)
+from oasis.scheduling.job import Allocation, LimitedDemand, PolicyJob
 from oasis.scheduling.placement import BestFit, Room
 from oasis.scheduling.policy import Plan
 from oasis.scheduling.view import Books, Tracked, View
@@ -60,9 +53,6 @@ def _begin(room: Room, job: PolicyJob) -> bool:
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None
 
 
-Balance = dict[int, list[int]]
-
-
 def check_plan(plan: Plan, books: Books, policy: str) -> None:
     """Raise `PolicyError` unless `plan` can be carried out as it is, now."""
     if not isinstance(plan, Plan):
@@ -75,28 +65,27 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
     # The usual answer of a policy that has nothing to do.
     if not plan.changes and not plan.rejected:
         return
-    # What the plan takes beyond what it gives back, on the machines that it touches alone. The
-    # order in which its parts are carried out then does not matter.
-    need: Balance = {}
+    # All that the plan gives back before anything that it takes: the order in which its parts are
+    # carried out then does not matter.
+    room = Room(books.site, books.free.copy())
     for index, reason in plan.rejected.items():
         progress = _known(index, books, policy)
         _check_rejection(reason, progress.job, index in plan.changes, policy)
-        _add(need, books, progress.allocation, progress.job, -1)
+        room.release(progress.job, progress.allocation)
     for index, allocation in plan.changes.items():
         progress = _known(index, books, policy)
-        job, before = progress.job, progress.allocation
-        if before is not NOTHING:
-            _add(need, books, before, job, -1)
+        job = progress.job
+        room.release(job, progress.allocation)
         if progress.forms or type(allocation) is not Allocation or allocation.form:
             job = _in_form(allocation, progress, policy)
         _check_shape(allocation, job, books, policy)
-        _add(need, books, allocation, job, 1)
-    free = books.free  # a cluster adds it up at each question
-    for machine, row in need.items():
-        for resource, amount in enumerate(row):
-            # Amounts are whole grid units: no tolerance is needed here, it is part of the capacity.
-            if amount > free[machine][resource]:
-                _refuse_load(plan, books, policy, machine, resource)
+        room.occupy(job, allocation)
+    for allocation in plan.changes.values():
+        for machine, _ in (*allocation.workers, *allocation.ps):
+            for resource, left in enumerate(room.free[machine]):
+                # Amounts are whole grid units: no tolerance is needed, it is part of the capacity.
+                if left < 0:
+                    _refuse_load(plan, books, policy, machine, resource)
 
 
 def _known(index: Any, books: Books, policy: str) -> Tracked:
@@ -186,30 +175,14 @@ def _count(tasks: Any, group: str, job: PolicyJob, books: Books, policy: str) ->
             else "is down"
             if machine in books.down
             else None
-            if admits(demand, machine)
-            else _not_admitted(demand, group)
+            if not isinstance(demand, LimitedDemand) or machine in demand.machines
+            else f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
         )
         if fault:
             raise PolicyError(policy, fault, job=job.id, server=machines[machine].id)
         seen.add(machine)
         total += count
     return total
-
-
-def _not_admitted(demand: Demand, group: str) -> str:
-    """Describe the machine whose labels are not those that the tasks require."""
-    assert isinstance(demand, LimitedDemand)
-    return f"does not admit its {TaskGroup(group).tasks}, which require: {demand.requires}"
-
-
-def _add(need: Balance, books: Books, allocation: Allocation, job: PolicyJob, sign: int) -> None:
-    for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
-        for machine, count in tasks:
-            row = need.get(machine)
-            if row is None:
-                row = need[machine] = [0] * len(books.site.resources)
-            for resource, amount in demand:
-                row[resource] += sign * count * amount
 
 
 def _refuse_load(plan: Plan, books: Books, policy: str, machine: int, resource: int) -> None:

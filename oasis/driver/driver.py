@@ -10,11 +10,11 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.closures import Closures
 from oasis.driver.entry import (
     NO_JOB,
     AsItWas,
@@ -28,13 +28,13 @@ from oasis.driver.entry import (
 )
 from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
-from oasis.model.calendar import Calendar
-from oasis.model.errors import OasisError
+from oasis.model.calendar import EVER_OPEN, Calendar
+from oasis.model.errors import OasisError, PolicyError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.job import NOTHING, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
@@ -42,7 +42,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-COPIED = ("retries", "settled", "away")
+COPIED = ("retries", "settled", "away", "calendar", "closed", "_untold", "loop", "next_index")
 
 
 class Driver(World, Generic[Spec]):
@@ -53,7 +53,7 @@ class Driver(World, Generic[Spec]):
         # or changed; 0: it may be changed at every boundary. Lost machines come before that.
         self.policy, self.minimum_run = policy, minimum_run
         self.slot: int | None = None  # of the last boundary
-        self.entries: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
+        self.jobs: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
         self.away: set[int] = set()  # machines that are down
@@ -72,15 +72,18 @@ class Driver(World, Generic[Spec]):
         self.site = site
         self.planned_with = self._amounts()  # of the machines, as the policy knows them
         self.away.clear()
-        self.closures = Closures(plans_around=isinstance(self.policy, Planner))
+        self.calendar = EVER_OPEN  # as it stood at the last boundary
+        self.closed: frozenset[int] = frozenset()  # machines that it closed then
+        # Jobs that lost a closed machine while the policy failed, so that it does not know yet.
+        self._untold: frozenset[int] = frozenset()
         self.kept_policy: Any = None  # its state after the last boundary; None: as it begins
         self._begins_anew = False
-        self._loop = Loop(self.policy, self, self)
+        self.loop = Loop(self.policy, self, self)
 
     @property
     def by_uid(self) -> dict[str, Entry[Spec]]:
         """Live jobs by the uid of their object."""
-        return {entry.spec.uid: entry for entry in self.entries.values()}
+        return {entry.spec.uid: entry for entry in self.jobs.values()}
 
     @property
     def arriving_again(self) -> set[str]:
@@ -93,38 +96,34 @@ class Driver(World, Generic[Spec]):
         return float(self.slot or 0)
 
     @property
-    def jobs(self) -> Mapping[int, Entry[Spec]]:
-        """Live jobs by index, as `oasis.scheduling.view.Books` have them."""
-        return self.entries
-
-    @property
     def goes_on(self) -> bool:
         """Whether there is a live job."""
-        return bool(self.entries)
+        return bool(self.jobs)
 
     @property
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
-        return self.closures.closed.union(self.away)
+        return self.closed.union(self.away)
 
     @property
     def closing(self) -> frozenset[int]:
-        """Machines that close soon: a policy that does not plan around it starts no job there."""
-        return self.closures.closing(self.entries, int(self.now))
+        """Machines that close soon: a policy that does not plan around it starts no job there.
+
+        The longest waiting job decides, because it is unknown which job the policy would start.
+        """
+        if not self.calendar or isinstance(self.policy, Planner):
+            return frozenset()
+        waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.complete)
+        return self.calendar.closing(int(self.now), waiting)
 
     @property
     def free(self) -> list[tuple[int, ...]]:
         """Capacity of each machine that live jobs leave free; none of machines that are down."""
         view = View(self, self.policy.name, told_remaining=False)
         room = Room(self.site, view.capacity())
-        for entry in self.entries.values():
+        for entry in self.jobs.values():
             room.occupy(entry.job, entry.allocation)
         return room.free
-
-    @property
-    def wake_at(self) -> float | None:
-        """Latest time at which the policy asked to be called."""
-        return self._loop.wake_at
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> SlotOutcome[Spec]:
         """Take in what happened in or before `slot` and ask the policy; an error ends it.
@@ -138,7 +137,7 @@ class Driver(World, Generic[Spec]):
         for error in (outcome.error, *outcome.failed.values()):
             if error is not None:
                 raise error
-        for entry in self.entries.values():
+        for entry in self.jobs.values():
             entry.settle()
         return outcome
 
@@ -154,7 +153,7 @@ class Driver(World, Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
-            self.closures.leave(facts.calendar, self.entries, slot)
+            self._leave_closed(facts.calendar, slot)
             return SlotOutcome(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
@@ -166,18 +165,23 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             culprit = self._find_cause(facts, failed, saved, outcome.error)
             if culprit is None:
-                self.closures.leave(facts.calendar, self.entries, slot)
-                return self._put_off(slot, outcome.error)
+                self._leave_closed(facts.calendar, slot)
+                # Twice as long each time, up to a limit: a policy that recovers is asked soon.
+                self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
+                self._error, self._errors = outcome.error, self._errors + 1
+                return SlotOutcome(error=outcome.error, again_at=self.again_at)
             failed[culprit[0]] = culprit[1]
         self.planned_with = self._amounts()
-        self.closures.untold = frozenset()
+        self._untold = frozenset()
         # One boundary without an error: the waits begin at one slot again.
         self.again_at, self._error, self._errors = None, None, 0
-        for entry in self.entries.values():
+        for entry in self.jobs.values():
             entry.settle()
-        # Kept last, when all went well: it is the state that the
-        # next error brings the policy back to.
-        self._keep_policy()
+        # Kept last, when all went well: it is the state that the next error brings the policy back
+        # to. Without one, because it cannot be written down, the policy then begins anew.
+        self.kept_policy = None
+        with suppress(OasisError):
+            self.kept_policy = policy_state(self.policy, self.jobs)
         return outcome
 
     def _pass(self, slot: int, facts: Facts[Spec]) -> None:
@@ -185,7 +189,7 @@ class Driver(World, Generic[Spec]):
         passed = 0 if self.slot is None else slot - self.slot
         self.slot = slot
         # Those that will arrive once more have worked up to now, too.
-        for entry in (*self.entries.values(), *self._arrive_again):
+        for entry in (*self.jobs.values(), *self._arrive_again):
             # The slots that have passed are those of the allocation of
             # the last boundary, not of this one.
             entry.held += passed if entry.allocation.workers else 0
@@ -211,16 +215,16 @@ class Driver(World, Generic[Spec]):
         # The policy lost its memory in an error and had no state to
         # go back to: to it, all jobs are new.
         if self._begins_anew:
-            self._arrive_again += self.entries.values()
-            self.entries.clear()
+            self._arrive_again += self.jobs.values()
+            self.jobs.clear()
         if failed:
             specs = {uid: spec for uid, spec in facts.specs.items() if uid not in failed}
             # To the policy a job that failed looks as if its owner had deleted it.
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
         self._facts, self._outcome = facts, outcome
         try:
-            self._loop.instant(self.slot, ask=bool(ask or self.minimum_run))
-            self.closures.check(self.entries, self.site, self.policy.name)
+            self.loop.instant(self.slot, ask=bool(ask or self.minimum_run))
+            self._check_closed()
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
@@ -231,14 +235,14 @@ class Driver(World, Generic[Spec]):
         """The same books for `policy`, a copy of this one's; none of the two changes the other."""
         driver: Driver[Spec] = copy(self)
         vars(driver).update(self._saved())
-        driver.policy, driver._loop = policy, Loop(policy, driver, driver, self.wake_at)
+        driver.policy, driver.loop = policy, Loop(policy, driver, driver, self.loop.wake_at)
         return driver
 
     def rebuild(self, site: Site) -> None:
         """Continue on other machines: at the next boundary all live jobs arrive once more."""
         self._begin(site)
-        self._arrive_again = list(self.entries.values())
-        self.entries.clear()
+        self._arrive_again = list(self.jobs.values())
+        self.jobs.clear()
 
     def resize(self, site: Site) -> None:
         """Continue with the same machines, some of which have other amounts now.
@@ -251,7 +255,7 @@ class Driver(World, Generic[Spec]):
             return
         self.policy.reset(site)
         self.site = site
-        self._loop = Loop(self.policy, self, self, self.wake_at)
+        self.loop = Loop(self.policy, self, self, self.loop.wake_at)
         self.bring_policy(self.kept_policy)
 
     def _amounts(self) -> list[Sequence[float]]:
@@ -271,7 +275,7 @@ class Driver(World, Generic[Spec]):
     def _leave(self, view: View) -> list[Entry[Spec]]:
         """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
         specs, anew = self._facts.specs, self._again()
-        for index, entry in list(self.entries.items()):
+        for index, entry in list(self.jobs.items()):
             uid = entry.spec.uid
             spec = specs.get(uid)
             edited = spec is not None and differs(spec, entry.spec)
@@ -290,7 +294,7 @@ class Driver(World, Generic[Spec]):
             else:
                 entry.spec = spec
                 continue
-            del self.entries[index]
+            del self.jobs[index]
         # What the world has forgotten needs no place here: a service runs for years.
         self.settled &= specs.keys()
         for uid in self.retries.keys() - specs.keys():
@@ -346,33 +350,33 @@ class Driver(World, Generic[Spec]):
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
         sizes = list(zip(self.planned_with, self._amounts(), strict=True))
-        were_closed = self.closures.closed
-        self.closures.move_to(facts.calendar, int(view.now))
+        were_closed = self.closed
+        self.calendar, self.closed = facts.calendar, facts.calendar.closed(int(view.now))
         if isinstance(self.policy, Planner):
             self.policy.plan_around(facts.calendar)
         else:
             # To a policy of the present slot a closed machine is one that is lost and comes back.
-            gone |= self.closures.closed
+            gone |= self.closed
             were |= were_closed
         self.away = set(facts.down)
         resized = [k for k, two in enumerate(sizes) if tuple(two[0]) != two[1]]
         smaller = {k for k in resized if any(map(operator.gt, *sizes[k]))}
         view.lost += sorted((gone | smaller) - were)
         view.returned += sorted(were.union(resized) - gone)
-        for index, entry in self.entries.items():
+        for index, entry in self.jobs.items():
             # A gang works whole or not at all, so one lost machine takes all its tasks.
             if not entry.allocation.machines.isdisjoint(view.lost):
                 entry.allocation, entry.kept_until = NOTHING, 0.0
                 entry.waiting_since = int(view.now)
                 view.evicted.append(entry.seen)
-            elif index in self.closures.untold:
+            elif index in self._untold:
                 view.evicted.append(entry.seen)
 
     def _arrive(self, view: View, anew: list[Entry[Spec]]) -> None:
         """Let jobs arrive; one that cannot be described to the policy is left out and reported."""
         facts, failed, slot = self._facts, self._outcome.failed, int(view.now)
         # By uid, not by name: a job that is deleted and created under the same name is another job.
-        known = {entry.spec.uid for entry in (*self.entries.values(), *anew)} | self.settled
+        known = {entry.spec.uid for entry in (*self.jobs.values(), *anew)} | self.settled
         # Jobs that were here before come before the new ones.
         arriving = list(anew)
         for uid, spec in facts.specs.items():
@@ -417,7 +421,7 @@ class Driver(World, Generic[Spec]):
         entry.allocation, entry.kept_until = NOTHING, 0.0
         entry.waiting_since = slot
         self.next_index += 1
-        self.entries[entry.job.index] = entry
+        self.jobs[entry.job.index] = entry
         view.arrived.append(entry.seen)
 
     def as_seen(
@@ -442,7 +446,7 @@ class Driver(World, Generic[Spec]):
         None if it fits in no form.
         """
         seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
-        counts = [job.work / most for job in seen if (most := self._loop.empty.most_workers(job))]
+        counts = [job.work / most for job in seen if (most := self.loop.empty.most_workers(job))]
         return math.ceil(min(counts) - TOLERANCE) if counts else None
 
     # -- what is decided ---------------------------------------------------------------------------
@@ -451,28 +455,26 @@ class Driver(World, Generic[Spec]):
         """Enter a checked plan in the books; return whether it changes anything."""
         outcome = self._outcome
         late = self.policy.late if isinstance(self.policy, Planner) else frozenset[int]()
-        outcome.late += [e.spec.uid for e in self.entries.values() if e.job.index in late]
+        outcome.late += [e.spec.uid for e in self.jobs.values() if e.job.index in late]
         # Rejected jobs leave the books first, so that nothing below takes them for admitted.
         for index, reason in plan.rejected.items():
-            self._reject(self.entries.pop(index), reason)
+            self._reject(self.jobs.pop(index), reason)
         for index, allocation in plan.changes.items():
-            self._hold(self.entries[index], allocation, int(view.now))
+            entry = self.jobs[index]
+            if allocation == entry.allocation:
+                continue
+            if entry.seen.forms and not entry.has_form:
+                entry.be_in(allocation.form)
+            entry.hold(allocation, int(view.now), self.minimum_run)
+            outcome.changed.append(entry.spec.uid)
         # A job is admitted if it arrived and was not rejected, whether it runs at once or waits.
         for job in view.arrived:
-            entry = self.entries.get(job.index)
-            if entry is not None and not entry.admitted:
-                entry.admitted = True
-                self.retries.pop(entry.spec.uid, None)
-                outcome.admitted.append(entry.spec.uid)
+            arrived = self.jobs.get(job.index)
+            if arrived is not None and not arrived.admitted:
+                arrived.admitted = True
+                self.retries.pop(arrived.spec.uid, None)
+                outcome.admitted.append(arrived.spec.uid)
         return bool(plan.rejected or plan.changes)
-
-    def _hold(self, entry: Entry[Spec], allocation: Allocation, slot: int) -> None:
-        if allocation == entry.allocation:
-            return
-        if entry.seen.forms and not entry.has_form:
-            entry.be_in(allocation.form)
-        entry.hold(allocation, slot, self.minimum_run)
-        self._outcome.changed.append(entry.spec.uid)
 
     def _reject(self, entry: Entry[Spec], reason: str) -> None:
         uid, outcome = entry.spec.uid, self._outcome
@@ -495,22 +497,12 @@ class Driver(World, Generic[Spec]):
 
     # -- what went wrong ---------------------------------------------------------------------------
 
-    def _keep_policy(self) -> None:
-        """Save the state of the policy, to which an error at the next boundary brings it back."""
-        try:
-            self.kept_policy = policy_state(self.policy, self.entries)
-        except OasisError:  # it cannot be written down: after an error it begins anew
-            self.kept_policy = None
-
     def _saved(self) -> dict[str, Any]:
         """Independent copies of the attributes that a boundary changes, beside the policy."""
         return {
-            "entries": {index: entry.copy() for index, entry in self.entries.items()},
+            "jobs": {index: entry.copy() for index, entry in self.jobs.items()},
             "_arrive_again": [entry.copy() for entry in self._arrive_again],
-            "closures": copy(self.closures),
-            "_loop": copy(self._loop),
-            "next_index": self.next_index,
-            **{name: vars(self)[name].copy() for name in COPIED},
+            **{name: copy(vars(self)[name]) for name in COPIED},
         }
 
     def _roll_back(self, saved: dict[str, Any]) -> None:
@@ -564,12 +556,20 @@ class Driver(World, Generic[Spec]):
         count = bisect_left(range(last), True, first + 1, key=fails)
         return uids[count - 1], errors[count]
 
-    def _put_off(self, slot: int, error: Exception) -> SlotOutcome[Spec]:
-        """Keep the last plan, and ask the policy again after a delay that grows with each error."""
-        # Twice as long each time, up to a limit: a policy that recovers is asked soon enough.
-        self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
-        self._error, self._errors = error, self._errors + 1
-        return SlotOutcome(error=error, again_at=self.again_at)
+    def _leave_closed(self, calendar: Calendar, slot: int) -> None:
+        """Take jobs off the machines that are closed in `slot`, though the policy fails."""
+        closed = calendar.closed(slot)
+        for index, entry in self.jobs.items():
+            if entry.allocation.machines & closed:
+                entry.allocation, entry.waiting_since = NOTHING, slot
+                self._untold |= {index}
+
+    def _check_closed(self) -> None:
+        """Raise `PolicyError` if a plan uses a closed machine."""
+        for entry in self.jobs.values() if self.closed else ():
+            for machine in sorted(entry.allocation.machines & self.closed):
+                where = self.site.machines[machine].id
+                raise PolicyError(self.policy.name, "is closed", job=entry.job.id, server=where)
 
     # -- what lasts --------------------------------------------------------------------------------
 
@@ -578,13 +578,13 @@ class Driver(World, Generic[Spec]):
         return {
             "slot": self.slot,
             "next": self.next_index,
-            "wake_at": self.wake_at,
+            "wake_at": self.loop.wake_at,
             "down": sorted(self.away),
-            "calendar": self.closures.calendar.to_dict(),
+            "calendar": self.calendar.to_dict(),
             # Sets are sorted, so that the same state is the same bytes.
             "settled": sorted(self.settled),
             "retries": {uid: list(entry) for uid, entry in self.retries.items()},
-            "entries": [e.state() for e in (*self.entries.values(), *self._arrive_again)],
+            "entries": [e.state() for e in (*self.jobs.values(), *self._arrive_again)],
             # those that are to arrive once more: whoever goes on lets them do so
             "again": sorted(self.arriving_again),
         }
@@ -611,16 +611,17 @@ class Driver(World, Generic[Spec]):
         more.
         """
         self.slot, self.next_index = state["slot"], state["next"]
-        self._loop.wake_at = state["wake_at"]
+        self.loop.wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:
             self.away.update(state["down"])
-            self.closures.move_to(Calendar.from_dict(state["calendar"]), int(self.now))
+            self.calendar = Calendar.from_dict(state["calendar"])
+            self.closed = self.calendar.closed(int(self.now))
         for kept in state["entries"]:
             entry, uid = self.restored(kept, specs, as_it_was), kept["uid"]
             if not remake and uid not in state["again"]:
-                self.entries[entry.job.index] = entry
+                self.jobs[entry.job.index] = entry
             # The state of the policy is lost, belongs to other machines or does not have this job.
             elif uid in specs:
                 self._arrive_again.append(entry.anew(specs[uid]))
@@ -653,7 +654,7 @@ class Driver(World, Generic[Spec]):
 
     def bring_policy(self, state: Any) -> None:
         """Restore the policy, which has just been reset, from its saved `state`."""
-        jobs = {index: entry.seen for index, entry in self.entries.items()}
+        jobs = {index: entry.seen for index, entry in self.jobs.items()}
         restore_policy(self.policy, state, jobs, self.site)
         self.kept_policy = state
 

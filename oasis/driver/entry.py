@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
@@ -138,6 +139,14 @@ class Entry(Tracked, Generic[Spec]):
     def has_hardly_any_left(self) -> bool:
         """Whether the remaining work, with what was done early, is zero up to rounding."""
         return self.remaining - self.early <= TOLERANCE * max(1.0, self.work)
+
+    @property
+    def slots_needed(self) -> int:
+        """Slots that it takes with the workers that it has, or is likely to get."""
+        count = self.allocation.worker_count
+        # The most cautious guess where nothing is known: fewer workers take more slots.
+        workers = count or self.job.initial_workers or self.job.min_workers
+        return math.ceil(self.remaining / workers - TOLERANCE)
 
     def remaining_at(self, now: float) -> float:
         """Worker-slots left; `now` is the slot up to which they are counted."""

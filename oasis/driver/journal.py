@@ -6,8 +6,7 @@ import os
 import sys
 import weakref
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from oasis.model.errors import OasisError, describe
 from oasis.model.files import decoded, encoded, is_torn, naming, write_bytes
@@ -89,40 +88,25 @@ class Contents:
     note: str | None  # what is said of a torn last line, which is left out
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """A journal that entries are added to; the file must exist."""
+def begin_journal(path: str | os.PathLike[str], calls: int) -> None:
+    """Create an empty journal that follows a snapshot after this number of calls."""
+    # Written beside and renamed, so that there is the old journal or the new one, never a half.
+    write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
 
-    path: Path
 
-    @classmethod
-    def begin(cls, path: str | os.PathLike[str], calls: int) -> Self:
-        """Create an empty journal that follows a snapshot after this number of calls."""
-        # Written beside and renamed, so that there is the old journal or the new one, never a half.
-        write_bytes(path, encoded({"kind": KIND, "calls": calls}), durable=True)
-        return cls(Path(path))
-
-    @classmethod
-    def resume(cls, path: str | os.PathLike[str], contents: Contents) -> Self:
-        """Continue after the valid `contents` of the file; a torn entry behind them is cut off."""
-        with naming(path):
-            # A new line behind half a line would make both unreadable.
-            os.truncate(path, contents.size)
-        return cls(Path(path))
-
-    def append(self, entry: dict[str, Any]) -> None:
-        """Add an entry; it is on the disk when this returns."""
-        line = encoded(entry)
-        with naming(self.path):
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND)  # it is never created here
-            try:
-                # The system may write less than it was given.
-                while line:
-                    line = line[os.write(descriptor, line) :]
-                # Only this makes the line outlive the machine's own crash.
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+def add_to_journal(path: str | os.PathLike[str], entry: dict[str, Any]) -> None:
+    """Add an entry to a journal that exists; it is on the disk when this returns."""
+    line = encoded(entry)
+    with naming(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)  # it is never created here
+        try:
+            # The system may write less than it was given.
+            while line:
+                line = line[os.write(descriptor, line) :]
+            # Only this makes the line outlive the machine's own crash.
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def read_journal(path: str | os.PathLike[str]) -> Contents:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from oasis.driver.events import (
     EVENTS,
@@ -24,13 +24,19 @@ from oasis.driver.events import (
     event_of,
     plain_event,
 )
-from oasis.driver.journal import Contents, Journal, JournalLock, read_journal
+from oasis.driver.journal import (
+    Contents,
+    JournalLock,
+    add_to_journal,
+    begin_journal,
+    read_journal,
+)
 from oasis.driver.policy_state import restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import OasisError, describe, located_at
-from oasis.model.files import checksum, save_state, saved_state
+from oasis.model.files import checksum, naming, save_state, saved_state
 from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
@@ -70,6 +76,9 @@ def remembered(
     policy.reset(site)
     restore_policy(policy, state, {}, site)
     return policy
+
+
+A = TypeVar("A", Decision, Progress, Change)
 
 
 class LiveScheduler:
@@ -116,7 +125,7 @@ class LiveScheduler:
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         self.service = Service(policy, cluster)
         self.notes: tuple[str, ...] = ()
-        self._journal: Journal | None = None
+        self._journal: Path | None = None
         self._lock: JournalLock | None = None
         self._unusable: str | None = None
         self._turn, self._process = RLock(), os.getpid()
@@ -295,33 +304,29 @@ class LiveScheduler:
             If the job does not fit the cluster's resources, arrives in another slot, or has the
             id of a live job.
         """
-        answer = self._call(Submit(job))
-        assert isinstance(answer, Decision)
-        return answer
+        return self._call(Submit(job), Decision)
 
     def advance(self, now: int) -> Progress:
         """Let everything happen that is planned before slot `now`."""
-        answer = self._call(Advance(now))
-        assert isinstance(answer, Progress)
-        return answer
+        return self._call(Advance(now), Progress)
 
     def cancel(self, job_id: str) -> Change:
         """Take back a live job that is no longer wanted."""
-        return self._change(Cancel(job_id))
+        return self._call(Cancel(job_id), Change)
 
     def finish(self, job_id: str) -> Change:
         """End a live job that is done before its time.
 
         It completes in the present slot if it is planned there, otherwise in the one before.
         """
-        return self._change(FinishEarly(job_id))
+        return self._call(FinishEarly(job_id), Change)
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Correct the work that a live job has left to `remaining_work` worker-slots."""
         with self._in_turn():
             job_id = self.service.find(job_id).job.id
             work = integer(remaining_work, "remaining_work", minimum=1)
-            return self._change(Revise({job_id: work}))
+            return self._call(Revise({job_id: work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.
@@ -332,15 +337,15 @@ class LiveScheduler:
             If it is no mapping, one of the jobs is not live, or its work is not a whole number of
             at least 1; nothing is changed then.
         """
-        return self._change(Revise(remaining_work))
+        return self._call(Revise(remaining_work), Change)
 
     def lose(self, server: str) -> Change:
         """Do without the server with that id from the present slot on: it is lost."""
-        return self._change(LoseServer(server))
+        return self._call(LoseServer(server), Change)
 
     def restore(self, server: str) -> Change:
         """Use a lost server again from the present slot on: it is back."""
-        return self._change(RestoreServer(server))
+        return self._call(RestoreServer(server), Change)
 
     def reserve(
         self,
@@ -381,30 +386,27 @@ class LiveScheduler:
         >>> scheduler.reserve("firmware", 7, 9, instance.cluster.worker_ids).delayed
         (Delay(job_id='j0', before=7, after=9),)
         """
-        return self._change(ReserveWindow(name, begin, end, servers))
-
-    def _change(self, event: Event) -> Change:
-        answer = self._call(event)
-        assert isinstance(answer, Change)
-        return answer
+        return self._call(ReserveWindow(name, begin, end, servers), Change)
 
     # -- what lasts --------------------------------------------------------------------------------
 
-    def _call(self, event: Event) -> Answer:
+    def _call(self, event: Event, kind: type[A]) -> A:
         """Take in an event and, with a journal open, put it on the disk before it is answered."""
         with self._in_turn():
             if self._journal is None:
-                return self.service.take(event)
-            # Made before the call: afterwards an argument may have been changed by its owner.
-            entry = plain_event(event)
-            with self._half_done():
                 answer = self.service.take(event)
-                # The rounds repeat a search that a clock cut short; the sum of the answer proves
-                # on reopening that the repeated call decided the same.
-                entry |= {"number": self.calls, "rounds": self.service.rounds}
-                # On the disk before the caller has the answer: what was promised survives a crash.
-                # A call that is not on the disk was never answered.
-                self._journal.append(entry | {"answer": _sum_of(answer)})
+            else:
+                # Made before the call: afterwards an argument may have been changed by its owner.
+                entry = plain_event(event)
+                with self._half_done():
+                    answer = self.service.take(event)
+                    # The rounds repeat a search that a clock cut short; the sum of the answer
+                    # proves on reopening that the repeated call decided the same.
+                    entry |= {"number": self.calls, "rounds": self.service.rounds}
+                    # On the disk before the caller has the answer: what was promised survives a
+                    # crash. A call that is not on the disk was never answered.
+                    add_to_journal(self._journal, entry | {"answer": _sum_of(answer)})
+            assert isinstance(answer, kind)
             return answer
 
     def _own_turn(self) -> RLock:
@@ -507,7 +509,7 @@ class LiveScheduler:
         """
         with self._in_turn():
             if self._journal is not None:
-                raise OasisError(f"journal: {self._journal.path} is open already")
+                raise OasisError(f"journal: {self._journal} is open already")
             if Path(path).exists():
                 raise OasisError(f"journal: expected a new file, {os.fspath(path)} exists")
             # The lock comes first: two processes that both see no journal must not both make one.
@@ -516,7 +518,8 @@ class LiveScheduler:
                 # The snapshot before the journal that follows on it: a
                 # journal alone could not be reopened.
                 self.save(_snapshot_of(path))
-                self._journal = Journal.begin(path, self.calls)
+                begin_journal(path, self.calls)
+                self._journal = Path(path)
             except BaseException:
                 self._release()
                 raise
@@ -541,7 +544,10 @@ class LiveScheduler:
             with _restoring(path):
                 scheduler._repeat_all(contents)
             scheduler.notes = (contents.note,) if contents.note else ()
-            scheduler._journal = Journal.resume(path, contents)
+            with naming(path):
+                # A new line behind half a line would make both unreadable.
+                os.truncate(path, contents.size)
+            scheduler._journal = Path(path)
         except BaseException:
             if lock.holder is None:
                 lock.release()
@@ -560,29 +566,25 @@ class LiveScheduler:
             raise OasisError(f"expected the {self.calls} calls of the snapshot, got {last}")
         for entry in contents.entries:
             with located_at(f"call {entry['number']}"):
-                self._repeat(entry)
-
-    def _repeat(self, entry: Mapping[str, Any]) -> None:
-        if entry.keys() != ENTRY or entry["event"] not in EVENTS:
-            raise OasisError(f"expected a call and its answer, got {describe(entry)}")
-        if entry["number"] <= self.calls:
-            return
-        # Another answer than the recorded one means another program or another machine's
-        # arithmetic: going on would break what callers were told.
-        if _sum_of(self.service.take(event_of(entry), entry["rounds"])) != entry["answer"]:
-            raise OasisError(f"call {entry['number']} does not give the recorded answer")
+                if entry.keys() != ENTRY or entry["event"] not in EVENTS:
+                    raise OasisError(f"expected a call and its answer, got {describe(entry)}")
+                if entry["number"] <= self.calls:
+                    continue
+                # Another answer than the recorded one means another program or another machine's
+                # arithmetic: going on would break what callers were told.
+                if _sum_of(self.service.take(event_of(entry), entry["rounds"])) != entry["answer"]:
+                    raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:
         """Save the state beside the journal and start an empty journal."""
         with self._in_turn():
             if self._journal is None:
                 raise OasisError("journal: none is open")
-            path = self._journal.path
             # The snapshot is written before the journal begins anew: between the two, the old
             # journal only has calls too many, which `reopen` skips.
-            self.save(_snapshot_of(path))
+            self.save(_snapshot_of(self._journal))
             with self._half_done():
-                self._journal = Journal.begin(path, self.calls)
+                begin_journal(self._journal, self.calls)
 
     def close(self) -> None:
         """Close the journal, so that another service may open it; calls continue without one."""

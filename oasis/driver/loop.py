@@ -12,7 +12,7 @@ from oasis.model.errors import PolicyError
 from oasis.scheduling.book import EmptyCluster
 from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.policy import Plan, Policy
-from oasis.scheduling.policy_check import own_error
+from oasis.scheduling.policy_check import naming_own_line
 from oasis.scheduling.view import Books, View
 
 INFINITY = float("inf")
@@ -95,17 +95,15 @@ class Loop:
         changed = bool(view.finished or view.evicted)
         try:
             # At the horizon nothing can be started any more.
-            if now < world.end and (ask or woken or view.happened or self._has_withdrawn()):
+            # Of jobs that were taken back no view tells.
+            withdrawn = self.policy.withdrawn if isinstance(self.policy, Planner) else ()
+            if now < world.end and (ask or woken or view.happened or withdrawn):
                 if self.chooses and any(job.forms for job in self._books.jobs.values()):
                     changed |= self._ask_in_forms(view)
                 else:
                     changed |= self._ask(view)
         finally:
             world.settle(changed)
-
-    def _has_withdrawn(self) -> bool:
-        """Whether jobs were taken back, of which no view tells."""
-        return isinstance(self.policy, Planner) and bool(self.policy.withdrawn)
 
     def _ask_in_forms(self, view: View) -> bool:
         """Ask a policy without forms; ask again while waiting jobs fit in another form."""
@@ -125,7 +123,8 @@ class Loop:
         """Ask the policy and have its plan carried out; return whether anything changed."""
         policy, world = self.policy, self.world
         begin = perf_counter()
-        plan = self._decide(view)
+        with naming_own_line(policy, "decide", view.now):
+            plan = policy.decide(view)
         if self.seconds is not None:
             self.seconds.append(perf_counter() - begin)
         # A call makes the timer of the call before out of date, whatever it was for.
@@ -158,12 +157,3 @@ class Loop:
         if self.world.next_time == INFINITY and not any(job.complete for job in jobs.values()):
             detail = f"was called {MOST_IDLE_CALLS} times while no job ran and no event was to come"
             raise PolicyError(self.policy.name, f"{detail}; {len(jobs)} jobs wait", time=now)
-
-    def _decide(self, view: View) -> Plan:
-        try:  # as in `naming_own_line`, in a third of its time
-            return self.policy.decide(view)
-        except (Exception, SystemExit) as error:
-            own = own_error(error, self.policy, "decide", view.now)
-            if own is None:
-                raise
-            raise own from error

@@ -21,7 +21,7 @@ from oasis.driver.events import (
     Revise,
     Submit,
 )
-from oasis.driver.policy_state import policy_state, restore_policy
+from oasis.driver.policy_state import policy_state
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -96,7 +96,7 @@ class Service:
     @property
     def live(self) -> Sequence[Live]:
         """Live jobs in order of arrival."""
-        return list(self.driver.entries.values())
+        return list(self.driver.jobs.values())
 
     # -- what may be asked -------------------------------------------------------------------------
 
@@ -214,7 +214,10 @@ class Service:
                 if until > self.now:
                     self._advance(until)
             case Cancel(job_id):
-                self._cancel(self.find(job_id))
+                entry = self.find(job_id)
+                del self._specs[entry.spec.uid]
+                self._step(self.now)
+                self._count(cancelled=1, worker_slots_done=int(entry.done))
                 return None, job_id
             case FinishEarly(job_id):
                 self._complete(self.find(job_id))
@@ -252,8 +255,8 @@ class Service:
     def _next_event(self, until: int) -> int:
         """Next slot at which the policy must be asked."""
         times = [until]
-        if self.driver.wake_at is not None:  # at the latest the next slot, if it is `slotted`
-            times.append(int(self.driver.wake_at))  # a later slot
+        if self.driver.loop.wake_at is not None:  # at the latest the next slot, if it is `slotted`
+            times.append(int(self.driver.loop.wake_at))  # a later slot
         for window in self._calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
         for entry in self.live:
@@ -277,14 +280,8 @@ class Service:
         reason = self._happened.rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason)
-        runs = bool(self.driver.entries[index].allocation.workers)
+        runs = bool(self.driver.jobs[index].allocation.workers)
         return Decision(job.id, True, reason=RUNS if runs else WAITS)
-
-    def _cancel(self, entry: Live) -> None:
-        """Remove a job that its owner has cancelled."""
-        del self._specs[entry.spec.uid]
-        self._step(self.now)
-        self._count(cancelled=1, worker_slots_done=int(entry.done))
 
     def _complete(self, entry: Live) -> None:
         """Remove a job whose work is done; it ends now, or when it last ran."""
@@ -371,13 +368,12 @@ class Service:
 
     def state(self) -> dict[str, Any]:
         """Return plain data that `restore` accepts, with a policy of the same kind."""
-        entries = self.driver.entries
-        return {"driver": self.driver.state(), "policy": policy_state(self.policy, entries)}
+        driver = self.driver
+        return {"driver": driver.state(), "policy": policy_state(self.policy, driver.jobs)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the service from the data of `state`."""
         self.driver.restore(state["driver"], {}, lambda known, _: known)
         self._specs = {uid: entry.spec for uid, entry in self.driver.by_uid.items()}
-        self._lost, self._calendar = set(self.driver.away), self.driver.closures.calendar
-        jobs = {index: entry.seen for index, entry in self.driver.entries.items()}
-        restore_policy(self.policy, state["policy"], jobs, self.driver.site)
+        self._lost, self._calendar = set(self.driver.away), self.driver.calendar
+        self.driver.bring_policy(state["policy"])

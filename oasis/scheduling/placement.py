@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from math import fsum
 from typing import Protocol
@@ -94,23 +95,13 @@ class Room:
 
     def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
         """Subtract `allocation` if it fits, and return whether it did."""
-        if len(allocation.workers) == 1 and not allocation.ps:  # as every job of a trace
-            ((machine, count),) = allocation.workers
-            before_it = self.free[machine]
-            self.take(machine, job.worker, count)
-            if self.takes(machine, job.worker) and min(self.free[machine]) >= 0:
-                return True
-            self.free[machine] = before_it
-            return False
-        # Rows are tuples, so that a shallow copy is enough to come back to.
-        before = self.free.copy()
+        self.occupy(job, allocation)
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
-            for machine, count in tasks:
-                self.take(machine, demand, count)
+            for machine, _ in tasks:
                 # A task that reserves nothing leaves no negative amount on a
                 # lost machine: that is asked by itself.
                 if not self.takes(machine, demand) or min(self.free[machine]) < 0:
-                    self.free = before
+                    self.release(job, allocation)
                     return False
         return True
 
@@ -157,18 +148,9 @@ class TaskByTask:
         raise NotImplementedError
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        if workers == 1 and not ps:  # as every job of a trace: nothing to take back
-            host = self.next_machine(room, room.site.machines_for("worker"), job.worker, "worker")
-            if host is None:
-                return None
-            room.take(host, job.worker, 1)
-            return Allocation(((host, 1),))
         before = room.free.copy()
         placed: list[Tasks] = []
         for group, count in zip(GROUPS, (workers, ps), strict=True):
-            if not count:
-                placed.append(())
-                continue
             tasks: dict[int, int] = {}
             demand, machines = group.of(job), room.site.machines_for(group)
             for _ in range(count):
@@ -200,28 +182,10 @@ class BestFit(TaskByTask):
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
-        best, least = None, None
-        free = room.free
-        if room.down or isinstance(demand, LimitedDemand):
-            machines = [machine for machine in machines if room.takes(machine, demand)]
-        if grains := room.site.grains:
-            able = room.fitting(machines, demand)
-            return min(
-                able, key=lambda m: ([free[m][r] // grains[r] for r, _ in demand], m), default=None
-            )
-        for machine in machines:
-            row = free[machine]
-            amounts = []
-            for resource, amount in demand:
-                if row[resource] < amount:
-                    break
-                amounts.append(row[resource])
-            else:
-                # Amounts are compared resource by resource, the first one that differs decides; a
-                # strict comparison keeps the lowest index among equals.
-                if least is None or amounts < least:
-                    best, least = machine, amounts
-        return best
+        able, free = room.fitting(machines, demand), room.free
+        grains = room.site.grains or (1,) * len(room.site.resources)
+        # Amounts are compared resource by resource, the first one that differs decides.
+        return min(able, key=lambda m: [free[m][r] // grains[r] for r, _ in demand], default=None)
 
 
 class RoundRobin(TaskByTask):
@@ -292,8 +256,7 @@ class Spread(TaskByTask):
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
-        fitting = [machine for machine in machines if room.fits(machine, demand)]
-        return min(fitting, key=lambda m: (-room.idle_share(m), m), default=None)
+        return next(iter(room.most_idle(room.fitting(machines, demand))), None)
 
 
 class OneNode:
@@ -395,7 +358,8 @@ class MinimumOnOneNode:
         if more is None:
             room.free = before
             return None
-        return Allocation(_sum(core.workers, more), core.ps)
+        counts = Counter(dict(core.workers)) + Counter(dict(more))
+        return Allocation(tuple(sorted(counts.items())), core.ps)
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
@@ -427,13 +391,6 @@ def fill(room: Room, machines: Sequence[int], demand: Demand, count: int) -> Tas
             count -= fitting
     # Sorted by machine, so that equal allocations are equal whatever the order of placing.
     return None if count else tuple(sorted(tasks))
-
-
-def _sum(one: Tasks, other: Tasks) -> Tasks:
-    counts = dict(one)
-    for machine, count in other:
-        counts[machine] = counts.get(machine, 0) + count
-    return tuple(sorted(counts.items()))
 
 
 _RULES = (BestFit, RoundRobin, FirstFit, Spread, OneNode, MostIdle, MinimumOnOneNode)

@@ -239,13 +239,19 @@ class Engine(World):
         return bool(changed or plan.rejected)
 
     def settle(self, changed: bool) -> None:
-        """End the instant."""
+        """End the instant: jobs that slow each other down get their new speeds."""
         if changed:
             self.timeline.append((self.state.now, tuple(self.state.used)))
             # Once per instant, after all changes: a speed in
             # between would hold for no time at all.
-            if self._coupled:
-                self._set_speeds()
+            for index in self.state.load.take_affected() if self._coupled else ():
+                progress = self.state.jobs[index]
+                rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
+                # An unchanged speed keeps its completion: rounding would
+                # move it, and the agenda would grow.
+                if rate != progress.rate:
+                    progress.advance(self.state.now)
+                    self._schedule(progress, rate)
 
     def finish(self) -> None:
         """Account for the time up to the end of the run of the jobs that are still there.
@@ -314,17 +320,6 @@ class Engine(World):
         # Last: the jobs gave their room back, and none of it is left on a lost machine.
         self.state.lose(machine)
         return evicted
-
-    def _set_speeds(self) -> None:
-        """Recompute the speeds of the jobs that slow each other down."""
-        for index in self.state.load.take_affected():
-            progress = self.state.jobs[index]
-            rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
-            # An unchanged speed keeps its completion: rounding would
-            # move it, and the agenda would grow.
-            if rate != progress.rate:
-                progress.advance(self.state.now)
-                self._schedule(progress, rate)
 
     def _leave(self, progress: JobProgress) -> None:
         self.state.hold(progress, NOTHING, self._coupled)

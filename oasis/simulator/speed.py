@@ -274,14 +274,12 @@ class Communication:
             # those of workers elsewhere; links are full duplex, so the larger of
             # the two counts. Without servers it is a ring.
             sent = max(here * (p - servers), (n - here) * servers) / p if p else (n - 1) / n
-            slowest = max(slowest, sent * job.gradient_mb / self._link(machine, load))
+            link = load.site.machines[machine].link_gbps * MB_PER_GBIT  # MB/s in each direction
+            if self.share_links:
+                link /= max(1, load.tenants[machine])
+            slowest = max(slowest, sent * job.gradient_mb / link)
         # Gradients there and parameters back: the 2 of kappa = tau + 2 e / b.
         return 2.0 * slowest / load.site.unit_seconds
-
-    def _link(self, machine: int, load: Load) -> float:
-        """Bandwidth of `machine` in each direction, MB/s."""
-        link = load.site.machines[machine].link_gbps * MB_PER_GBIT
-        return link / max(1, load.tenants[machine]) if self.share_links else link
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,9 @@ def rigid_workload_on(
         if not 1 <= job.gpus <= most:
             expected = f"expected 1..{most}, got {job.gpus} (job {job.id!r})"
             raise InstanceError(f"jobs[{k}].gpus", expected)
-        check_times(k, job)
+        for name, time in (("duration", job.duration), ("submitted", job.submitted)):
+            if not 0 <= time <= LARGEST_COUNT:  # a simulation could not add it up
+                raise InstanceError(f"jobs[{k}].{name}", f"expected {SECONDS}, got {time:g}")
     # A stable sort: jobs of one instant keep the order of the file.
     recorded = tuple(sorted(plain_jobs, key=lambda job: job.submitted))
     demands = {size: ((0, size),) for size in {job.gpus for job in recorded}}  # few, of a million
@@ -156,10 +158,3 @@ def rigid_workload_on(
         for k, j in enumerate(recorded)
     )
     return Workload(Site(("gpu",), machines), tuple(policy_jobs), recorded)
-
-
-def check_times(k: int, job: PlainJob) -> None:
-    """Refuse times of the job at place `k` that a simulation cannot add up."""
-    for name, time in (("duration", job.duration), ("submitted", job.submitted)):
-        if not 0 <= time <= LARGEST_COUNT:
-            raise InstanceError(f"jobs[{k}].{name}", f"expected {SECONDS}, got {time:g}")

@@ -220,15 +220,6 @@ def test_as_a_service_it_keeps_to_windows_whole_and_partial(name):
     check()
 
 
-@names
-def test_it_says_who_it_is(name):
-    policy = baselines.make(name, 1)
-    assert policy.name == name
-    assert isinstance(policy.slotted, bool)
-    assert isinstance(policy.told_remaining, bool)
-    assert all(isinstance(key, str) for key in policy.parameters)
-
-
 def committed(instance, bounds):
     return OASiS(instance.cluster, instance.horizon, bounds)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines import ALL as NAMES
-from baselines import DRF, FIFO, LAS, RRH, SRTF, Dorm, make
+from baselines import make
 from oasis import OASiS, PolicyError, Recourse, simulate, verify
 from oasis.simulator import (
     NOTHING,
@@ -27,7 +27,6 @@ from oasis.simulator import (
 )
 from tests.strategies import instances_of_kinds, of_kinds, small_instances
 
-POLICIES = (FIFO, SRTF, LAS, DRF, RRH, Dorm)
 GRIDS = st.sampled_from([1, 1 << 40])
 TIMES = st.integers(0, 12).map(float)
 
@@ -181,19 +180,6 @@ def test_no_answer_brings_the_engine_into_an_inconsistent_state(data, work, lost
             assert progress.remaining == 0.0
             check_work(engine, progress)
     assert len(engine.settled) + len(engine.state.jobs) <= len(work.jobs)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(deadline=None)
-@given(work=workloads(), lost=outages())
-def test_policies_stay_consistent_and_finish_what_fits(policy, work, lost):
-    engine = Engine(work, policy(), outages=lost)
-    before = float("-inf")
-    while engine.step():
-        check_consistent(engine, before)
-        before = engine.state.now
-    if not work.site.slotted and all(outage.end < float("inf") for outage in lost):
-        assert not engine.state.jobs  # finished or rejected: nobody waits forever
 
 
 @given(instance=small_instances(), seed=st.integers(0, 99))

@@ -178,7 +178,7 @@ class EarlyStarts:
             {uid: e.done + e.early + e.allocation.worker_count for uid, e in live.items()},
             ended=frozenset(ended & live.keys()),
             down=frozenset(driver.away),
-            calendar=driver.closures.calendar,
+            calendar=driver.calendar,
         )
 
         def found() -> Mapping[str, Entry[JobSpec]]:

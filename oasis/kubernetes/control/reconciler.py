@@ -242,7 +242,7 @@ class Reconciler:
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         job_pods = self.pods_of(seen)
         self.metrics.policy_seconds.observe(planning.seconds)
-        count, jobs = len(outcome.changed), len(self.driver.entries)
+        count, jobs = len(outcome.changed), len(self.driver.jobs)
         figures = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
         log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=figures)
         # What failed while the plan was made leaves at the next boundary, and was told why.
@@ -443,7 +443,7 @@ class Reconciler:
                 lost = entry.allocation.worker_count - worked.get(uid, 0.0)
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             # What began early counts from its first boundary on: less than it held, never more.
-            self.tenants.held(self.driver.entries.values())
+            self.tenants.held(self.driver.jobs.values())
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):

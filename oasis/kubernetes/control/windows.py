@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from oasis.driver.closures import slots_needed
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.control.machines import Machines, by_name
@@ -159,7 +158,7 @@ class Windows:
 
     def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
         """The next window on a machine that the job has, if it is not complete before."""
-        on, ends = entry.allocation.machines, slot + slots_needed(entry)
+        on, ends = entry.allocation.machines, slot + entry.slots_needed
         ahead = [
             one for one in self._held if slot < one.entry.begin < ends and on & one.entry.machines
         ]
@@ -179,7 +178,7 @@ class Windows:
         unclosed = [(0,) * len(row) if k in closing else row for k, row in enumerate(free)]
         if _placed(entry, Room(driver.site, unclosed, driver.down)) is not None:
             return []
-        for k in driver.closures.closed - driver.away:
+        for k in driver.closed - driver.away:
             free[k] = driver.site.machines[k].capacity
         used = _placed(entry, Room(driver.site, free, driver.away))
         if used is None:

@@ -61,7 +61,7 @@ class Crowd(Played):
         """Begin the next slot, and return what it took."""
         self.slot += 1
         reconciler = self.reconciler
-        live, before = len(reconciler.driver.entries), self._policy_seconds()
+        live, before = len(reconciler.driver.jobs), self._policy_seconds()
         made, wall, longest = threading.Event(), time.perf_counter(), 0.0
         turns = evicted = answered = 0
         while not reconciler.plan_if_due(self.now(), self.seen, 0.0, made.set):
@@ -76,7 +76,7 @@ class Crowd(Played):
         written = sum(job.status != job.written for job in reconciler.statuses.values())
         return {
             "boundary": what,
-            "live jobs": f"{live} to {len(reconciler.driver.entries)}",
+            "live jobs": f"{live} to {len(reconciler.driver.jobs)}",
             "seconds": f"{wall:.2f}",
             "policy": f"{policy / wall:.0%}",
             "statuses to write": written,

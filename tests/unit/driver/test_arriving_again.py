@@ -55,7 +55,7 @@ def test_a_job_that_is_done_when_machines_change_completes(how: str) -> None:
     outcome = driver.boundary(5, facts)
     assert outcome.completed == [uid]
     assert outcome.entries[uid].spec.uid == uid
-    assert not driver.entries
+    assert not driver.jobs
     assert driver.boundary(6, facts).admitted == []  # as long as its object is there
 
 
@@ -84,7 +84,7 @@ def test_a_job_that_is_remembered_completes_if_it_is_done() -> None:
     gone: Driver[Any] = Driver(FIFO(), cluster.driver.site)
     gone.remember(spec, 1, 1.0)
     assert gone.boundary(5, Facts({})).completed == []  # it was deleted meanwhile
-    assert not gone.entries
+    assert not gone.jobs
 
 
 @pytest.mark.parametrize(("commitment", "broken"), [("none", 0), ("arrival", 1)])
@@ -114,7 +114,7 @@ def test_a_promise_is_broken_once_and_only_if_it_was_made(commitment: Any, broke
         assert outcome.error is None
         late += outcome.late
         arrivals += bool(policy.planner and policy.planner.plan.live)
-        if not driver.entries:
+        if not driver.jobs:
             break
     assert late == [uid] * broken
     assert arrivals == (19 if broken else 60)  # its patience is 20 slots; then it needs a promise
@@ -150,7 +150,7 @@ def test_late_jobs_share_what_the_plan_leaves() -> None:
     for spec in known.values():
         driver.remember(spec, 0, 0.0)
     assert driver.boundary(40, Facts(known)).error is None
-    assert [entry.allocation.worker_count for entry in driver.entries.values()] == [2, 2]
+    assert [entry.allocation.worker_count for entry in driver.jobs.values()] == [2, 2]
 
 
 class Told(FIFO):

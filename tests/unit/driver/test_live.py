@@ -198,19 +198,6 @@ def test_a_promise_that_a_lost_server_breaks_is_named(make: Any, utility: Utilit
     assert scheduler.submit(job("next", 0, 1, 9.0, 1, workers=2)).completion in (0, 1)
 
 
-@pytest.mark.parametrize("make", [recourse, irrevocable])
-def test_a_server_that_is_lost_is_still_lost_after_loading(make: Any, tmp_path: Path) -> None:
-    scheduler = make()
-    scheduler.lose("w#0")
-    scheduler.save(tmp_path / "saved")
-    loaded = LiveScheduler.load(tmp_path / "saved")
-    loaded.submit(job("next", 0, 1, 9.0, 7))
-    assert set(loaded.plan()["next"].workers[:, 1].tolist()) == {1}
-    with pytest.raises(InstanceError, match="expected a server that is not lost"):
-        loaded.lose("w#0")
-    loaded.restore("w#0")
-
-
 def test_on_start_the_completion_planned_when_it_first_ran_is_promised() -> None:
     scheduler = recourse(commitment="start")
     scheduler.submit(job("first", 0, 2, 9.0, 7))

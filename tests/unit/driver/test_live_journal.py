@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from oasis import OasisError
-from oasis.driver.journal import Journal, read_journal
+from oasis.driver.journal import read_journal
 from oasis.driver.live import SNAPSHOT, LiveScheduler
 from oasis.model.files import encoded
 from oasis.online.recourse import planner
@@ -223,11 +223,11 @@ def test_a_checkpoint_interrupted_before_the_new_journal_loses_nothing(
     scheduler = journalled(path)
     state = frozen(scheduler, tmp_path)
 
-    def fail(*_: object) -> Journal:
+    def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as context:
-        context.setattr(Journal, "begin", fail)
+        context.setattr("oasis.driver.live.begin_journal", fail)
         with pytest.raises(OSError, match="No space left"):
             scheduler.checkpoint()
     with pytest.raises(OasisError, match="reopen the journal"):

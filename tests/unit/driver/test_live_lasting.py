@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oasis.driver.journal import Journal, read_journal
+from oasis.driver.journal import add_to_journal, begin_journal, read_journal
 from oasis.driver.live import INTERRUPTED, LiveScheduler
-from oasis.model.errors import InstanceError, OasisError
+from oasis.model.errors import OasisError
 from oasis.model.files import checksum, encoded
-from oasis.online.answers import Totals
 from oasis.online.oasis import OASiS
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import AtPrices
@@ -32,26 +31,6 @@ def lasting() -> LiveScheduler:
 
 def submit(calls: LiveScheduler, name: str, slots: int = 1) -> Any:
     return calls.submit(job(name, calls.now, slots, 5.0))
-
-
-def test_accepted_calls_are_numbered_and_refused_ones_are_not() -> None:
-    calls = lasting()
-    submit(calls, "a")
-    assert (calls.calls, calls.totals) == (1, Totals(submitted=1))
-    with pytest.raises(InstanceError):
-        submit(calls, "a")
-    assert (calls.calls, calls.totals) == (1, Totals(submitted=1))
-    submit(calls, "b")
-    assert calls.last_change.utility == 5.0
-
-
-def test_a_saved_state_replaces_an_older_one(tmp_path: Path) -> None:
-    calls = lasting()
-    calls.save(tmp_path / "state")
-    submit(calls, "a")
-    calls.save(tmp_path / "state")
-    assert LiveScheduler.load(tmp_path / "state").jobs == ("a",)
-    assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
 def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Path) -> None:
@@ -72,20 +51,6 @@ def test_a_journal_is_a_snapshot_and_a_line_for_every_call_after_it(tmp_path: Pa
         "journal.lock",
         "journal.snapshot",
     ]
-
-
-def test_a_checkpoint_shortens_the_journal(tmp_path: Path) -> None:
-    path, calls = tmp_path / "journal", lasting()
-    calls.open_journal(path)
-    for name in "abc":
-        submit(calls, name)
-    long = path.stat().st_size
-    calls.checkpoint()
-    assert path.stat().st_size < long
-    assert read_journal(path).entries == ()
-    submit(calls, "d")
-    again = LiveScheduler.reopen(path)
-    assert (again.calls, again.jobs) == (4, ("a", "b", "c", "d"))
 
 
 def test_after_closing_calls_go_on_without_a_journal(tmp_path: Path) -> None:
@@ -134,7 +99,7 @@ def test_after_a_call_that_was_interrupted_nothing_is_answered(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "append", stop)
+        patched.setattr("oasis.driver.live.add_to_journal", stop)
         with pytest.raises(KeyboardInterrupt):
             submit(calls, "b")
     for attempt in (
@@ -173,11 +138,12 @@ def test_numbers_that_json_does_not_know_are_not_written() -> None:
 
 
 def test_a_journal_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path / "journal", calls=0)
-    journal.path.unlink()
+    path = tmp_path / "journal"
+    begin_journal(path, calls=0)
+    path.unlink()
     with pytest.raises(OSError, match="journal"):
-        journal.append({"number": 1})
-    assert not journal.path.exists()
+        add_to_journal(path, {"number": 1})
+    assert not path.exists()
 
 
 # -- with which policy to go on ----------------------------------------------------------------

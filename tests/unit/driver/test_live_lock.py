@@ -10,9 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ import pytest
 
 from baselines import FIFO
 from oasis import LiveScheduler, OasisError
-from oasis.driver.journal import JournalLock
 from oasis.driver.live import FORKED
 from tests.live import CLUSTER, LOOKAHEAD, random_job
 
@@ -31,9 +29,6 @@ import sys
 from oasis import LiveScheduler
 scheduler = LiveScheduler.reopen(sys.argv[1])
 print(scheduler.calls, flush=True)
-sys.stdin.readline()
-scheduler.close()
-print("closed", flush=True)
 sys.stdin.readline()
 """
 
@@ -47,9 +42,10 @@ def journalled(path: Path) -> LiveScheduler:
     return scheduler
 
 
-@contextmanager
-def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A real process that has the journal open."""
+def test_another_process_keeps_the_journal_until_it_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journalled(path).close()
+    before = path.read_bytes()
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path)],
         stdin=subprocess.PIPE,
@@ -60,34 +56,11 @@ def another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "1\n"
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_another_process_keeps_the_journal_until_it_is_killed(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    journalled(path).close()
-    before = path.read_bytes()
-    with another_process(path) as process:
         with pytest.raises(OasisError, match=REFUSED):
             LiveScheduler.reopen(path)
         assert path.read_bytes() == before
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert LiveScheduler.reopen(path).calls == 1
-
-
-def test_another_process_leaves_the_journal_when_it_closes_it(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    journalled(path).close()
-    with another_process(path) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write("close\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == "closed\n"
         assert LiveScheduler.reopen(path).calls == 1
 
 
@@ -149,13 +122,6 @@ def test_a_reopening_that_is_refused_leaves_the_journal_where_it_was(tmp_path: P
     first.close()
     assert not is_kept_away(path)
     assert LiveScheduler.reopen(path).now == 3
-
-
-def test_a_released_lock_is_there_for_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    lock = JournalLock(path)
-    lock.release()
-    assert journalled(path).calls == 1
 
 
 def test_what_fails_on_opening_holds_nothing(tmp_path: Path) -> None:

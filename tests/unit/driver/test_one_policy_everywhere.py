@@ -169,32 +169,6 @@ def test_a_policy_of_another_making_is_refused(tmp_path: Path) -> None:
     assert oasis.LiveScheduler.reopen(tmp_path / "journal", InTurn(most=2)).now == 0
 
 
-class Failing(InTurn):
-    """Fails at its third job."""
-
-    def decide(self, view: View) -> Plan:
-        if any(job.index == 2 for job in view.arrived):
-            raise KeyError("gpu")
-        return super().decide(view)
-
-
-def test_an_error_of_the_policy_names_its_line_and_ends_the_service(tmp_path: Path) -> None:
-    instance = shipped()[0]
-    scheduler = oasis.LiveScheduler(Failing(), instance.cluster)
-    scheduler.open_journal(tmp_path / "journal")
-    for job in instance.jobs_by_arrival()[:2]:
-        scheduler.advance(job.arrival)
-        scheduler.submit(job)
-    third = instance.jobs_by_arrival()[2]
-    scheduler.advance(third.arrival)
-    with pytest.raises(oasis.PolicyError, match=r"everywhere\.py:\d+: KeyError: 'gpu' in decide"):
-        scheduler.submit(third)
-    with pytest.raises(oasis.OasisError, match="reopen"):
-        scheduler.advance(50)
-    again = oasis.LiveScheduler.reopen(tmp_path / "journal", Failing())  # without the last call
-    assert again.totals.submitted == 2
-
-
 @pytest.mark.parametrize("name", [n for n in ALL if n not in ("rrh", "dorm")])
 def test_every_rival_runs_in_a_service(name: str, tmp_path: Path) -> None:
     """With a journal that is reopened after every third call, as without one."""

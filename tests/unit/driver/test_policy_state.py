@@ -45,11 +45,11 @@ def fresh(name: str, instance: oasis.Instance) -> Any:
 
 def reborn(driver: Driver, policy: Any, specs: dict[str, Any]) -> Driver:
     """A driver as a new process makes it from what the old one wrote."""
-    saved = policy_state(driver.policy, driver.entries)
+    saved = policy_state(driver.policy, driver.jobs)
     written = json.loads(json.dumps({"driver": driver.state(), "policy": saved}))
     made = Driver(policy, driver.site)
     made.restore(written["driver"], specs, as_it_was)
-    jobs = {index: entry.job for index, entry in made.entries.items()}
+    jobs = {index: entry.job for index, entry in made.jobs.items()}
     restore_policy(policy, written["policy"], jobs, driver.site)
     return made
 

@@ -127,7 +127,7 @@ class Streamed(Played):
         """What the policy has decided in this slot."""
         held = {
             e.spec.uid: (e.allocation, round(e.done, 6))
-            for e in self.reconciler.driver.entries.values()
+            for e in self.reconciler.driver.jobs.values()
         }
         self.history.append(held)
         for uid in (*self.jobs, *self.batch):

@@ -245,7 +245,7 @@ def test_a_policy_that_cannot_be_written_down_and_fails_on_new_machines_loses_no
     played.run(3)
     before = played.reconciler.driver.by_uid[uid]
     played.restart()
-    assert not played.reconciler.driver.entries  # all live jobs arrive once more
+    assert not played.reconciler.driver.jobs  # all live jobs arrive once more
     played.step()
     after = played.reconciler.driver.by_uid[uid]
     assert (after.arrived, after.admitted) == (before.arrived, True)
@@ -253,7 +253,7 @@ def test_a_policy_that_cannot_be_written_down_and_fails_on_new_machines_loses_no
     made[-1].is_down = True
     played.nodes.append(node("n2", "worker", 4))
     played.step()
-    assert not played.reconciler.driver.entries
+    assert not played.reconciler.driver.jobs
     played.restart()
     played.run(2)
     found = played.reconciler.driver.by_uid[uid]

@@ -72,7 +72,7 @@ def test_a_job_that_is_taken_back_leaves_and_the_policy_goes_on(name: str) -> No
     for slot in range(SLOTS):
         live = [
             entry
-            for entry in cluster.driver.entries.values()
+            for entry in cluster.driver.jobs.values()
             if cluster.done.get(entry.spec.uid, 0.0) < entry.work  # what is done is complete
         ]
         runs = [entry for entry in live if entry.allocation.workers]
@@ -105,13 +105,13 @@ def test_those_that_run_are_not_moved_when_one_that_waits_leaves(name: str) -> N
     cluster, policy = scarce(name)
     taken = 0
     for slot in range(12):
-        before = {e.spec.uid: e.allocation for e in cluster.driver.entries.values()}
+        before = {e.spec.uid: e.allocation for e in cluster.driver.jobs.values()}
         last = [uid for uid, held in before.items() if not held.workers][-1:]
         for uid in last if slot > 4 else ():
             del cluster.jobs[uid]  # type: ignore[attr-defined]
             taken += 1
         cluster.step(slot)
-        for entry in cluster.driver.entries.values():
+        for entry in cluster.driver.jobs.values():
             held = before.get(entry.spec.uid)
             if held is not None and held.workers:
                 assert entry.allocation == held

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oasis.model.groups import GROUPS
-from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
+from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.placement import (
     PLACEMENTS,
     BestFit,
@@ -17,8 +17,6 @@ from oasis.scheduling.placement import (
     OneNode,
     Room,
     RoundRobin,
-    Spread,
-    TaskByTask,
     placement_named,
 )
 from oasis.scheduling.site import Machine, Site
@@ -35,14 +33,6 @@ def room(*free: tuple[int, int], hosts: list[tuple[str, ...]] | None = None) -> 
 
 
 # -- task by task ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("rule", "expected"), [(BestFit, 1), (FirstFit, 0), (RoundRobin, 0), (Spread, 2)]
-)
-def test_the_next_machine_by_each_rule(rule: type[TaskByTask], expected: int) -> None:
-    made = room((3, 8), (1, 8), (4, 8))
-    assert rule().next_machine(made, (0, 1, 2), GPU_ONLY, "worker") == expected
 
 
 def test_best_fit_compares_the_resources_of_the_task_in_their_order() -> None:
@@ -67,21 +57,10 @@ def test_round_robin_passes_over_full_machines_and_remembers_that() -> None:
     assert rule.next_machine(made, (0, 1, 2), GPU_ONLY, "worker") == 2
 
 
-def test_the_base_class_places_by_no_rule() -> None:
-    with pytest.raises(NotImplementedError):
-        TaskByTask().place(room((4, 8)), JOB, 1, 0)
-
-
 def test_workers_are_placed_before_parameter_servers() -> None:
     """The only core goes to the worker, so the parameter server finds none."""
     assert FirstFit().place(room((4, 1)), JOB, 1, 1) is None
     assert FirstFit().place(room((4, 2)), JOB, 1, 1) == Allocation(((0, 1),), ((0, 1),))
-
-
-def test_placing_nothing_takes_nothing() -> None:
-    made = room((4, 8))
-    assert BestFit().place(made, JOB, 0, 0) == NOTHING
-    assert made.free == [(4, 8)]
 
 
 # -- whole machines --------------------------------------------------------------------------------
@@ -89,12 +68,6 @@ def test_placing_nothing_takes_nothing() -> None:
 
 def test_one_node_takes_the_fullest_machine_and_the_first_of_equals() -> None:
     assert OneNode().place(room((4, 8), (2, 8), (2, 8)), JOB, 2, 0) == Allocation(((1, 2),))
-
-
-def test_one_node_refuses_what_only_two_nodes_hold() -> None:
-    made = room((2, 8), (2, 8))
-    assert OneNode().place(made, JOB, 3, 0) is None
-    assert made.free == [(2, 8), (2, 8)]
 
 
 def test_one_node_places_parameter_servers_alone_where_they_may_be() -> None:
@@ -134,28 +107,7 @@ def test_fewer_workers_than_the_minimum_are_placed_as_they_are() -> None:
     assert MinimumOnOneNode().place(room((1, 8)), JOB, 1, 1) == Allocation(((0, 1),), ((0, 1),))
 
 
-def test_the_minimum_is_given_back_where_the_rest_does_not_fit() -> None:
-    made = room((2, 8), (1, 8))
-    assert MinimumOnOneNode().place(made, JOB, 4, 1) is None
-    assert made.free == [(2, 8), (1, 8)]
-
-
 # -- all rules -------------------------------------------------------------------------------------
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 8)), min_size=1, max_size=4),
-    st.integers(1, 6),
-    st.integers(0, 2),
-)
-def test_rules_that_look_for_single_places_find_them_all_alike(
-    free: list[tuple[int, int]], workers: int, ps: int
-) -> None:
-    """Whether workers fit does not depend on the order of machines, if they are alike in cores."""
-    found = [rule().place(room(*free), JOB, workers, 0) is None for rule in (FirstFit, BestFit)]
-    assert found[0] == found[1]
-    if OneNode().place(room(*free), JOB, workers, ps) is not None:
-        assert MinimumOnOneNode().place(room(*free), JOB, workers, ps) is not None
 
 
 def put(name, free, workers, ps=0, **changes):
@@ -180,13 +132,6 @@ def put(name, free, workers, ps=0, **changes):
 def test_rules_differ_in_where_they_put_a_job(name, workers, ps, expected):
     """Free: 2 of 4 GPUs on the first machine, 3 on the second, all on the third."""
     assert put(name, [(2, 4), (3, 6), (4, 8)], workers, ps) == expected
-
-
-@pytest.mark.parametrize("name", PLACEMENTS)
-def test_what_does_not_fit_leaves_the_room_as_it_was(name):
-    made = room((2, 2), (1, 8))
-    assert placement_named(name, made.site).place(made, JOB, 4, 1) is None
-    assert made.free == [(2, 2), (1, 8)]
 
 
 def test_one_node_of_each_kind_where_no_machine_hosts_both():

@@ -148,7 +148,7 @@ def test_a_cluster_tells_nobody_else_either(told: bool) -> None:
     driver = Driver(policy, site_for(instance, None))
     driver.boundary(0, Facts({uid: spec for uid, (spec, _) in specs_of(instance).items()}))
     assert len(policy.kept) == 3
-    for job, entry in zip(policy.kept.values(), driver.entries.values(), strict=True):
+    for job, entry in zip(policy.kept.values(), driver.jobs.values(), strict=True):
         assert entry.job.work == entry.work > 0
         if told:
             assert job.work == entry.work

@@ -69,20 +69,9 @@ def test_a_file_says_what_the_jobs_and_machines_are():
 
 
 def test_what_changes_nothing_is_left_out_of_the_speed_model():
-    data = copy.deepcopy(SMALL)
-    data["jobs"] = data["jobs"][1:]
-    speed = elastic_from_dict(data).speed
+    speed = elastic_from_dict(SMALL | {"jobs": SMALL["jobs"][1:]}).speed
     assert (type(speed.scaling), speed.communication, speed.sharing) == (Linear, None, None)
     assert not speed.coupled
-
-
-def at(*path):
-    """A copy of the small document and the part of it to be changed."""
-    data = copy.deepcopy(SMALL)
-    part = data
-    for step in path[:-1]:
-        part = part[step]
-    return data, part, path[-1]
 
 
 @pytest.mark.parametrize(
@@ -120,10 +109,8 @@ def at(*path):
     ],
 )
 def test_what_is_wrong_is_one_line_that_names_the_field(path, value, message):
-    data, part, name = at(*path)
-    part[name] = value
     with pytest.raises(InstanceError, match=message) as caught:
-        elastic_from_dict(data)
+        elastic_from_dict(with_change(SMALL, path, value))
     assert "\n" not in str(caught.value)
 
 

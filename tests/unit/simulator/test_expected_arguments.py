@@ -13,6 +13,7 @@ import offline
 from baselines import FIFO, RRH, KubernetesDefault
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
+from oasis.scheduling import BasePolicy
 from oasis.simulator import PlainJob, replay, rigid_workload
 from tests.builders import elastic
 
@@ -68,6 +69,7 @@ def test_what_is_no_instance_is_named(given: Any, message: str) -> None:
         ("srtf", r"got 'srtf'; baselines.make\('srtf'\) makes one"),
         ("oasis", r"got 'oasis'; oasis.OASiS.from_instance\(instance\) makes one"),
         (INSTANCE, "the policy comes second"),
+        (BasePolicy(), "got "),
         (None, "got None"),
     ],
 )

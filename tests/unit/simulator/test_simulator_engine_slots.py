@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
 
-from oasis.simulator import Allocation, Machine, Outage, Plan, PolicyJob, Site, View
+from oasis.simulator import Allocation, Machine, Outage, Plan, PolicyJob, Site
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
 from oasis.simulator.run import replay
 from oasis.simulator.workload import Workload
+from tests.unit.simulator.test_simulator_engine import Script
 
 ONE = Allocation(((0, 1),))
-
-
-class Script:
-    """Answers by time, or the same answer to every arrival; records when it was asked."""
-
-    name = "script"
-    parameters: Mapping[str, Any] = {}
-
-    def __init__(self, plans: Mapping[float, Plan], slotted: bool = False) -> None:
-        self.plans, self.slotted = plans, slotted
-
-    def reset(self, site: Site) -> None:
-        self.asked: list[float] = []
-
-    def decide(self, view: View) -> Plan:
-        self.asked.append(view.now)
-        return self.plans.get(view.now, Plan())
 
 
 def workload(work: float = 4.0, *, slotted: bool = True, arrival: float = 0.0) -> Workload:
