@@ -18,7 +18,7 @@ from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.section import ReportTable, Section, inline_svg, table
+from experiments.report.section import ReportTable, Section, picture, table
 from experiments.report.whatif import whatif_section
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
@@ -220,9 +220,7 @@ TAKEN = (
 VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 
 
-def section_of(
-    name: str, data: Mapping[str, Any], instance: Instance | None, *, number: int = 1
-) -> Section:
+def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) -> Section:
     """Build the section of a result."""
     kind = kind_of(data)
     result = None if kind == SCHEDULES else result_from_dict(data)
@@ -233,7 +231,7 @@ def section_of(
         # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
     if isinstance(result, WhatIf):
-        return whatif_section(name, data, result, changed_files(data), number)
+        return whatif_section(name, data, result, changed_files(data))
     title, came_out, shown = _SAYING_BY_KIND[kind](data, result, instance)
     notes = list(changed_files(data))
     if isinstance(result, Comparison):
@@ -243,9 +241,7 @@ def section_of(
         where = f"its instance, {file}, is not there" if file else "it names no instance file"
         lacks = "no picture" if kind in NEED_INSTANCE else "no jobs that make the difference"
         notes.append(f"Not verified again, and {lacks}: {where}. --instance names it.")
-    picture = ""
-    if instance is not None or kind not in NEED_INSTANCE:
-        picture = inline_svg(picture_of(data, Path(name).stem, instance), f"p{number}-", title)
+    is_drawn = instance is not None or kind not in NEED_INSTANCE
     return Section(
         name=name,
         title=title,
@@ -254,7 +250,7 @@ def section_of(
         tables=tuple(shown),
         proofs=proofs_of(kind, result, instance),
         again=commands_of(name, data),
-        picture=picture,
+        picture=picture(picture_of(data, Path(name).stem, instance)) if is_drawn else "",
         answer=tuple(said(pairs_of_comparison(result))) if isinstance(result, Comparison) else (),
         notes=tuple(notes),
     )

@@ -9,20 +9,17 @@ from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.whatif_result import RECORDED, WhatIf
 from experiments.plotting.whatif import pictures
-from experiments.report.section import Picture, Section, inline_svg, table
+from experiments.report.section import Picture, Section, picture, table
 
 
 def whatif_section(
-    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...], number: int
+    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
 ) -> Section:
-    """The section, of this number on the page, of a result from the file `name`.
+    """The section of a result from the file `name`.
 
     `data` is its document; `changed` names files that are not any more what they were.
     """
-    drawn = [
-        Picture(inline_svg(figure, f"p{number}-{k}-", caption), caption)
-        for k, (figure, caption) in enumerate(pictures(result))
-    ]
+    drawn = tuple(Picture(picture(figure), caption) for figure, caption in pictures(result))
     about = result.about
     missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
@@ -45,6 +42,6 @@ def whatif_section(
         picture="",
         notes=(*missing, *changed),
         answer=texts.answer(result),
-        pictures=tuple(drawn),
+        pictures=drawn,
         remarks=tuple(texts.notes(result)),
     )

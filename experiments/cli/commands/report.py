@@ -61,14 +61,14 @@ def command(
     problems = by_digest([read_instance(file) for file in instances or ()])
     sections = []
     with drawing_style(style):
-        for number, result in enumerate(results, start=1):
+        for result in results:
             if is_table(result):
                 with located_at(source=result):
-                    sections.append(sweep_section(str(result), read_sweep(result), number=number))
+                    sections.append(sweep_section(str(result), read_sweep(result)))
                 continue
             data = read_document(result)
             with located_at(source=result):
-                section = section_of(str(result), data, _instance(data, problems), number=number)
+                section = section_of(str(result), data, _instance(data, problems))
             sections.append(section)
             for note in section.notes:
                 console.note(f"{result}: {note}")

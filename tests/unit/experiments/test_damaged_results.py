@@ -78,7 +78,7 @@ def told(document: Any) -> None:
 def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # a picture takes as long as a hundred tables
     monkeypatch.setattr(sections, "picture_of", lambda *_: None)
-    monkeypatch.setattr(sections, "inline_svg", lambda *_: "")
+    monkeypatch.setattr(sections, "picture", lambda *_: "")
     document = documents()[kind]
     told(document)
     refused = 0
