@@ -219,11 +219,16 @@ def figures(run: Run) -> dict[str, Any]:
         "total_utility": run.total_utility,
         "admitted": run.admitted,
         "rejected": run.rejected,
-        **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
-        **measured(outcome, "makespan", "given_up_after_start", "wasted_share", "utilisation"),
+        **measured(outcome, *ON_INSTANCES),
         "decision_seconds": run.latency,
         **measured(outcome, "policy_seconds", "simulator_seconds"),
     }
+
+
+ON_INSTANCES = (
+    *("finished", "unfinished", "mean_completion", "p95_completion", "makespan"),
+    *("given_up_after_start", "wasted_share", "utilisation"),
+)
 
 
 def compare(
@@ -265,22 +270,35 @@ def compare(
     """
     expect_instance(instance)
     _expect_makers(policies)
-    rows = {}
-    for name, make in policies.items():
-        listener = None if on_decision is None else _telling(on_decision, name)
-        run = oasis.simulate(instance, make(), on_decision=listener)
-        oasis.verify(instance, run)
-        if on_run is not None:
-            on_run(run)
-        reported = {"parameters": dict(run.parameters), "report": dict(run.report)}
-        rows[name] = figures(run) | reported
-    about = {
+    rows = {
+        name: _run_row(instance, name, make, on_decision, on_run) for name, make in policies.items()
+    }
+    return Comparison("compare", rows, _about(instance))
+
+
+def _about(instance: Instance) -> dict[str, Any]:
+    return {
         "jobs": len(instance.jobs),
         "slot_seconds": instance.slot_seconds,
         "seed": instance.metadata.get("seed"),
         "version": oasis.__version__,
     }
-    return Comparison("compare", rows, about)
+
+
+def _run_row(
+    instance: Instance,
+    name: str,
+    make: Callable[[], Policy],
+    on_decision: Callable[[str], None] | None,
+    on_run: Callable[[Run], None] | None,
+) -> dict[str, Any]:
+    """Run a policy, verify its schedules, and tell its figures."""
+    listener = None if on_decision is None else lambda _: on_decision(name)
+    run = oasis.simulate(instance, make(), on_decision=listener)
+    oasis.verify(instance, run)
+    if on_run is not None:
+        on_run(run)
+    return figures(run) | {"parameters": dict(run.parameters), "report": dict(run.report)}
 
 
 def _expect_makers(policies: object) -> None:
@@ -291,10 +309,6 @@ def _expect_makers(policies: object) -> None:
         if not callable(make):
             message = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
             raise TypeError(f"{message} or lambda: FIFO(seed=1), got {describe(make)}")
-
-
-def _telling(on_decision: Callable[[str], None], name: str) -> Callable[[oasis.Decision], None]:
-    return lambda _: on_decision(name)
 
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
@@ -312,14 +326,17 @@ def left_out_note(policies: Sequence[str]) -> str:
     return f"not run unless --policies names them: {'; '.join(parts)}"
 
 
-def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return entry_of(name, PLAIN).make(None, options)
-
-
 # How often jobs were changed, and what that cost them.
 CHANGES = (
     *("mean_running", "mean_overhead", "mean_stalled"),
     *("restarts", "resizes", "migrations", "use"),
+)
+
+
+ON_TRACES = (
+    *("finished", "unfinished", "rejected", "mean_completion", "median_completion"),
+    *("p95_completion", "mean_waiting", "makespan", "gpu_utilisation", "policy_calls"),
+    *("policy_seconds", "simulator_seconds"),
 )
 
 
@@ -329,48 +346,41 @@ def replay_each(
     about: Mapping[str, Any] | None = None,
     *,
     kind: str = "replay",
-    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
+    make: Callable[[str, Mapping[str, Any]], Policy] = lambda name, options: entry_of(
+        name, PLAIN
+    ).make(None, options),
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
     keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy on `workload`, with the options given by its name.
+    """Run each policy on `workload`, with the options given by its name; times are in seconds.
 
     `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
     """
     schedulers = {name: make(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
+    names = ON_TRACES if workload.recorded else (*ON_TRACES, *CHANGES)
 
     def run(name: str) -> dict[str, Any]:
-        outcome = replay(workload, schedulers[name], on_settled=listener)
-        row = replayed_figures(schedulers[name], outcome)
-        row |= {} if workload.recorded else measured(outcome, *CHANGES)
+        policy = schedulers[name]
+        outcome = replay(workload, policy, on_settled=listener)
+        seconds = outcome.policy_seconds + outcome.simulator_seconds
+        row = {
+            **measured(outcome, *names),
+            "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
+            "parameters": parameters_of(policy),
+            "report": report_of(policy),
+        }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
     rows, missing = until_interrupted(schedulers, run, keep=keep_interrupted)
     return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
 
 
-def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
-    """Figures of one replay as plain data; times are in seconds."""
-    seconds = outcome.policy_seconds + outcome.simulator_seconds
-    return {
-        **measured(outcome, "finished", "unfinished", "rejected"),
-        **measured(outcome, "mean_completion", "median_completion", "p95_completion"),
-        **measured(outcome, "mean_waiting", "makespan", "gpu_utilisation", "policy_calls"),
-        **measured(outcome, "policy_seconds", "simulator_seconds"),
-        "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
-        "parameters": parameters_of(policy),
-        "report": report_of(policy),
-    }
-
-
 OVER_SEEDS = "over_seeds"
 SHARES = ("certified_share_lower", "certified_share_upper")
-SUMS = (  # figures of no outcome alone
-    *("total_utility", "admitted", "of_bound", "jobs_per_second"),
-    *SHARES,
-)
+# Figures of no outcome alone.
+SUMS = ("total_utility", "admitted", "of_bound", "jobs_per_second", *SHARES)
 _READERS: Mapping[str, Reader[Any]] = {
     "decision_seconds": read_latency,
     "parameters": mapping,
@@ -395,41 +405,27 @@ def compare_over_seeds(
     keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy once, or once for each of its seeds; figures are then means over them."""
-    about: Mapping[str, Any] = {}
 
     def run(name: str) -> dict[str, Any]:
-        nonlocal about
-        drawn: Sequence[int | None] = seeds.get(name) or [None]
-        runs = [
-            compare(
-                instance,
-                {name: partial(policies[name], seed)},
-                on_decision=on_decision,
-                on_run=on_run,
-            )
-            for seed in drawn
+        each = [
+            _run_row(instance, name, partial(policies[name], seed), on_decision, on_run)
+            for seed in seeds.get(name) or [None]
         ]
-        about = runs[0].about
-        each = [one.policies[name] for one in runs]
-        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]), about)
+        return _merged(each, seeds[name], len(instance.jobs)) if name in seeds else each[0]
 
     rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
-    return Comparison("compare", rows, {**about, **missing})
+    return Comparison("compare", rows, {**_about(instance), **missing})
 
 
-def _merged(
-    rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], about: Mapping[str, Any]
-) -> dict[str, Any]:
-    same = ("parameters", "report", "policy_options", "policy_files")
+def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) -> dict[str, Any]:
+    same = ("parameters", "report")
     means = {k: v if k in same else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     intervals = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
         numbers = [float(value) for value in values if value is not None]
-        most = about["jobs"] if figure in COUNTS else math.inf
-        intervals[figure] = interval_of(numbers, scale_of(figure), most).to_dict() | {
-            "values": values
-        }
+        interval = interval_of(numbers, scale_of(figure), jobs if figure in COUNTS else math.inf)
+        intervals[figure] = interval.to_dict() | {"values": values}
     return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": intervals}}
 
 
@@ -501,15 +497,9 @@ def _with_shares(
     comparison: Comparison, lowest: float, highest: float, optimum: Mapping[str, Any] | None
 ) -> Comparison:
     """Add the shares of an optimum that lies between `lowest` and `highest`."""
-    rows = {
-        name: {
-            **row,
-            **{
-                share: row["total_utility"] / end if end > 0 else None
-                for share, end in zip(SHARES, (highest, lowest), strict=True)
-            },
-        }
-        for name, row in comparison.policies.items()
-    }
+    rows = {name: dict(row) for name, row in comparison.policies.items()}
+    for row in rows.values():
+        for share, end in zip(SHARES, (highest, lowest), strict=True):
+            row[share] = row["total_utility"] / end if end > 0 else None
     more = {} if optimum is None else {"optimum": dict(optimum)}
     return replace(comparison, policies=rows, about={**comparison.about, **more})

@@ -131,7 +131,7 @@ class CompetitiveRatio(Summarised):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
-        offline, run = self.offline, self.run.to_dict()
+        run, solved = self.run.to_dict(), self.offline.to_dict()
         return {
             "kind": KIND,
             "ratio": self.ratio,
@@ -143,17 +143,7 @@ class CompetitiveRatio(Summarised):
             "admitted": self.run.admitted,
             "rejected": self.run.rejected,
             "jobs": len(self.run.decisions),
-            "status": str(offline.status),
-            "objective": offline.objective,
-            "upper_bound": offline.upper_bound,
-            "gap": offline.gap,
-            "objective_by": offline.objective_by,
-            "bound_by": offline.bound_by,
-            "method": offline.method,
-            "offline_parameters": dict(offline.parameters),
-            "offline_seconds": offline.seconds,
-            "offline_schedules": [schedule.to_dict() for schedule in offline.schedules.values()],
-            "history": [milestone.to_dict() for milestone in offline.history],
+            **{name: solved[name.removeprefix("offline_")] for name in OF_THE_SOLVE},
             "is_complete": self.is_complete,
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             **_guarantees(self.certificate),
@@ -199,32 +189,30 @@ OF_THE_RUN = (
     *("bounds", "decisions", "decision_seconds", "report", "simulation"),
     *("policy", "parameters", "seed", "version"),
 )
+OF_THE_SOLVE = (
+    *("status", "objective", "upper_bound", "gap", "objective_by", "bound_by", "method"),
+    *("offline_parameters", "offline_seconds", "offline_schedules", "history"),
+)
 
 
 def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
-    """The constants of the certificate by name; all None if the online run did not end."""
-    if isinstance(certificate, WeakDuality):
-        bounds = (certificate.to_dict()["upper_bound"], certificate.ratio_bound)
-        named = zip(("corrected_bound", "corrected_ratio_bound"), bounds, strict=True)
-        return dict.fromkeys(GUARANTEES) | dict(named)
-    return {
-        name: None if certificate is None else value(certificate)
-        for name, value in GUARANTEES.items()
-    }
+    """The constants of the certificate by name; None for those that it does not have."""
+    values: dict[str, float | None] = dict.fromkeys(GUARANTEES)
+    if isinstance(certificate, Certificate):
+        values |= {"alpha": certificate.alpha, "bound_2alpha": 2 * certificate.alpha}
+        values |= {name: getattr(certificate, name) for name in GUARANTEES[2:5]}
+    if certificate is not None:
+        bound = certificate.upper_bound
+        # JSON has no infinity.
+        values["corrected_bound"] = bound if math.isfinite(bound) else None
+        values["corrected_ratio_bound"] = certificate.ratio_bound
+    return values
 
 
-GUARANTEES: Mapping[str, Callable[[Certificate], float | None]] = {
-    "alpha": lambda found: found.alpha,
-    "bound_2alpha": lambda found: 2 * found.alpha,
-    "log_alpha_x": lambda found: found.log_alpha_x,
-    "payoff_gap": lambda found: found.payoff_gap,
-    "initial_dual": lambda found: found.initial_dual,
-    # JSON has no infinity.
-    "corrected_bound": lambda found: (
-        found.upper_bound if math.isfinite(found.upper_bound) else None
-    ),
-    "corrected_ratio_bound": lambda found: found.ratio_bound,
-}
+GUARANTEES = (
+    *("alpha", "bound_2alpha", "log_alpha_x", "payoff_gap", "initial_dual"),
+    *("corrected_bound", "corrected_ratio_bound"),
+)
 
 
 __all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.evaluation import tables
-from experiments.evaluation.checking import SCHEDULES, check_document, digest_of, named_file
+from experiments.evaluation.checking import SCHEDULES, check_document
 from experiments.evaluation.comparison import OVER_SEEDS, Comparison
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.policies import POLICIES, SEED
-from experiments.evaluation.provenance import file_reference
+from experiments.evaluation.provenance import digest_of, file_reference, named_file
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of

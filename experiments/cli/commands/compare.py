@@ -29,7 +29,6 @@ from experiments.cli.results import Delivery, deliver_comparison, read_workload
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
     Comparison,
-    compare,
     compare_over_seeds,
     with_best_known,
     with_optimum,
@@ -202,8 +201,6 @@ def run_policies(
     best: BestRun,
 ) -> Comparison:
     """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
-    if not chosen:
-        return compare(instance, {})
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:

@@ -12,7 +12,8 @@ from experiments.cli import console
 from experiments.cli.files import HTML, READ, is_stdout, reading
 from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_page
-from experiments.evaluation.checking import by_digest, digest_of, instance_of, named_file
+from experiments.evaluation.checking import by_digest, instance_of
+from experiments.evaluation.provenance import digest_of, named_file
 from oasis.model.errors import located_at
 
 
