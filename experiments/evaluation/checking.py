@@ -12,7 +12,6 @@ from experiments.evaluation.provenance import (
     check_digest,
     differences,
     digest_of,
-    instance_digest,
     named_file,
 )
 from oasis.certify.certificate import Certificate, WeakDuality, certify
@@ -39,11 +38,6 @@ def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> I
     if digest is not None:
         check_digest(instance, digest)
     return instance
-
-
-def by_digest(instances: list[Instance]) -> dict[str, Instance]:
-    """Instances by their digest."""
-    return {instance_digest(instance): instance for instance in instances}
 
 
 EXACT = 1e-9  # relative: how far a stated figure may be from the recomputed one

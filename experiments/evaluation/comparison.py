@@ -146,7 +146,7 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 
 
 def until_interrupted(
-    names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
+    names: Iterable[str], run: Callable[[str], dict[str, Any]]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
     """Figures of each policy, and the entry for those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
@@ -158,7 +158,7 @@ def until_interrupted(
             # two lines: figures that are there are kept.
             remaining.pop(0)
     except KeyboardInterrupt:
-        if not keep or not rows:
+        if not rows:
             raise
     missing = [name for name in remaining if name not in rows]
     return rows, {MISSING: missing} if missing else {}
@@ -351,7 +351,6 @@ def replay_each(
     ).make(None, options),
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
-    keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy on `workload`, with the options given by its name; times are in seconds.
 
@@ -373,7 +372,7 @@ def replay_each(
         }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
-    rows, missing = until_interrupted(schedulers, run, keep=keep_interrupted)
+    rows, missing = until_interrupted(schedulers, run)
     return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
 
 
@@ -402,7 +401,6 @@ def compare_over_seeds(
     *,
     on_decision: Callable[[str], None] | None = None,
     on_run: Callable[[Run], None] | None = None,
-    keep_interrupted: bool = False,
 ) -> Comparison:
     """Run each policy once, or once for each of its seeds; figures are then means over them."""
 
@@ -413,7 +411,7 @@ def compare_over_seeds(
         ]
         return _merged(each, seeds[name], len(instance.jobs)) if name in seeds else each[0]
 
-    rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
+    rows, missing = until_interrupted(policies, run)
     return Comparison("compare", rows, {**_about(instance), **missing})
 
 

@@ -285,22 +285,17 @@ def competitive_ratio(
 
     limits = (time_limit, work_limit, gap, no_improvement)
     if offline is None:
-        solving: Callable[..., OfflineResult] = partial(
-            solve, method=method, stop=stop_of(stop, *limits), seed=seed
-        )
+        stops = stop_of(stop, *limits)
+        solving: Callable[..., OfflineResult] = partial(solve, method=method, stop=stops, seed=seed)
     elif stop is None and limits == (..., None, None, None):
         worth = verify(instance, offline)
         if not math.isclose(worth, offline.objective, rel_tol=PROOF):
             detail = f"its schedules are worth {worth:.9g}, it states {offline.objective:.9g}"
             raise VerificationError("offline", detail)
-        solving = partial(_reuse_result, offline)
+        solving = partial(lambda known, *_, **__: known, offline)
     else:
         raise InputError("offline", "expected no limits beside it, because nothing is solved")
     return measure(instance, make, solving, method, on_progress, nullcontext)
-
-
-def _reuse_result(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
-    return offline
 
 
 def measure(

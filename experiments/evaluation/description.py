@@ -202,17 +202,14 @@ class Description:
     def _kinds(self) -> dict[str, Any]:
         """Labels, forms and requirements, where there are any."""
         instance, kinds = self.instance, dict[str, Any]()
-        labels = Counter(
-            (name, value)
-            for group in GROUPS
-            for server in group.servers(instance.cluster)
-            for name, value in server.labels.items()
-            for _ in server.ids
-        )
+        labels: dict[str, Counter[str]] = {}
+        for group in GROUPS:
+            for server in group.servers(instance.cluster):
+                for name, value in server.labels.items():
+                    labels.setdefault(name, Counter())[value] += server.count
         if labels:
             kinds["labels"] = {
-                name: {value: n for (other, value), n in sorted(labels.items()) if other == name}
-                for name, _ in sorted(labels)
+                name: dict(sorted(counts.items())) for name, counts in sorted(labels.items())
             }
         forms = Counter(len(job.in_forms) for job in instance.jobs)
         if set(forms) - {1}:

@@ -361,13 +361,11 @@ def compare_elastic(
     *,
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
-    keep_interrupted: bool = False,
 ) -> Comparison:
     """As `replay_each`, OASiS and recourse too, with what each earns and a bound that none exceeds.
 
     `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound.
     """
-    makers = {name: elastic_policy(name, o, workload, slot_seconds) for name, o in policies.items()}
     valued = all(job.has_utility for job in workload.jobs)
     bound = elastic_bound(workload, slot_seconds) if valued else None
     about = {
@@ -382,8 +380,7 @@ def compare_elastic(
         policies,
         about,
         kind="compare",
-        make=lambda name, _: makers[name],
+        make=lambda name, options: elastic_policy(name, options, workload, slot_seconds),
         more=lambda outcome: elastic_figures(workload, outcome, bound),
         on_settled=on_settled,
-        keep_interrupted=keep_interrupted,
     )

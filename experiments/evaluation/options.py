@@ -11,11 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, asdict, dataclass, field
+from dataclasses import Field, dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-import oasis
 from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, describe
@@ -242,8 +241,3 @@ class GenerateOptions:
     mix: tuple[float, float, float] = described(
         MIX, "shares of time-insensitive, -sensitive and -critical jobs"
     )
-
-    def draw(self) -> oasis.Instance:
-        """Draw the instance."""
-        arguments: dict[str, Any] = asdict(self)
-        return oasis.generate(**arguments)

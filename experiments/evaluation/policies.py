@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 from inspect import getdoc
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import oasis
 from baselines.registry import ALL
@@ -65,26 +65,21 @@ def import_policy(name: str) -> type[Policy]:
 
     The module is looked for where Python looks, and last in the working directory.
     """
-    policy = _import_class(name, "a policy", _is_policy)
-    if not _is_policy(policy):
-        expected = f"expected {name} to be a class with a method decide (docs: own policy)"
-        raise InputError("", expected)
-    _check_constructor(name, policy)
+    policy: type[Policy] = _import_class(name, "a policy", "decide", "decide (docs: own policy)")
     return policy
 
 
 def import_prices(name: str) -> Any:
     """The class of prices that ``module:Name`` or ``file.py:Name`` stands for."""
-    prices = _import_class(name, "prices", _has_prices)
-    if not _has_prices(prices):
-        expected = f"expected {name} to be a class with a method at(used, capacity)"
-        raise InputError("", f"{expected} (docs: own prices)")
-    _check_constructor(name, prices)
-    return prices
+    return _import_class(name, "prices", "at", "at(used, capacity) (docs: own prices)")
 
 
-def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any:
-    """What a module has under a name; if it has none, the error says which it has."""
+def _import_class(name: str, what: str, method: str, described: str) -> Any:
+    """The class that a module has under a name; if it has none, the error says which it has."""
+
+    def is_one(value: object) -> bool:
+        return isinstance(value, type) and callable(getattr(value, method, None))
+
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
         raise InputError("", "expected MODULE:NAME or FILE.py:NAME", name)
@@ -103,15 +98,10 @@ def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any
         hint = did_you_mean(attribute, classes) or f"; it has {', '.join(classes) or 'none'}"
         expected = f"expected {what} in module {module_name}, got no {attribute}{hint}"
         raise InputError("", expected)
+    if not is_one(imported):
+        raise InputError("", f"expected {name} to be a class with a method {described}")
+    _check_constructor(name, imported)
     return imported
-
-
-def _has_prices(value: object) -> bool:
-    return isinstance(value, type) and callable(getattr(value, "at", None))
-
-
-def _is_policy(value: object) -> TypeGuard[type[Policy]]:
-    return isinstance(value, type) and callable(getattr(value, "decide", None))
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from experiments.evaluation.comparison import OVER_SEEDS, SHARES, Comparison
 from oasis.certify.certificate import Certificate, WeakDuality
 from oasis.model.decision import Decision
@@ -236,10 +238,12 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
     """Completion and cost of a quoted job, or the reason and remedy of its rejection."""
     schedule = decision.schedule
     if schedule is not None:
+        slots, _, counts = schedule.workers.T
+        peak = int(np.bincount(slots, weights=counts).max())
         came = "" if arrival is None else f"; arrives in slot {arrival}"
         return [
             ("runs", f"in {slots_of(schedule)}{came}"),
-            ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
+            ("workers", f"{schedule.worker_slots} worker-slots, at most {peak} at once"),
             ("utility", number(decision.utility)),
             ("cost", number(decision.cost)),
             ("payoff", number(decision.payoff)),
@@ -265,22 +269,10 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
 
 def slots_of(schedule: Schedule) -> str:
     """The slots with workers, each stretch without a pause by its first and last."""
-    slots = sorted({slot for slot, _, _ in schedule.workers.tolist()})
-    stretches: list[list[int]] = []
-    for slot in slots:
-        if stretches and stretches[-1][1] == slot - 1:
-            stretches[-1][1] = slot
-        else:
-            stretches.append([slot, slot])
-    named = (f"{first}" if first == last else f"{first} to {last}" for first, last in stretches)
+    slots = np.unique(schedule.workers[:, 0])
+    stretches = np.split(slots, np.flatnonzero(np.diff(slots) > 1) + 1)
+    named = (f"{s[0]}" if len(s) == 1 else f"{s[0]} to {s[-1]}" for s in stretches)
     return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(named)}"
-
-
-def _peak(schedule: Schedule) -> int:
-    counts: dict[int, int] = {}
-    for slot, _, count in schedule.workers.tolist():
-        counts[slot] = counts.get(slot, 0) + count
-    return max(counts.values())
 
 
 Columns = tuple[tuple[str, bool], ...]

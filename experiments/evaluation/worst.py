@@ -341,18 +341,18 @@ class _Climb:
             if not self.tried:
                 raise
             return False
-        return len(self.tried) >= self._most or self._is_exhausted() or self._largest() == math.inf
-
-    def _is_exhausted(self) -> bool:
-        """Whether chance brings hardly anything new: the space is small."""
-        return self._repeats >= 10 * self._most
+        return self._is_done()
 
     def _largest(self) -> float:
         return self.tried.get(self.worst, 0.0)
 
+    def _is_done(self) -> bool:
+        # Where chance brings hardly anything new, the space is small.
+        is_exhausted = self._repeats >= 10 * self._most
+        return len(self.tried) >= self._most or is_exhausted or self._largest() == math.inf
+
     def _is_over(self) -> bool:
-        done = len(self.tried) >= self._most or self._is_exhausted()
-        return done or self._largest() == math.inf or monotonic() >= self._end
+        return self._is_done() or monotonic() >= self._end
 
     def _climb(self, genes: Genes) -> None:
         value, idle = self._ratio(genes), 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,13 +133,10 @@ def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
 
 def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
     """A table of the errors, and how often each occurred."""
-    errors = [str(row["error"]) for row in failed]
-    if not errors:
-        return []
-    rows: list[tuple[str, ...]] = [
-        (str(errors.count(error)), error) for error in dict.fromkeys(errors)
-    ]
-    return [table("Failed cells", (("cells", True), ("error", False)), rows)]
+    errors = Counter(str(row["error"]) for row in failed)
+    rows: list[tuple[str, ...]] = [(str(count), error) for error, count in errors.items()]
+    columns = ("cells", True), ("error", False)
+    return [table("Failed cells", columns, rows)] if rows else []
 
 
 def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:

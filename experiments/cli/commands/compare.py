@@ -178,9 +178,7 @@ def compare_on_elastic(
     from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
 
     with console.counter("comparing", len(chosen) * len(workload.jobs)) as advance:
-        return compare_elastic(
-            workload, chosen, slot_seconds=slot_seconds, on_settled=advance, keep_interrupted=True
-        )
+        return compare_elastic(workload, chosen, slot_seconds=slot_seconds, on_settled=advance)
 
 
 class BestRun:
@@ -205,7 +203,7 @@ def run_policies(
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
         comparison = compare_over_seeds(
-            instance, makers, drawn, on_decision=advance, on_run=best.take, keep_interrupted=True
+            instance, makers, drawn, on_decision=advance, on_run=best.take
         )
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}

@@ -12,8 +12,8 @@ from experiments.cli import console
 from experiments.cli.files import HTML, READ, is_stdout, reading
 from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_page
-from experiments.evaluation.checking import by_digest, instance_of
-from experiments.evaluation.provenance import digest_of, named_file
+from experiments.evaluation.checking import instance_of
+from experiments.evaluation.provenance import digest_of, instance_digest, named_file
 from oasis.model.errors import located_at
 
 
@@ -59,7 +59,7 @@ def command(
         sweep_section,
     )
 
-    problems = by_digest([read_instance(file) for file in instances or ()])
+    problems = {instance_digest(one): one for one in map(read_instance, instances or ())}
     sections = []
     with drawing_style(style):
         for result in results:
