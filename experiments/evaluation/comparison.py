@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import oasis
@@ -18,7 +19,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
-from oasis.simulator.outcome import JobTimes, figure_reader
+from oasis.simulator.outcome import figure_reader
 from oasis.simulator.result import Run, read_latency
 from oasis.solvers import Status
 
@@ -167,41 +168,31 @@ def until_interrupted(
 Figure = Callable[[Outcome], Any]
 
 
-def _mean(part: Callable[[JobTimes], float]) -> Figure:
+def _mean(part: str) -> Figure:
     """The mean over all jobs of one of their times."""
-    return lambda outcome: math.fsum(map(part, outcome.jobs)) / len(outcome.jobs)
+    return lambda outcome: math.fsum(map(attrgetter(part), outcome.jobs)) / len(outcome.jobs)
 
 
-def _total(part: Callable[[JobTimes], int]) -> Figure:
+def _total(part: str) -> Figure:
     """Number of such events over all jobs."""
-    return lambda outcome: sum(map(part, outcome.jobs))
+    return lambda outcome: sum(map(attrgetter(part), outcome.jobs))
 
 
 # What each figure is, whatever it is compared on; times are in slots on an instance, and in seconds
 # on traces and elastic jobs. Comparisons differ in which of them they show (`measured`).
+OF_THE_OUTCOME = (
+    *("unfinished", "mean_completion", "median_completion", "makespan", "given_up_after_start"),
+    *("wasted_share", "utilisation", "use", "policy_seconds", "simulator_seconds"),
+)
 FIGURES: Mapping[str, Figure] = {
+    **{name: attrgetter(name) for name in OF_THE_OUTCOME},
+    **{f"mean_{part}": _mean(part) for part in ("waiting", "running", "overhead", "stalled")},
+    **{name: _total(name) for name in ("restarts", "resizes", "migrations")},
     "finished": lambda outcome: len(outcome.completions),
-    "unfinished": lambda outcome: outcome.unfinished,
-    "rejected": _total(lambda job: job.refusal is not None),
-    "mean_completion": lambda outcome: outcome.mean_completion,
-    "median_completion": lambda outcome: outcome.median_completion,
+    "rejected": lambda outcome: sum(job.refusal is not None for job in outcome.jobs),
     "p95_completion": lambda outcome: outcome.completion_quantile(0.95),
-    "mean_waiting": _mean(lambda job: job.waiting),
-    "mean_running": _mean(lambda job: job.running),
-    "mean_overhead": _mean(lambda job: job.overhead),
-    "mean_stalled": _mean(lambda job: job.stalled),
-    "restarts": _total(lambda job: job.restarts),
-    "resizes": _total(lambda job: job.resizes),
-    "migrations": _total(lambda job: job.migrations),
-    "makespan": lambda outcome: outcome.makespan,
-    "given_up_after_start": lambda outcome: outcome.given_up_after_start,
-    "wasted_share": lambda outcome: outcome.wasted_share,
-    "utilisation": lambda outcome: outcome.utilisation,
-    "use": lambda outcome: outcome.use,
     "gpu_utilisation": lambda outcome: outcome.use.get("gpu"),
     "policy_calls": lambda outcome: outcome.calls,
-    "policy_seconds": lambda outcome: outcome.policy_seconds,
-    "simulator_seconds": lambda outcome: outcome.simulator_seconds,
 }
 
 
@@ -233,19 +224,24 @@ ON_INSTANCES = (
 
 def compare(
     instance: Instance,
-    policies: Mapping[str, Callable[[], Policy]],
+    policies: Mapping[str, Callable[..., Policy]],
+    seeds: Mapping[str, Sequence[int]] | None = None,
     *,
     on_decision: Callable[[str], None] | None = None,
     on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
     """Run each policy on `instance` and verify its schedules.
 
+    Ctrl-C ends it with the policies that are done; `Comparison.missing` has the others.
+
     Parameters
     ----------
     instance : Instance
         The problem.
     policies : mapping of str to callable
-        Makes a fresh policy.
+        Makes a fresh policy, from a seed if it has some in `seeds`.
+    seeds : mapping of str to sequence of int, optional
+        Seeds of policies that draw: one run for each, figures are means over them.
     on_decision : callable, optional
         Called with the name of the policy once for each job whose fate is known, for progress.
     on_run : callable, optional
@@ -270,19 +266,22 @@ def compare(
     """
     expect_instance(instance)
     _expect_makers(policies)
-    rows = {
-        name: _run_row(instance, name, make, on_decision, on_run) for name, make in policies.items()
-    }
-    return Comparison("compare", rows, _about(instance))
+    seeds = {} if seeds is None else seeds
 
+    def run(name: str) -> dict[str, Any]:
+        make = policies[name]
+        makers = [partial(make, seed) for seed in seeds.get(name, ())] or [make]
+        rows = [_run_row(instance, name, each, on_decision, on_run) for each in makers]
+        return _merged(rows, seeds[name], len(instance.jobs)) if name in seeds else rows[0]
 
-def _about(instance: Instance) -> dict[str, Any]:
-    return {
+    rows, missing = until_interrupted(policies, run)
+    about = {
         "jobs": len(instance.jobs),
         "slot_seconds": instance.slot_seconds,
         "seed": instance.metadata.get("seed"),
         "version": oasis.__version__,
     }
+    return Comparison("compare", rows, {**about, **missing})
 
 
 def _run_row(
@@ -392,27 +391,6 @@ AVERAGED = (
     *("total_utility", "admitted", "rejected", "finished", "mean_completion", "p95_completion"),
     *("unfinished", "makespan", "given_up_after_start", "wasted_share"),
 )  # figures that get an interval
-
-
-def compare_over_seeds(
-    instance: Instance,
-    policies: Mapping[str, Callable[[int | None], Policy]],
-    seeds: Mapping[str, Sequence[int]],
-    *,
-    on_decision: Callable[[str], None] | None = None,
-    on_run: Callable[[Run], None] | None = None,
-) -> Comparison:
-    """Run each policy once, or once for each of its seeds; figures are then means over them."""
-
-    def run(name: str) -> dict[str, Any]:
-        each = [
-            _run_row(instance, name, partial(policies[name], seed), on_decision, on_run)
-            for seed in seeds.get(name) or [None]
-        ]
-        return _merged(each, seeds[name], len(instance.jobs)) if name in seeds else each[0]
-
-    rows, missing = until_interrupted(policies, run)
-    return Comparison("compare", rows, {**_about(instance), **missing})
 
 
 def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 from inspect import getdoc
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,8 @@ def code_files(policy: type) -> list[dict[str, str]]:
             continue
         if name in own or not is_installed(file):
             files[name] = file
-            queue += _imports(name, file)
+            for imported in _imports(name, file):  # and the packages that it is in
+                queue += accumulate(imported.split("."), "{}.{}".format)
     return [
         {
             "of": f"module {name.removeprefix(OF_A_FILE)}",
@@ -170,27 +172,18 @@ def _file_of(module: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
 
 
-def _imports(module: str, file: Path) -> list[str]:
+def _imports(module: str, file: Path) -> Iterator[str]:
     """Names that may be modules, in all import statements of a source file."""
-    if file.suffix != ".py":
-        return []
-    is_package = file.stem == "__init__"
-    package = module if is_package else module.rpartition(".")[0]
-    names: list[str] = []
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    tree = ast.parse(file.read_bytes() if file.suffix == ".py" else b"")
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             # One dot is the package itself, and each further one goes up by one.
             parent = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*parent * bool(node.level), *filter(None, [node.module])])
-            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    whole = {
-        ".".join(parts[: k + 1])
-        for parts in (name.split(".") for name in names)
-        for k in range(len(parts))
-    }
-    return sorted(name for name in whole if name.partition(".")[0] not in sys.stdlib_module_names)
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def _imported(name: str) -> Any:

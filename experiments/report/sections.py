@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -232,7 +232,7 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
         check_document(instance, data)
     if isinstance(result, WhatIf):
         return whatif_section(name, data, result, changed_files(data))
-    title, came_out, shown = _SAYING_BY_KIND[kind](data, result, instance)
+    title, came_out, shown = _said(kind, data, result, instance)
     notes = list(changed_files(data))
     if isinstance(result, Comparison):
         notes = [*tables.unfinished_notes(result), *notes]
@@ -289,69 +289,50 @@ _ADDED: Mapping[str, Reader[Any]] = {
     "utilisation": UTILISATION,
 }
 
-Said = tuple[str, Facts, list[ReportTable]]
 
-
-def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:
-    title = f"Run of {run.policy}: {run.admitted} of {len(run.decisions)} jobs admitted"
-    if run.admitted_unfinished:
-        title += f", {run.admitted_unfinished} of them did not finish"
-    rows = [tables.decision_row(decision) for decision in run.decisions]
-    shown = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
-    return title, tables.run_facts(run, data.get("utilisation", {})), shown
-
-
-def _solve(_: Mapping[str, Any], result: Any, __: Instance | None) -> Said:
-    title = f"Offline optimum: {number(result.objective)}, {result.status}"
-    return title, tables.solve_facts(result), []
-
-
-def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said:
-    who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
-    jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
-    came_out = tables.ratio_facts(who, result, jobs)
-    ratio = dict(came_out)["competitive ratio"]
-    shown = []
-    if instance is not None:
-        rows = [_row_of_taken(row) for row in compare_jobs(instance, result)]
-        shown = [table("Who takes which job", TAKEN, rows)]
-    return f"Competitive ratio of {who}: {ratio}", came_out, shown
-
-
-def _compare(data: Mapping[str, Any], comparison: Any, _: Instance | None) -> Said:
-    columns, rows = tables.comparison_table(comparison)
-    if data.get("format") == FORMAT:
-        title = f"{len(comparison.policies)} policies on {data.get('jobs')} elastic jobs"
-        bound = [("utility at most", number(data.get("bound")))]
-        return title, bound, [table("Policies; times in seconds", columns, rows)]
-    title = f"{len(comparison.policies)} policies on {data.get('jobs')} jobs"
-    return title, tables.optimum_facts(comparison), [table("Policies", columns, rows)]
-
-
-def _replay(data: Mapping[str, Any], comparison: Any, _: Instance | None) -> Said:
-    columns, rows = tables.comparison_table(comparison)
-    title = f"{len(comparison.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
-    return title, [], [table("Policies; times in seconds", columns, rows)]
-
-
-def _quote(_: Mapping[str, Any], decision: Any, __: Instance | None) -> Said:
-    verdict = "would be admitted" if decision.admitted else "would be rejected"
-    return f"Quote: job {decision.job_id} {verdict}", quote_facts(decision), []
-
-
-def _schedules(data: Mapping[str, Any], _: Any, __: Instance | None) -> Said:
-    return f"{len(data[SCHEDULES])} schedules", [], []
-
-
-_SAYING_BY_KIND: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
-    "run": _run,
-    "solve": _solve,
-    "ratio": _ratio,
-    "compare": _compare,
-    "replay": _replay,
-    "quote": _quote,
-    SCHEDULES: _schedules,
-}
+def _said(
+    kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
+) -> tuple[str, Facts, list[ReportTable]]:
+    """Title, facts and tables of a result."""
+    policies, jobs = len(data.get("policies", ())), data.get("jobs")
+    facts: Facts = []
+    rows: dict[str, Any] = {}
+    match kind:
+        case "run":
+            title = f"Run of {result.policy}: {result.admitted} of {len(result.decisions)} jobs"
+            left = result.admitted_unfinished
+            title += " admitted" + (f", {left} of them did not finish" if left else "")
+            facts = tables.run_facts(result, data.get("utilisation", {}))
+            decided = [tables.decision_row(decision) for decision in result.decisions]
+            rows = {"Decisions in order of arrival": (tables.DECISIONS, decided)} if decided else {}
+        case "solve":
+            title = f"Offline optimum: {number(result.objective)}, {result.status}"
+            facts = tables.solve_facts(result)
+        case "ratio":
+            who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
+            jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
+            facts = tables.ratio_facts(who, result, jobs)
+            title = f"Competitive ratio of {who}: {dict(facts)['competitive ratio']}"
+            if instance is not None:
+                taken = [_row_of_taken(row) for row in compare_jobs(instance, result)]
+                rows = {"Who takes which job": (TAKEN, taken)}
+        case "compare" if data.get("format") == FORMAT:
+            title = f"{policies} policies on {jobs} elastic jobs"
+            facts = [("utility at most", number(data.get("bound")))]
+            rows = {"Policies; times in seconds": tables.comparison_table(result)}
+        case "compare":
+            title = f"{policies} policies on {jobs} jobs"
+            facts = tables.optimum_facts(result)
+            rows = {"Policies": tables.comparison_table(result)}
+        case "replay":
+            title = f"{policies} policies replayed on {jobs} jobs of a trace"
+            rows = {"Policies; times in seconds": tables.comparison_table(result)}
+        case "quote":
+            verdict = "would be admitted" if result.admitted else "would be rejected"
+            title, facts = f"Quote: job {result.job_id} {verdict}", quote_facts(result)
+        case _:
+            title = f"{len(data[SCHEDULES])} schedules"
+    return title, facts, [table(caption, *shown) for caption, shown in rows.items()]
 
 
 def _row_of_taken(row: JobComparison) -> tuple[str, ...]:

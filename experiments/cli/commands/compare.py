@@ -29,7 +29,7 @@ from experiments.cli.results import Delivery, deliver_comparison, read_workload
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
     Comparison,
-    compare_over_seeds,
+    compare,
     with_best_known,
     with_optimum,
 )
@@ -202,9 +202,7 @@ def run_policies(
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
-        comparison = compare_over_seeds(
-            instance, makers, drawn, on_decision=advance, on_run=best.take
-        )
+        comparison = compare(instance, makers, drawn, on_decision=advance, on_run=best.take)
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
         for name, row in comparison.policies.items()
@@ -233,6 +231,6 @@ def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
 
 
 def _make(
-    name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
+    name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None = None
 ) -> Policy:
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

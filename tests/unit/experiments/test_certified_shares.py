@@ -13,7 +13,6 @@ from baselines import DRF, FIFO
 from experiments.evaluation.comparison import (
     Comparison,
     compare,
-    compare_over_seeds,
     with_best_known,
     with_optimum,
 )
@@ -65,9 +64,7 @@ def test_the_true_share_lies_between_the_two_ends(instance: oasis.Instance) -> N
 
 def test_a_mean_over_seeds_is_a_share_too() -> None:
     instance = small(3)
-    found = compare_over_seeds(
-        instance, {"fifo": lambda seed: FIFO(seed=seed or 0)}, {"fifo": [0, 1]}
-    )
+    found = compare(instance, {"fifo": lambda seed: FIFO(seed=seed or 0)}, {"fifo": [0, 1]})
     optimum = solve(instance)
     row = with_optimum(found, optimum).policies["fifo"]
     assert row["certified_share_lower"] == pytest.approx(row["total_utility"] / optimum.objective)

@@ -29,7 +29,7 @@ import oasis
 from experiments import competitive_ratio
 from experiments.cli import app
 from experiments.cli.options import method_params, note_unused
-from experiments.evaluation.comparison import Comparison, compare_over_seeds
+from experiments.evaluation.comparison import Comparison, compare
 from experiments.evaluation.policies import POLICIES
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import (
@@ -378,7 +378,7 @@ def test_what_the_page_says_is_what_the_commands_print(instance: oasis.Instance)
     assert dict(ratio_facts("OASiS", ratio, 4))["OASiS"].endswith("of 4 jobs")
     quote = oasis.OASiS.from_instance(instance).quote(instance.jobs[0])
     assert ("runs" in dict(quote_facts(quote))) == quote.admitted
-    found = compare_over_seeds(instance, {"fifo": partial(_fifo)}, {"fifo": [0, 1, 2]})
+    found = compare(instance, {"fifo": partial(_fifo)}, {"fifo": [0, 1, 2]})
     assert comparison_table(found)[1][0][0] == "fifo"
     replayed = dict.fromkeys(
         ("mean_completion", "median_completion", "p95_completion", "mean_waiting"), 1.0

@@ -14,7 +14,7 @@ import oasis
 from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.evaluation import tables
-from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
+from experiments.evaluation.comparison import Comparison, compare, replay_each
 from experiments.evaluation.elastic_jobs import compare_elastic
 from experiments.plotting import plot_comparison, run_page
 from experiments.plotting.comparison import plot_means
@@ -116,7 +116,7 @@ def test_rejected_jobs_are_no_survivors_either() -> None:
 
 def test_means_over_seeds_are_marked_if_one_run_lost_a_job() -> None:
     instance = oasis.generate("testbed", jobs=4, seed=1)
-    found = compare_over_seeds(instance, {"fifo": lambda seed: FIFO(seed=seed)}, {"fifo": [0, 1]})
+    found = compare(instance, {"fifo": lambda seed: FIFO(seed=seed)}, {"fifo": [0, 1]})
     row = found.policies["fifo"]
     assert row["unfinished"] == 4 - row["finished"] > 0
     assert row["over_seeds"]["figures"]["unfinished"]["values"] == [3, 3]
