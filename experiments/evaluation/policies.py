@@ -321,7 +321,7 @@ class PolicyEntry:
     check: Callable[..., object]  # of all options; raises ValueError for wrong ones
     build: Callable[..., Policy]  # from an instance and all options
     summary: str
-    needs_instance: bool = False  # the others also run on plain traces
+    needs_instance: bool = True  # the others also run on plain traces
     imported: type[Policy] | None = None  # somebody's own class
     knows_forms: bool = False
     left_out: str = ""  # why a replay runs it only where it is named; empty if it always does
@@ -396,20 +396,18 @@ def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) 
         told = f"{own_line(error) or prices}: {in_words(error)} in its constructor"
         raise InputError("prices", told) from error
     named = oasis.OwnPrices(own, own, options[FLOOR], name=prices)
-    granularity = options["granularity"]
-    return oasis.OASiS(instance.cluster, instance.horizon, named, granularity=granularity)
+    return oasis.OASiS.from_instance(instance, **options, prices=named)
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    return PolicyEntry(
-        name,
-        options_of(policy),
-        policy,
-        lambda _, **options: policy(**options),
-        _summary(policy),
-        knows_forms=wants(policy, "knows_forms"),
-        left_out=left_out(policy),
-    )
+    made = _entry(name, policy, options_of(policy), policy, lambda _, **values: policy(**values))
+    return replace(made, needs_instance=False)
+
+
+def _entry(name: str, policy: Any, options: Mapping[str, Option], *how: Any) -> PolicyEntry:
+    """The entry of a policy with what its class says about it; `how` to check and to build it."""
+    forms, why = wants(policy, "knows_forms"), left_out(policy)
+    return PolicyEntry(name, options, *how, _summary(policy), knows_forms=forms, left_out=why)
 
 
 def _summary(source: object) -> str:
@@ -431,24 +429,8 @@ RECOURSE_OPTIONS = {
 }
 
 POLICIES: Mapping[str, PolicyEntry] = {
-    OASIS: PolicyEntry(
-        OASIS,
-        options_of(OasisOptions),
-        OasisOptions,
-        _oasis,
-        _summary(oasis.OASiS),
-        needs_instance=True,
-        knows_forms=wants(oasis.OASiS, "knows_forms"),
-    ),
-    RECOURSE: PolicyEntry(
-        RECOURSE,
-        RECOURSE_OPTIONS,
-        _recourse,
-        _recourse,
-        _summary(oasis.Recourse),
-        needs_instance=True,
-        knows_forms=wants(oasis.Recourse, "knows_forms"),
-    ),
+    OASIS: _entry(OASIS, oasis.OASiS, options_of(OasisOptions), OasisOptions, _oasis),
+    RECOURSE: _entry(RECOURSE, oasis.Recourse, RECOURSE_OPTIONS, _recourse, _recourse),
     **{name: _baseline(name, policy) for name, policy in ALL.items()},
 }
 # What installed packages add under a name of their own, as ``module:Name``; ours keep theirs.

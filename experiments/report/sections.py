@@ -51,7 +51,8 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
         words += ["JOB.json"] if kind == "quote" else []
         words += ["--policy", data["policy"], *_set(data["policy"], data)]
     if kind in ("solve", "ratio"):
-        words += _offline(data["method"], data[_OFFLINE[kind]])
+        parameters = data["parameters" if kind == "solve" else "offline_parameters"]
+        words += _offline(data["method"], parameters)
     if kind == "replay":
         words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
@@ -64,9 +65,6 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     if kind is None:
         return ()
     return (_line("run", "--from", name), _line(*words)) if kind == "run" else (_line(*words),)
-
-
-_OFFLINE = {"solve": "parameters", "ratio": "offline_parameters"}
 
 
 def _line(*words: Any) -> str:

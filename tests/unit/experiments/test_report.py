@@ -9,7 +9,6 @@ import shlex
 import xml.etree.ElementTree as ET
 from base64 import b64decode
 from dataclasses import replace
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,25 +23,14 @@ pytest.importorskip("jinja2", reason="needs the report extra")
 
 from matplotlib import rc_context
 
-import baselines
 import oasis
 from experiments import competitive_ratio
 from experiments.cli import app
 from experiments.cli.options import method_params, note_unused
-from experiments.evaluation.comparison import Comparison, compare
 from experiments.evaluation.policies import POLICIES
-from experiments.evaluation.provenance import instance_reference
-from experiments.evaluation.tables import (
-    comparison_table,
-    decision_row,
-    quote_facts,
-    ratio_facts,
-    run_facts,
-    solve_facts,
-)
 from experiments.plotting.canvas import as_written, new_figure, shorten
 from experiments.report.section import MOST_ROWS, Section, report_page, table
-from experiments.report.sections import commands_of, proofs_of, section_of, text_of
+from experiments.report.sections import commands_of, section_of, text_of
 from offline import BendersParams, solve
 
 NASTY = '<script>alert("1 & 2")</script>-->'
@@ -366,33 +354,6 @@ def test_long_tables_say_how_many_rows_are_left_out() -> None:
     assert (len(made.rows), made.left_out) == (MOST_ROWS, 7)
     page = report_page([Section("x", "y", [], [], (made,), [], (), "")])
     assert "7 more rows are in the result itself" in page
-
-
-def test_what_the_page_says_is_what_the_commands_print(instance: oasis.Instance) -> None:
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    assert ("admitted", f"{run.admitted} of 4") in run_facts(run, {})
-    assert decision_row(run.decisions[0])[0] == instance.jobs_by_arrival()[0].id
-    result = solve(instance, method="milp")
-    assert dict(solve_facts(result))["method"] == "milp"
-    ratio = competitive_ratio(instance, method="milp")
-    assert dict(ratio_facts("OASiS", ratio, 4))["OASiS"].endswith("of 4 jobs")
-    quote = oasis.OASiS.from_instance(instance).quote(instance.jobs[0])
-    assert ("runs" in dict(quote_facts(quote))) == quote.admitted
-    found = compare(instance, {"fifo": partial(_fifo)}, {"fifo": [0, 1, 2]})
-    assert comparison_table(found)[1][0][0] == "fifo"
-    replayed = dict.fromkeys(
-        ("mean_completion", "median_completion", "p95_completion", "mean_waiting"), 1.0
-    )
-    figures = replayed | {"gpu_utilisation": None, "finished": 2}
-    (row,) = comparison_table(Comparison("replay", {"f": figures}, {"jobs": 2}))[1]
-    assert row == ("f", "2", *["1\N{NO-BREAK SPACE}s"] * 4, "-")
-    reference = instance_reference(instance, None)
-    assert "verified" in dict(proofs_of("run", run, instance))
-    assert reference["file"] is None
-
-
-def _fifo(seed: int | None) -> Any:
-    return baselines.make("fifo", seed or 0)
 
 
 def odd(instance: oasis.Instance, ids: list[str]) -> oasis.Instance:

@@ -123,17 +123,6 @@ def test_means_over_seeds_are_marked_if_one_run_lost_a_job() -> None:
     assert tables.comparison_table(found)[1][0][5].endswith("*")
 
 
-def test_a_result_of_a_version_that_did_not_count_them_is_marked_too(
-    replayed: Comparison,
-) -> None:
-    document = json.loads(json.dumps(replayed.to_dict()))
-    for row in document["policies"].values():
-        del row["unfinished"]
-    old = Comparison.from_dict(document)
-    assert old.to_dict() == document
-    assert tables.comparison_table(old)[1][0][2] == f"30{tables.SPACE}s*"
-
-
 def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:
     ax = plot_comparison(replayed, measure="completion")
     labels = [text.get_text() for text in ax.texts]
