@@ -31,7 +31,7 @@ SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic job
 OF_FINISHED = ("mean_completion", "median_completion", "p95_completion")
 # Where jobs did not finish, these may look good, too: a job does not wait any more once it is
 # rejected, and what jobs hold that never run counts as used.
-MARKED = (*OF_FINISHED, "mean_waiting", "gpu_utilisation")
+MARKED = (*OF_FINISHED, "mean_waiting", "gpu_utilisation", "use")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
