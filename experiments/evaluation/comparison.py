@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
@@ -147,21 +147,17 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 
 
 def until_interrupted(
-    names: Iterable[str], run: Callable[[str], dict[str, Any]]
+    names: Collection[str], run: Callable[[str], dict[str, Any]]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
     """Figures of each policy, and the entry for those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
-    remaining = list(names)
     try:
-        while remaining:
-            rows[remaining[0]] = run(remaining[0])
-            # Only now, because Ctrl-C may come between the
-            # two lines: figures that are there are kept.
-            remaining.pop(0)
+        for name in names:
+            rows[name] = run(name)
     except KeyboardInterrupt:
         if not rows:
             raise
-    missing = [name for name in remaining if name not in rows]
+    missing = [name for name in names if name not in rows]
     return rows, {MISSING: missing} if missing else {}
 
 
@@ -270,8 +266,8 @@ def compare(
 
     def run(name: str) -> dict[str, Any]:
         make = policies[name]
-        makers = [partial(make, seed) for seed in seeds.get(name, ())] or [make]
-        rows = [_run_row(instance, name, each, on_decision, on_run) for each in makers]
+        makers: list[Callable[[], Policy]] = [partial(make, s) for s in seeds.get(name, ())]
+        rows = [_run_row(instance, name, m, on_decision, on_run) for m in makers or [make]]
         return _merged(rows, seeds[name], len(instance.jobs)) if name in seeds else rows[0]
 
     rows, missing = until_interrupted(policies, run)

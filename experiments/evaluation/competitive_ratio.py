@@ -326,7 +326,12 @@ def measure(
     if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
         return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)
-    _check_theorem(offline, certificate)
+    # The corrected Theorem 4 holds on every run; a verified schedule above its bound refutes it,
+    # be the optimum proven or not: then one of the two is wrong.
+    if offline.objective > certificate.upper_bound * (1 + ROUNDING):
+        detail = f"a schedule is worth {offline.objective:.9g}"
+        bound = f"the certificate says at most {certificate.upper_bound:.9g}"
+        raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
     LOGGER.info("Theorem 4, corrected: no schedule exceeds %g", certificate.upper_bound)
     return CompetitiveRatio(run, offline, certificate)
 
@@ -344,15 +349,6 @@ def _online(
         state.found(verify(instance, schedules), schedules, Phase.WARM_START)
         raise
     return run, WarmStart(run.schedules, value=verify(instance, run))
-
-
-def _check_theorem(offline: OfflineResult, certificate: Certificate | WeakDuality) -> None:
-    """The corrected Theorem 4 holds on every run; if it does not, one of the two is wrong."""
-    # A verified schedule above the bound refutes it, be the optimum proven or not.
-    if offline.objective > certificate.upper_bound * (1 + ROUNDING):
-        detail = f"a schedule is worth {offline.objective:.9g}"
-        bound = f"the certificate says at most {certificate.upper_bound:.9g}"
-        raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
 
 
 def _unfinished(instance: Instance, policy: Policy | None, decided: list[Decision]) -> Run:

@@ -75,7 +75,7 @@ def import_prices(name: str) -> Any:
     return _import_class(name, "prices", "at", "at(used, capacity) (docs: own prices)")
 
 
-def _import_class(name: str, what: str, method: str, described: str) -> Any:
+def _import_class(name: str, what: str, method: str, wanted: str) -> Any:
     """The class that a module has under a name; if it has none, the error says which it has."""
 
     def is_one(value: object) -> bool:
@@ -100,7 +100,7 @@ def _import_class(name: str, what: str, method: str, described: str) -> Any:
         expected = f"expected {what} in module {module_name}, got no {attribute}{hint}"
         raise InputError("", expected)
     if not is_one(imported):
-        raise InputError("", f"expected {name} to be a class with a method {described}")
+        raise InputError("", f"expected {name} to be a class with a method {wanted}")
     _check_constructor(name, imported)
     return imported
 
@@ -404,10 +404,17 @@ def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
     return replace(made, needs_instance=False)
 
 
-def _entry(name: str, policy: Any, options: Mapping[str, Option], *how: Any) -> PolicyEntry:
-    """The entry of a policy with what its class says about it; `how` to check and to build it."""
+def _entry(
+    name: str,
+    policy: Callable[..., Policy],
+    options: Mapping[str, Option],
+    check: Callable[..., object],
+    build: Callable[..., Policy],
+) -> PolicyEntry:
+    """The entry of a policy, with what its class says about it."""
     forms, why = wants(policy, "knows_forms"), left_out(policy)
-    return PolicyEntry(name, options, *how, _summary(policy), knows_forms=forms, left_out=why)
+    summary = _summary(policy)
+    return PolicyEntry(name, options, check, build, summary, knows_forms=forms, left_out=why)
 
 
 def _summary(source: object) -> str:

@@ -111,9 +111,9 @@ class Recipe:
                 )
 
 
-MEASURED = "decision_seconds"  # how long the decisions of a run took
-# `Recipe.check` compares the instance, and a note names another version, before the run.
-OF_THE_SOURCE = ("instance", "seed", "version")
+# `check_digest` compares the instance, and a note names another version, before the run; the last
+# is how long its decisions took.
+NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
@@ -123,7 +123,7 @@ def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any])
     end in ``seconds``. Keys that the result does not have, because the version that made it did not
     write them, are not compared.
     """
-    compared = {k: v for k, v in recorded.items() if k not in (*OF_THE_SOURCE, MEASURED)}
+    compared = {k: v for k, v in recorded.items() if k not in NOT_COMPARED}
     # The figure that people look at first is the first difference that is told.
     compared = {k: compared[k] for k in sorted(compared, key=lambda k: k != "total_utility")}
     for path, was, is_now in differences(compared, reproduced):

@@ -276,7 +276,7 @@ def slots_of(schedule: Schedule) -> str:
 
 
 Columns = tuple[tuple[str, bool], ...]
-TableColumns = tuple[tuple[str, str, Callable[[Any], str]], ...]
+TableColumn = tuple[str, str, Callable[[Any], str]]
 DECISIONS: Columns = (
     ("job", False),
     ("finishes", True),
@@ -315,16 +315,15 @@ def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, .
         shown = *shown[:1], ("of optimum", "", _certified), *shown[1:]
     columns = ("policy", False), *((heading, heading != "busiest") for heading, _, _ in shown)
     rows = [
-        (name, *(_cell(row, *how, left_jobs=bool(unfinished[name])) for _, *how in shown))
+        (name, *(_cell(row, column, left_jobs=bool(unfinished[name])) for column in shown))
         for name, row in comparison.policies.items()
     ]
     return columns, rows
 
 
-def _cell(
-    row: Mapping[str, Any], figure: str, text: Callable[[Any], str], *, left_jobs: bool
-) -> str:
+def _cell(row: Mapping[str, Any], column: TableColumn, *, left_jobs: bool) -> str:
     """What a policy has in a column; a mark where it may look good because of jobs that it left."""
+    _, figure, text = column
     cell = text(row[figure] if figure else row)
     return cell + MARK if left_jobs and figure in MARKED and cell != "-" else cell
 
@@ -412,7 +411,7 @@ def _seconds(time: float | None) -> str:
 
 
 # Heading, figure and its text; without a figure, the text is of the whole row.
-COMPARED: TableColumns = (
+COMPARED: tuple[TableColumn, ...] = (
     ("utility", "", _utility),
     ("admitted", "admitted", brief),
     ("done", "finished", brief),
@@ -422,7 +421,7 @@ COMPARED: TableColumns = (
     ("busiest", "utilisation", _busiest),
     ("decision", "", _decision_time),
 )
-ELASTIC: TableColumns = (
+ELASTIC: tuple[TableColumn, ...] = (
     ("utility", "", _utility),
     ("of bound", "of_bound", percent),
     ("done", "finished", str),
@@ -432,7 +431,7 @@ ELASTIC: TableColumns = (
     ("restarts", "restarts", str),
     ("use", "use", _most_used),
 )
-REPLAYED: TableColumns = (
+REPLAYED: tuple[TableColumn, ...] = (
     ("finished", "finished", str),
     ("mean", "mean_completion", duration_text),
     ("median", "median_completion", duration_text),

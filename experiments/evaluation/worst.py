@@ -367,7 +367,10 @@ class _Climb:
         instance = self.space.instance(genes)
         run = simulate(instance, self.make(instance))
         earned = verify(instance, run)
-        optimum = _optimum(instance)
+        solved = solve(instance, time_limit=None)
+        if solved.status is Status.INTERRUPTED:  # Ctrl-C ends a solve with an interval
+            raise KeyboardInterrupt
+        optimum = solved.objective
         ratio = optimum / earned if earned > 0 else math.inf if optimum > 0 else 0.0
         self.tried[genes] = ratio
         if ratio > self._largest() or genes == self.worst:
@@ -375,11 +378,3 @@ class _Climb:
         if self.on_progress is not None:
             self.on_progress(len(self.tried), self._largest())
         return ratio
-
-
-def _optimum(instance: Instance) -> float:
-    """The proven optimum; Ctrl-C, which ends a solve with an interval, ends the search here."""
-    result = solve(instance, time_limit=None)
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return result.objective

@@ -39,8 +39,7 @@ class ReportTable:
 
     title: str
     columns: tuple[tuple[str, bool], ...]
-    rows: tuple[tuple[str, ...], ...]
-    left_out: int = 0
+    rows: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,6 @@ class Section:
     remarks: tuple[str, ...] = ()
 
 
-def table(
-    title: str, columns: tuple[tuple[str, bool], ...], rows: list[tuple[str, ...]]
-) -> ReportTable:
-    """A table of the first `MOST_ROWS` of `rows`."""
-    return ReportTable(title, columns, tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS))
-
-
 def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
     """Write sections as HTML."""
     folder = files("experiments.report")
@@ -84,5 +76,6 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
     )
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    page = template.render(sections=sections, title=title, style=style, version=__version__)
+    about = {"title": title, "style": style, "version": __version__, "most_rows": MOST_ROWS}
+    page = template.render(sections=sections, **about)
     return _as_xml(page) + "\n"

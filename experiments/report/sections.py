@@ -18,7 +18,7 @@ from experiments.evaluation.provenance import digest_of, file_reference, named_f
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.section import ReportTable, Section, picture, table
+from experiments.report.section import ReportTable, Section, picture
 from experiments.report.whatif import whatif_section
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
@@ -330,7 +330,7 @@ def _said(
             title, facts = f"Quote: job {result.job_id} {verdict}", quote_facts(result)
         case _:
             title = f"{len(data[SCHEDULES])} schedules"
-    return title, facts, [table(caption, *shown) for caption, shown in rows.items()]
+    return title, facts, [ReportTable(caption, *shown) for caption, shown in rows.items()]
 
 
 def _row_of_taken(row: JobComparison) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from experiments.evaluation.tables import Facts
 from experiments.plotting.sweeps import means_of, sweep_page
-from experiments.report.section import ReportTable, Section, picture, table
+from experiments.report.section import ReportTable, Section, picture
 from experiments.report.sections import value_text
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def sweep_section(name: str, cells: pa.Table) -> Section:
     rows, frame = cells.to_pylist(), cells.to_pandas()
     figures, means = means_of(frame)
     failed = [row for row in rows if row["status"] == FAILED]
-    tables = [table(TITLE, columns_of(figures), rows_of(means, figures))]
+    tables = [ReportTable(TITLE, columns_of(figures), rows_of(means, figures))]
     tables += _failures(failed)
     return Section(
         name=name,
@@ -136,7 +136,7 @@ def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
     errors = Counter(str(row["error"]) for row in failed)
     rows: list[tuple[str, ...]] = [(str(count), error) for error, count in errors.items()]
     columns = ("cells", True), ("error", False)
-    return [table("Failed cells", columns, rows)] if rows else []
+    return [ReportTable("Failed cells", columns, rows)] if rows else []
 
 
 def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:

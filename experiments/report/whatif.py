@@ -9,7 +9,7 @@ from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.whatif_result import RECORDED, WhatIf
 from experiments.plotting.whatif import pictures
-from experiments.report.section import Picture, Section, picture, table
+from experiments.report.section import Picture, ReportTable, Section, picture
 
 
 def whatif_section(
@@ -36,7 +36,7 @@ def whatif_section(
         title=texts.jobs_text(result),
         was_run=facts,
         facts=[],
-        tables=tuple(table(*one) for one in texts.tables(result)),
+        tables=tuple(ReportTable(*one) for one in texts.tables(result)),
         proofs=[],
         again=(str(data["command"]),) if data.get("command") else (),
         picture="",

@@ -138,7 +138,7 @@ def test_failed_cells_are_counted_with_their_errors(tables: dict[str, Path]) -> 
         row |= {"status": "failed", "error": "ValueError: <no>", "total_utility": None}
     section = sweep_section("a.parquet", pa.Table.from_pylist(rows))
     assert dict(section.facts) == {"cells": "24", "failed": "3"}
-    assert section.tables[-1].rows == (("3", "ValueError: <no>"),)
+    assert section.tables[-1].rows == [("3", "ValueError: <no>")]
     assert "ValueError: &lt;no&gt;" in report_page([section])
 
 
