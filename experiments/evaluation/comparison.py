@@ -102,10 +102,7 @@ class Comparison(Summarised):
 
 
 class ReadRow(dict[str, Any]):
-    """Figures of a policy in a document; a missing requested figure is bad input.
-
-    Documents of earlier versions lack some, and not every table needs all.
-    """
+    """Figures of a policy in a document; one that is asked for and missing is bad input."""
 
     def __init__(self, policy: str, figures: Mapping[str, Any]) -> None:
         super().__init__(figures)
@@ -458,11 +455,8 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
 
 def with_best_known(comparison: Comparison) -> Comparison:
     """As `with_optimum`, for elastic jobs: between the best policy and their upper bound."""
-    bound = comparison.about["bound"]
-    if bound is None:
-        raise InputError("utility", "missing; a share of the optimum needs one for each job")
     best = max((row["total_utility"] for row in comparison.policies.values()), default=0.0)
-    return _with_shares(comparison, best, bound, None)
+    return _with_shares(comparison, best, comparison.about["bound"], None)
 
 
 def _with_shares(

@@ -62,10 +62,7 @@ def is_import_name(name: str) -> bool:
 
 
 def import_policy(name: str) -> type[Policy]:
-    """The class that ``module:Name`` or ``file.py:Name`` stands for.
-
-    The module is looked for where Python looks, and last in the working directory.
-    """
+    """The class that ``module:Name`` or ``file.py:Name`` stands for."""
     policy: type[Policy] = _import_class(name, "a policy", "decide", "decide (docs: own policy)")
     return policy
 

@@ -57,11 +57,8 @@ def brief(value: float, digits: int = 4) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding.
-
-    A gap to an objective of 0 is none, too.
-    """
-    if value is None or value > MANY:
+    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
+    if value is None or value > MANY:  # a gap to an objective of 0 is none, too
         return "-"
     return "0%" if abs(value) < ROUNDING else f"{brief(100 * value, 3)}%"
 
@@ -305,10 +302,7 @@ MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
 def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, ...]]]:
-    """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``.
-
-    The shares of an optimum, where the comparison has them, stand behind the utility.
-    """
+    """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``."""
     on_jobs = ELASTIC if "format" in comparison.about else COMPARED
     shown, unfinished = REPLAYED if comparison.kind == "replay" else on_jobs, comparison.unfinished
     if any(SHARES[0] in row for row in comparison.policies.values()):
