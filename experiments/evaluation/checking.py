@@ -55,12 +55,7 @@ class Checked:
 
 
 def check_document(instance: Instance, data: Any) -> Checked:
-    """Check a result against its instance.
-
-    Every schedule must satisfy the constraints (2)-(13), and every figure that follows from the
-    rest of the document must be what it is when it is computed anew. For a ratio, that includes
-    the constants of the corrected Theorem 4.
-    """
+    """Check a result against its instance: its schedules, and every figure that follows."""
     if "instance" in mapping(data):
         check_digest(instance, entry(data, "instance", lambda named: entry(named, "sha256", text)))
     if "kind" not in data and SCHEDULES in data:

@@ -344,12 +344,10 @@ def replay_each(
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Run each policy on `workload`, with the options given by its name; times are in seconds.
-
-    `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
-    """
+    """Run each policy on `workload` with its options, for figures in seconds and `more` of them."""
     schedulers = {name: make(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
+    # Jobs of a trace are rigid: nothing is said of their changes.
     names = ON_TRACES if workload.recorded else (*ON_TRACES, *CHANGES)
 
     def run(name: str) -> dict[str, Any]:

@@ -54,11 +54,8 @@ def live_recourse(
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
-    """Quote `job` after the jobs that arrive no later, with the effects on the others.
-
-    The jobs run as in a service: the plan reaches as far ahead as the instance has slots, and the
-    end of the instance is no end.
-    """
+    """Quote `job` after the jobs that arrive no later, with the effects on the others."""
+    # As in a service: the plan reaches as far ahead as the instance has slots, which have no end.
     scheduler = live_recourse(instance.cluster, instance.horizon, options)
     for earlier in instance.jobs_by_arrival():
         # Jobs of one slot arrive in the order of the file, and this job comes after all of them.

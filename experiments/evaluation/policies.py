@@ -7,7 +7,6 @@ parameters of its constructor. The command line, sweeps and figures read this re
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -123,12 +122,8 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
     return make
 
 
-def code_files(policy: type) -> list[dict[str, str]]:
-    """Source files of a user's policy, with their digests.
-
-    These are the modules of the class and its bases, and all that they import in turn and that are
-    part neither of the toolkit, nor of Python, nor of an installed package.
-    """
+def code_files(policy: type) -> list[dict[str, Any]]:
+    """The source files of a user's policy and of what it imports, unless it is installed."""
     files: dict[str, Path] = {}
     own = modules_of(policy)
     queue = sorted(own)
@@ -142,17 +137,9 @@ def code_files(policy: type) -> list[dict[str, str]]:
             for imported in _imports(name, file):  # and the packages that it is in
                 queue += accumulate(imported.split("."), "{}.{}".format)
     return [
-        {
-            "of": f"module {name.removeprefix(OF_A_FILE)}",
-            "file": shown(files[name]),
-            "sha256": _digest(files[name]),
-        }
+        {"of": f"module {name.removeprefix(OF_A_FILE)}", **file_reference(Path(shown(files[name])))}
         for name in sorted(files)
     ]
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _file_of(module: str) -> Path | None:
@@ -193,7 +180,7 @@ def _loaded(file: Path) -> Any:
     """Load the module of a file; load it again if the file has changed."""
     whole = file.resolve()
     # a name of its own, so that a file random.py is not taken for the module of Python
-    name, state = f"{OF_A_FILE}{whole.stem}", (str(whole), _digest(whole))
+    name, state = f"{OF_A_FILE}{whole.stem}", file_reference(whole)
     known = sys.modules.get(name)
     if known is not None and known.__dict__["__state__"] == state:
         return known

@@ -33,12 +33,10 @@ def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
 
 
 def file_reference(file: Path) -> dict[str, str | None]:
-    """Plain data that name a trace or a file of elastic jobs: the file, the digest of its bytes.
-
-    The digest is None for a pipe, which can be read only once; the file for standard input.
-    """
+    """Plain data that name a file and the digest of its bytes; None for what is a pipe."""
     if str(file) == STANDARD_INPUT:
         return {"file": None, "sha256": hashlib.sha256(read_content(file)).hexdigest()}
+    # A pipe can be read only once.
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     return {"file": str(file), "sha256": digest}
 
@@ -117,12 +115,7 @@ NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
-    """Check that a repeated run agrees with its recorded result, measured times aside.
-
-    Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
-    end in ``seconds``. Keys that the result does not have, because the version that made it did not
-    write them, are not compared.
-    """
+    """Check that a repeated run agrees with its recorded result, measured times aside."""
     compared = {k: v for k, v in recorded.items() if k not in NOT_COMPARED}
     # The figure that people look at first is the first difference that is told.
     compared = {k: compared[k] for k in sorted(compared, key=lambda k: k != "total_utility")}
