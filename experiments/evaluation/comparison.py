@@ -433,37 +433,29 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
     >>> {name: round(row["certified_share_lower"], 2) for name, row in found.policies.items()}
     {'fifo': 0.25, 'drf': 0.18}
     """
-    proven = offline.status is Status.OPTIMAL
-    about = {
-        "status": str(offline.status),
-        "proven": proven,
-        "objective": offline.objective,
-        "upper_bound": offline.upper_bound,
-        "gap": offline.gap,
-        "objective_by": offline.objective_by,
-        "bound_by": offline.bound_by,
-        "method": offline.method,
-        "parameters": dict(offline.parameters),
-        "seconds": offline.seconds,
-    }
+    solved, proven = offline.to_dict(), offline.status is Status.OPTIMAL
+    optimum = {"proven": proven} | {name: solved[name] for name in OF_THE_OPTIMUM}
     # Of a proven optimum the bound differs from the objective by the solver's tolerance alone.
     highest = offline.objective if proven else offline.upper_bound
-    return _with_shares(comparison, offline.objective, highest, about)
+    return _with_shares(comparison, offline.objective, highest, optimum=optimum)
+
+
+OF_THE_OPTIMUM = (
+    *("status", "objective", "upper_bound", "gap", "objective_by", "bound_by", "method"),
+    *("parameters", "seconds"),
+)
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
     """As `with_optimum`, for elastic jobs: between the best policy and their upper bound."""
     best = max((row["total_utility"] for row in comparison.policies.values()), default=0.0)
-    return _with_shares(comparison, best, comparison.about["bound"], None)
+    return _with_shares(comparison, best, comparison.about["bound"])
 
 
-def _with_shares(
-    comparison: Comparison, lowest: float, highest: float, optimum: Mapping[str, Any] | None
-) -> Comparison:
+def _with_shares(comparison: Comparison, lowest: float, highest: float, **more: Any) -> Comparison:
     """Add the shares of an optimum that lies between `lowest` and `highest`."""
     rows = {name: dict(row) for name, row in comparison.policies.items()}
     for row in rows.values():
         for share, end in zip(SHARES, (highest, lowest), strict=True):
             row[share] = row["total_utility"] / end if end > 0 else None
-    more = {} if optimum is None else {"optimum": dict(optimum)}
     return replace(comparison, policies=rows, about={**comparison.about, **more})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +30,14 @@ from oasis.simulator.result import result_from_dict
 from oasis.solvers import Status
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
-REPLAY_DEFAULTS = {"servers": 8, "gpus": 8, "placement": "pooled", "first": 0}
-REPLAY_OPTIONS = {  # by key of the document
-    "servers": "--servers",
-    "gpus": "--gpus-per-server",
-    "placement": "--placement",
-    "cluster": "--virtual-cluster",
-    "max_gpus": "--max-gpus",
-    "first": "--skip",
-    "max_jobs": "--max-jobs",
+REPLAY_OPTIONS = {  # flag and default, by key of the document
+    "servers": ("--servers", 8),
+    "gpus": ("--gpus-per-server", 8),
+    "placement": ("--placement", "pooled"),
+    "cluster": ("--virtual-cluster", None),
+    "max_gpus": ("--max-gpus", None),
+    "first": ("--skip", 0),
+    "max_jobs": ("--max-jobs", None),
 }
 
 
@@ -154,13 +154,16 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
     entries = {**data, **(data.get("reading") or {})}
-    names = {name: f"--{name.replace('_', '-')}" for name in data.get("reading") or {}}
-    for name, option in (names | REPLAY_OPTIONS).items():
+    names = {name: (f"--{name.replace('_', '-')}", None) for name in data.get("reading") or {}}
+    for name, (option, default) in (names | REPLAY_OPTIONS).items():
         value = entries.get(name)
         if value is True:  # a flag without a value
             words.append(option)
-        elif value is not None and value != REPLAY_DEFAULTS.get(name):
+        elif value is not None and value != default:
             words += [option, str(value)]
+    if isinstance(machines := data.get("machines"), list):
+        each = (f"{len(list(alike))}x{gpus}" for gpus, alike in groupby(machines))
+        words += ["--machines", ",".join(each)]
     return words
 
 

@@ -323,6 +323,8 @@ def test_commands_of_replay_and_quote_have_their_options(documents: dict[str, An
         "--servers 2 --max-jobs 9 --policies fifo,srtf --set fifo.line=fit --set srtf.line=fit"
         in line
     )
+    (line,) = commands_of("x", documents["replay"] | {"machines": [8, 8, 4]})
+    assert "--machines 2x8,1x4" in line
     (line,) = commands_of("x", documents["quote"])
     assert shlex.split(line)[3:] == ["JOB.json", "--policy", "oasis"]
     assert commands_of("x", documents["schedules"]) == ()
