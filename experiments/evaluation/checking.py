@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from experiments.evaluation.provenance import check_digest, instance_digest
+from experiments.evaluation.provenance import (
+    MISSING,
+    check_digest,
+    differences,
+    digest_of,
+    named_file,
+)
 from oasis.certify.certificate import Certificate, WeakDuality, certify
 from oasis.certify.verify import verify
 from oasis.model.document import entry, mapping, optional, real, text
@@ -18,20 +23,6 @@ from oasis.model.instance_file import read
 from oasis.model.schedule import schedules_by_job
 from oasis.simulator.result import result_from_dict
 from oasis.solvers import PROOF, Status
-
-
-def named_file(data: Mapping[str, Any]) -> Path | None:
-    """Return the instance file that a result names; None if it names none."""
-    reference = entry(data, "instance", mapping) if "instance" in data else {}
-    if reference.get("file") is None:
-        return None
-    return Path(entry(reference, "file", text))
-
-
-def digest_of(data: Mapping[str, Any]) -> str | None:
-    """Return the digest of the result's instance; None if it has none."""
-    reference = entry(data, "instance", mapping) if "instance" in data else {}
-    return entry(reference, "sha256", optional(text)) if "sha256" in reference else None
 
 
 def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> Instance | None:
@@ -49,11 +40,6 @@ def instance_of(data: Mapping[str, Any], instances: Mapping[str, Instance]) -> I
     return instance
 
 
-def by_digest(instances: list[Instance]) -> dict[str, Instance]:
-    """Instances by their digest."""
-    return {instance_digest(instance): instance for instance in instances}
-
-
 EXACT = 1e-9  # relative: how far a stated figure may be from the recomputed one
 SCHEDULES = "schedules"  # what a document is called that holds schedules and nothing else
 TOTALS = ("total_utility", "objective")
@@ -69,13 +55,9 @@ class Checked:
 
 
 def check_document(instance: Instance, data: Any) -> Checked:
-    """Check a result against its instance.
-
-    Every schedule must satisfy the constraints (2)-(13), and every figure that follows from the
-    rest of the document must be what it is when it is computed anew. For a ratio, that includes
-    the constants of the corrected Theorem 4.
-    """
-    _check_same_instance(instance, mapping(data))
+    """Check a result against its instance: its schedules, and every figure that follows."""
+    if "instance" in mapping(data):
+        check_digest(instance, entry(data, "instance", lambda named: entry(named, "sha256", text)))
     if "kind" not in data and SCHEDULES in data:
         return _check_schedules(instance, data)
     result = result_from_dict(data)
@@ -88,13 +70,8 @@ def check_document(instance: Instance, data: Any) -> Checked:
             f"with {SCHEDULES!r}, got a result of {kind}",
         )
     checked = check(instance, result)
-    _compare_figures(data, result.to_dict(), "")
+    _compare_figures(data, result.to_dict())
     return checked
-
-
-def _check_same_instance(instance: Instance, data: Mapping[str, Any]) -> None:
-    if "instance" in data:
-        check_digest(instance, entry(data, "instance", lambda named: entry(named, "sha256", text)))
 
 
 def _check_schedules(instance: Instance, data: Mapping[str, Any]) -> Checked:
@@ -103,7 +80,7 @@ def _check_schedules(instance: Instance, data: Mapping[str, Any]) -> Checked:
     for name in TOTALS:
         stated = entry(data, name, optional(real)) if name in data else None
         if stated is not None:
-            _compare_figures({name: stated}, {name: total}, "")
+            _compare_figures({name: stated}, {name: total})
     return Checked(SCHEDULES, len(schedules), {TOTALS[0]: total})
 
 
@@ -127,36 +104,25 @@ def _check_ratio(instance: Instance, result: Any) -> Checked:
     # Prices of one's own are code, which a result does not hold.
     if isinstance(result.certificate, Certificate):
         anew = certify(instance, run).to_dict()
-        _compare_figures(result.certificate.to_dict(), anew, "certificate.")
+        _compare_figures(result.certificate.to_dict(), anew, "certificate")
     elif isinstance(result.certificate, WeakDuality):
-        _compare_figures(
-            {"online_utility": result.certificate.online_utility},
-            {"online_utility": online},
-            "certificate.",
-        )
+        stated = {"online_utility": result.certificate.online_utility}
+        _compare_figures(stated, {"online_utility": online}, "certificate")
         if result.offline.objective > result.certificate.upper_bound * (1 + PROOF):
             raise VerificationError("certificate.upper_bound", "a schedule is worth more")
     count = len(run.schedules) + len(result.offline.schedules)
     return Checked("ratio", count, {"total_utility": online, **offline})
 
 
-def _compare_figures(stated: Any, anew: Any, path: str) -> None:
+def _compare_figures(stated: Any, anew: Any, path: str = "") -> None:
     """Refuse the first figure of a document that does not follow from its other contents."""
-    for name, value in anew.items():
-        if name not in stated:
-            raise VerificationError(f"{path}{name}", f"missing, recomputed {value!r}")
-        if not _agree(stated[name], value):
-            raise VerificationError(
-                f"{path}{name}", f"states {stated[name]!r}, recomputed {value!r}"
-            )
+    for place, value, is_stated in differences(anew, stated, path, _agree):
+        what = "missing" if is_stated is MISSING else f"states {is_stated!r}"
+        raise VerificationError(place, f"{what}, recomputed {value!r}")
 
 
-def _agree(stated: Any, anew: Any) -> bool:
+def _agree(anew: Any, stated: Any) -> bool:
     if isinstance(anew, float) and type(stated) in (int, float):
         # The absolute part is for figures that are 0 but for rounding.
         return math.isclose(stated, anew, rel_tol=EXACT, abs_tol=1e-12)
-    if isinstance(anew, Mapping) and isinstance(stated, Mapping):
-        return all(name in stated and _agree(stated[name], value) for name, value in anew.items())
-    if isinstance(anew, list | tuple) and isinstance(stated, list | tuple):
-        return len(anew) == len(stated) and all(map(_agree, stated, anew))
     return type(stated) is type(anew) and bool(stated == anew)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import oasis
@@ -18,7 +19,7 @@ from oasis.model.instance import Instance, expect_instance
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
-from oasis.simulator.outcome import JobTimes, figure_reader
+from oasis.simulator.outcome import figure_reader
 from oasis.simulator.result import Run, read_latency
 from oasis.solvers import Status
 
@@ -30,7 +31,7 @@ SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic job
 OF_FINISHED = ("mean_completion", "median_completion", "p95_completion")
 # Where jobs did not finish, these may look good, too: a job does not wait any more once it is
 # rejected, and what jobs hold that never run counts as used.
-MARKED = (*OF_FINISHED, "mean_waiting", "gpu_utilisation")
+MARKED = (*OF_FINISHED, "mean_waiting", "gpu_utilisation", "use")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -101,10 +102,7 @@ class Comparison(Summarised):
 
 
 class ReadRow(dict[str, Any]):
-    """Figures of a policy in a document; a missing requested figure is bad input.
-
-    Documents of earlier versions lack some, and not every table needs all.
-    """
+    """Figures of a policy in a document; one that is asked for and missing is bad input."""
 
     def __init__(self, policy: str, figures: Mapping[str, Any]) -> None:
         super().__init__(figures)
@@ -146,62 +144,48 @@ MISSING = "missing"  # key of a comparison that was interrupted: names of polici
 
 
 def until_interrupted(
-    names: Iterable[str], run: Callable[[str], dict[str, Any]], *, keep: bool
+    names: Collection[str], run: Callable[[str], dict[str, Any]]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
     """Figures of each policy, and the entry for those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
-    remaining = list(names)
     try:
-        while remaining:
-            rows[remaining[0]] = run(remaining[0])
-            # Only now, because Ctrl-C may come between the
-            # two lines: figures that are there are kept.
-            remaining.pop(0)
+        for name in names:
+            rows[name] = run(name)
     except KeyboardInterrupt:
-        if not keep or not rows:
+        if not rows:
             raise
-    missing = [name for name in remaining if name not in rows]
+    missing = [name for name in names if name not in rows]
     return rows, {MISSING: missing} if missing else {}
 
 
 Figure = Callable[[Outcome], Any]
 
 
-def _mean(part: Callable[[JobTimes], float]) -> Figure:
+def _mean(part: str) -> Figure:
     """The mean over all jobs of one of their times."""
-    return lambda outcome: math.fsum(map(part, outcome.jobs)) / len(outcome.jobs)
+    return lambda outcome: math.fsum(map(attrgetter(part), outcome.jobs)) / len(outcome.jobs)
 
 
-def _total(part: Callable[[JobTimes], int]) -> Figure:
+def _total(part: str) -> Figure:
     """Number of such events over all jobs."""
-    return lambda outcome: sum(map(part, outcome.jobs))
+    return lambda outcome: sum(map(attrgetter(part), outcome.jobs))
 
 
 # What each figure is, whatever it is compared on; times are in slots on an instance, and in seconds
 # on traces and elastic jobs. Comparisons differ in which of them they show (`measured`).
+OF_THE_OUTCOME = (
+    *("unfinished", "mean_completion", "median_completion", "makespan", "given_up_after_start"),
+    *("wasted_share", "utilisation", "use", "policy_seconds", "simulator_seconds"),
+)
 FIGURES: Mapping[str, Figure] = {
+    **{name: attrgetter(name) for name in OF_THE_OUTCOME},
+    **{f"mean_{part}": _mean(part) for part in ("waiting", "running", "overhead", "stalled")},
+    **{name: _total(name) for name in ("restarts", "resizes", "migrations")},
     "finished": lambda outcome: len(outcome.completions),
-    "unfinished": lambda outcome: outcome.unfinished,
-    "rejected": _total(lambda job: job.refusal is not None),
-    "mean_completion": lambda outcome: outcome.mean_completion,
-    "median_completion": lambda outcome: outcome.median_completion,
+    "rejected": lambda outcome: sum(job.refusal is not None for job in outcome.jobs),
     "p95_completion": lambda outcome: outcome.completion_quantile(0.95),
-    "mean_waiting": _mean(lambda job: job.waiting),
-    "mean_running": _mean(lambda job: job.running),
-    "mean_overhead": _mean(lambda job: job.overhead),
-    "mean_stalled": _mean(lambda job: job.stalled),
-    "restarts": _total(lambda job: job.restarts),
-    "resizes": _total(lambda job: job.resizes),
-    "migrations": _total(lambda job: job.migrations),
-    "makespan": lambda outcome: outcome.makespan,
-    "given_up_after_start": lambda outcome: outcome.given_up_after_start,
-    "wasted_share": lambda outcome: outcome.wasted_share,
-    "utilisation": lambda outcome: outcome.utilisation,
-    "use": lambda outcome: outcome.use,
     "gpu_utilisation": lambda outcome: outcome.use.get("gpu"),
     "policy_calls": lambda outcome: outcome.calls,
-    "policy_seconds": lambda outcome: outcome.policy_seconds,
-    "simulator_seconds": lambda outcome: outcome.simulator_seconds,
 }
 
 
@@ -219,28 +203,38 @@ def figures(run: Run) -> dict[str, Any]:
         "total_utility": run.total_utility,
         "admitted": run.admitted,
         "rejected": run.rejected,
-        **measured(outcome, "finished", "unfinished", "mean_completion", "p95_completion"),
-        **measured(outcome, "makespan", "given_up_after_start", "wasted_share", "utilisation"),
+        **measured(outcome, *ON_INSTANCES),
         "decision_seconds": run.latency,
         **measured(outcome, "policy_seconds", "simulator_seconds"),
     }
 
 
+ON_INSTANCES = (
+    *("finished", "unfinished", "mean_completion", "p95_completion", "makespan"),
+    *("given_up_after_start", "wasted_share", "utilisation"),
+)
+
+
 def compare(
     instance: Instance,
-    policies: Mapping[str, Callable[[], Policy]],
+    policies: Mapping[str, Callable[..., Policy]],
+    seeds: Mapping[str, Sequence[int]] | None = None,
     *,
     on_decision: Callable[[str], None] | None = None,
     on_run: Callable[[Run], None] | None = None,
 ) -> Comparison:
     """Run each policy on `instance` and verify its schedules.
 
+    Ctrl-C ends it with the policies that are done; `Comparison.missing` has the others.
+
     Parameters
     ----------
     instance : Instance
         The problem.
     policies : mapping of str to callable
-        Makes a fresh policy.
+        Makes a fresh policy, from a seed if it has some in `seeds`.
+    seeds : mapping of str to sequence of int, optional
+        Seeds of policies that draw: one run for each, figures are means over them.
     on_decision : callable, optional
         Called with the name of the policy once for each job whose fate is known, for progress.
     on_run : callable, optional
@@ -265,22 +259,38 @@ def compare(
     """
     expect_instance(instance)
     _expect_makers(policies)
-    rows = {}
-    for name, make in policies.items():
-        listener = None if on_decision is None else _telling(on_decision, name)
-        run = oasis.simulate(instance, make(), on_decision=listener)
-        oasis.verify(instance, run)
-        if on_run is not None:
-            on_run(run)
-        reported = {"parameters": dict(run.parameters), "report": dict(run.report)}
-        rows[name] = figures(run) | reported
+    seeds = {} if seeds is None else seeds
+
+    def run(name: str) -> dict[str, Any]:
+        make = policies[name]
+        makers: list[Callable[[], Policy]] = [partial(make, s) for s in seeds.get(name, ())]
+        rows = [_run_row(instance, name, m, on_decision, on_run) for m in makers or [make]]
+        return _merged(rows, seeds[name], len(instance.jobs)) if name in seeds else rows[0]
+
+    rows, missing = until_interrupted(policies, run)
     about = {
         "jobs": len(instance.jobs),
         "slot_seconds": instance.slot_seconds,
         "seed": instance.metadata.get("seed"),
         "version": oasis.__version__,
     }
-    return Comparison("compare", rows, about)
+    return Comparison("compare", rows, {**about, **missing})
+
+
+def _run_row(
+    instance: Instance,
+    name: str,
+    make: Callable[[], Policy],
+    on_decision: Callable[[str], None] | None,
+    on_run: Callable[[Run], None] | None,
+) -> dict[str, Any]:
+    """Run a policy, verify its schedules, and tell its figures."""
+    listener = None if on_decision is None else lambda _: on_decision(name)
+    run = oasis.simulate(instance, make(), on_decision=listener)
+    oasis.verify(instance, run)
+    if on_run is not None:
+        on_run(run)
+    return figures(run) | {"parameters": dict(run.parameters), "report": dict(run.report)}
 
 
 def _expect_makers(policies: object) -> None:
@@ -291,10 +301,6 @@ def _expect_makers(policies: object) -> None:
         if not callable(make):
             message = f"policies[{name!r}]: expected what makes a fresh policy, such as FIFO"
             raise TypeError(f"{message} or lambda: FIFO(seed=1), got {describe(make)}")
-
-
-def _telling(on_decision: Callable[[str], None], name: str) -> Callable[[oasis.Decision], None]:
-    return lambda _: on_decision(name)
 
 
 PLAIN = tuple(name for name, entry in POLICIES.items() if not entry.needs_instance)
@@ -312,14 +318,17 @@ def left_out_note(policies: Sequence[str]) -> str:
     return f"not run unless --policies names them: {'; '.join(parts)}"
 
 
-def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
-    return entry_of(name, PLAIN).make(None, options)
-
-
 # How often jobs were changed, and what that cost them.
 CHANGES = (
     *("mean_running", "mean_overhead", "mean_stalled"),
     *("restarts", "resizes", "migrations", "use"),
+)
+
+
+ON_TRACES = (
+    *("finished", "unfinished", "rejected", "mean_completion", "median_completion"),
+    *("p95_completion", "mean_waiting", "makespan", "gpu_utilisation", "policy_calls"),
+    *("policy_seconds", "simulator_seconds"),
 )
 
 
@@ -329,48 +338,38 @@ def replay_each(
     about: Mapping[str, Any] | None = None,
     *,
     kind: str = "replay",
-    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
+    make: Callable[[str, Mapping[str, Any]], Policy] = lambda name, options: entry_of(
+        name, PLAIN
+    ).make(None, options),
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
-    keep_interrupted: bool = False,
 ) -> Comparison:
-    """Run each policy on `workload`, with the options given by its name.
-
-    `more` adds figures of a run. Jobs of a trace are rigid: nothing is said of their changes.
-    """
+    """Run each policy on `workload` with its options, for figures in seconds and `more` of them."""
     schedulers = {name: make(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
+    # Jobs of a trace are rigid: nothing is said of their changes.
+    names = ON_TRACES if workload.recorded else (*ON_TRACES, *CHANGES)
 
     def run(name: str) -> dict[str, Any]:
-        outcome = replay(workload, schedulers[name], on_settled=listener)
-        row = replayed_figures(schedulers[name], outcome)
-        row |= {} if workload.recorded else measured(outcome, *CHANGES)
+        policy = schedulers[name]
+        outcome = replay(workload, policy, on_settled=listener)
+        seconds = outcome.policy_seconds + outcome.simulator_seconds
+        row = {
+            **measured(outcome, *names),
+            "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
+            "parameters": parameters_of(policy),
+            "report": report_of(policy),
+        }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
-    rows, missing = until_interrupted(schedulers, run, keep=keep_interrupted)
+    rows, missing = until_interrupted(schedulers, run)
     return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
-
-
-def replayed_figures(policy: Policy, outcome: Outcome) -> dict[str, Any]:
-    """Figures of one replay as plain data; times are in seconds."""
-    seconds = outcome.policy_seconds + outcome.simulator_seconds
-    return {
-        **measured(outcome, "finished", "unfinished", "rejected"),
-        **measured(outcome, "mean_completion", "median_completion", "p95_completion"),
-        **measured(outcome, "mean_waiting", "makespan", "gpu_utilisation", "policy_calls"),
-        **measured(outcome, "policy_seconds", "simulator_seconds"),
-        "jobs_per_second": len(outcome.jobs) / seconds if seconds else None,
-        "parameters": parameters_of(policy),
-        "report": report_of(policy),
-    }
 
 
 OVER_SEEDS = "over_seeds"
 SHARES = ("certified_share_lower", "certified_share_upper")
-SUMS = (  # figures of no outcome alone
-    *("total_utility", "admitted", "of_bound", "jobs_per_second"),
-    *SHARES,
-)
+# Figures of no outcome alone.
+SUMS = ("total_utility", "admitted", "of_bound", "jobs_per_second", *SHARES)
 _READERS: Mapping[str, Reader[Any]] = {
     "decision_seconds": read_latency,
     "parameters": mapping,
@@ -385,51 +384,15 @@ AVERAGED = (
 )  # figures that get an interval
 
 
-def compare_over_seeds(
-    instance: Instance,
-    policies: Mapping[str, Callable[[int | None], Policy]],
-    seeds: Mapping[str, Sequence[int]],
-    *,
-    on_decision: Callable[[str], None] | None = None,
-    on_run: Callable[[Run], None] | None = None,
-    keep_interrupted: bool = False,
-) -> Comparison:
-    """Run each policy once, or once for each of its seeds; figures are then means over them."""
-    about: Mapping[str, Any] = {}
-
-    def run(name: str) -> dict[str, Any]:
-        nonlocal about
-        drawn: Sequence[int | None] = seeds.get(name) or [None]
-        runs = [
-            compare(
-                instance,
-                {name: partial(policies[name], seed)},
-                on_decision=on_decision,
-                on_run=on_run,
-            )
-            for seed in drawn
-        ]
-        about = runs[0].about
-        each = [one.policies[name] for one in runs]
-        return dict(each[0]) if name not in seeds else _merged(each, list(seeds[name]), about)
-
-    rows, missing = until_interrupted(policies, run, keep=keep_interrupted)
-    return Comparison("compare", rows, {**about, **missing})
-
-
-def _merged(
-    rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], about: Mapping[str, Any]
-) -> dict[str, Any]:
-    same = ("parameters", "report", "policy_options", "policy_files")
+def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) -> dict[str, Any]:
+    same = ("parameters", "report")
     means = {k: v if k in same else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     intervals = {}
     for figure in AVERAGED:
         values = [row[figure] for row in rows]
         numbers = [float(value) for value in values if value is not None]
-        most = about["jobs"] if figure in COUNTS else math.inf
-        intervals[figure] = interval_of(numbers, scale_of(figure), most).to_dict() | {
-            "values": values
-        }
+        interval = interval_of(numbers, scale_of(figure), jobs if figure in COUNTS else math.inf)
+        intervals[figure] = interval.to_dict() | {"values": values}
     return means | {OVER_SEEDS: {"seeds": list(seeds), "figures": intervals}}
 
 
@@ -470,46 +433,29 @@ def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
     >>> {name: round(row["certified_share_lower"], 2) for name, row in found.policies.items()}
     {'fifo': 0.25, 'drf': 0.18}
     """
-    proven = offline.status is Status.OPTIMAL
-    about = {
-        "status": str(offline.status),
-        "proven": proven,
-        "objective": offline.objective,
-        "upper_bound": offline.upper_bound,
-        "gap": offline.gap,
-        "objective_by": offline.objective_by,
-        "bound_by": offline.bound_by,
-        "method": offline.method,
-        "parameters": dict(offline.parameters),
-        "seconds": offline.seconds,
-    }
+    solved, proven = offline.to_dict(), offline.status is Status.OPTIMAL
+    optimum = {"proven": proven} | {name: solved[name] for name in OF_THE_OPTIMUM}
     # Of a proven optimum the bound differs from the objective by the solver's tolerance alone.
     highest = offline.objective if proven else offline.upper_bound
-    return _with_shares(comparison, offline.objective, highest, about)
+    return _with_shares(comparison, offline.objective, highest, optimum=optimum)
+
+
+OF_THE_OPTIMUM = (
+    *("status", "objective", "upper_bound", "gap", "objective_by", "bound_by", "method"),
+    *("parameters", "seconds"),
+)
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
     """As `with_optimum`, for elastic jobs: between the best policy and their upper bound."""
-    bound = comparison.about["bound"]
-    if bound is None:
-        raise InputError("utility", "missing; a share of the optimum needs one for each job")
     best = max((row["total_utility"] for row in comparison.policies.values()), default=0.0)
-    return _with_shares(comparison, best, bound, None)
+    return _with_shares(comparison, best, comparison.about["bound"])
 
 
-def _with_shares(
-    comparison: Comparison, lowest: float, highest: float, optimum: Mapping[str, Any] | None
-) -> Comparison:
+def _with_shares(comparison: Comparison, lowest: float, highest: float, **more: Any) -> Comparison:
     """Add the shares of an optimum that lies between `lowest` and `highest`."""
-    rows = {
-        name: {
-            **row,
-            **{
-                share: row["total_utility"] / end if end > 0 else None
-                for share, end in zip(SHARES, (highest, lowest), strict=True)
-            },
-        }
-        for name, row in comparison.policies.items()
-    }
-    more = {} if optimum is None else {"optimum": dict(optimum)}
+    rows = {name: dict(row) for name, row in comparison.policies.items()}
+    for row in rows.values():
+        for share, end in zip(SHARES, (highest, lowest), strict=True):
+            row[share] = row["total_utility"] / end if end > 0 else None
     return replace(comparison, policies=rows, about={**comparison.about, **more})

@@ -131,7 +131,7 @@ class CompetitiveRatio(Summarised):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
-        offline, run = self.offline, self.run.to_dict()
+        run, solved = self.run.to_dict(), self.offline.to_dict()
         return {
             "kind": KIND,
             "ratio": self.ratio,
@@ -143,17 +143,7 @@ class CompetitiveRatio(Summarised):
             "admitted": self.run.admitted,
             "rejected": self.run.rejected,
             "jobs": len(self.run.decisions),
-            "status": str(offline.status),
-            "objective": offline.objective,
-            "upper_bound": offline.upper_bound,
-            "gap": offline.gap,
-            "objective_by": offline.objective_by,
-            "bound_by": offline.bound_by,
-            "method": offline.method,
-            "offline_parameters": dict(offline.parameters),
-            "offline_seconds": offline.seconds,
-            "offline_schedules": [schedule.to_dict() for schedule in offline.schedules.values()],
-            "history": [milestone.to_dict() for milestone in offline.history],
+            **{name: solved[name.removeprefix("offline_")] for name in OF_THE_SOLVE},
             "is_complete": self.is_complete,
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             **_guarantees(self.certificate),
@@ -199,32 +189,30 @@ OF_THE_RUN = (
     *("bounds", "decisions", "decision_seconds", "report", "simulation"),
     *("policy", "parameters", "seed", "version"),
 )
+OF_THE_SOLVE = (
+    *("status", "objective", "upper_bound", "gap", "objective_by", "bound_by", "method"),
+    *("offline_parameters", "offline_seconds", "offline_schedules", "history"),
+)
 
 
 def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
-    """The constants of the certificate by name; all None if the online run did not end."""
-    if isinstance(certificate, WeakDuality):
-        bounds = (certificate.to_dict()["upper_bound"], certificate.ratio_bound)
-        named = zip(("corrected_bound", "corrected_ratio_bound"), bounds, strict=True)
-        return dict.fromkeys(GUARANTEES) | dict(named)
-    return {
-        name: None if certificate is None else value(certificate)
-        for name, value in GUARANTEES.items()
-    }
+    """The constants of the certificate by name; None for those that it does not have."""
+    values: dict[str, float | None] = dict.fromkeys(GUARANTEES)
+    if isinstance(certificate, Certificate):
+        values |= {"alpha": certificate.alpha, "bound_2alpha": 2 * certificate.alpha}
+        values |= {name: getattr(certificate, name) for name in GUARANTEES[2:5]}
+    if certificate is not None:
+        bound = certificate.upper_bound
+        # JSON has no infinity.
+        values["corrected_bound"] = bound if math.isfinite(bound) else None
+        values["corrected_ratio_bound"] = certificate.ratio_bound
+    return values
 
 
-GUARANTEES: Mapping[str, Callable[[Certificate], float | None]] = {
-    "alpha": lambda found: found.alpha,
-    "bound_2alpha": lambda found: 2 * found.alpha,
-    "log_alpha_x": lambda found: found.log_alpha_x,
-    "payoff_gap": lambda found: found.payoff_gap,
-    "initial_dual": lambda found: found.initial_dual,
-    # JSON has no infinity.
-    "corrected_bound": lambda found: (
-        found.upper_bound if math.isfinite(found.upper_bound) else None
-    ),
-    "corrected_ratio_bound": lambda found: found.ratio_bound,
-}
+GUARANTEES = (
+    *("alpha", "bound_2alpha", "log_alpha_x", "payoff_gap", "initial_dual"),
+    *("corrected_bound", "corrected_ratio_bound"),
+)
 
 
 __all__ = ["CompetitiveRatio", "competitive_ratio", "measure"]
@@ -297,22 +285,17 @@ def competitive_ratio(
 
     limits = (time_limit, work_limit, gap, no_improvement)
     if offline is None:
-        solving: Callable[..., OfflineResult] = partial(
-            solve, method=method, stop=stop_of(stop, *limits), seed=seed
-        )
+        stops = stop_of(stop, *limits)
+        solving: Callable[..., OfflineResult] = partial(solve, method=method, stop=stops, seed=seed)
     elif stop is None and limits == (..., None, None, None):
         worth = verify(instance, offline)
         if not math.isclose(worth, offline.objective, rel_tol=PROOF):
             detail = f"its schedules are worth {worth:.9g}, it states {offline.objective:.9g}"
             raise VerificationError("offline", detail)
-        solving = partial(_reuse_result, offline)
+        solving = partial(lambda known, *_, **__: known, offline)
     else:
         raise InputError("offline", "expected no limits beside it, because nothing is solved")
     return measure(instance, make, solving, method, on_progress, nullcontext)
-
-
-def _reuse_result(offline: OfflineResult, _: Instance, **__: object) -> OfflineResult:
-    return offline
 
 
 def measure(
@@ -343,7 +326,12 @@ def measure(
     if run.bounds is None:  # Theorem 4 speaks of policies with prices alone
         return CompetitiveRatio(run, offline, None)
     certificate = certify(instance, run)
-    _check_theorem(offline, certificate)
+    # The corrected Theorem 4 holds on every run; a verified schedule above its bound refutes it,
+    # be the optimum proven or not: then one of the two is wrong.
+    if offline.objective > certificate.upper_bound * (1 + ROUNDING):
+        detail = f"a schedule is worth {offline.objective:.9g}"
+        bound = f"the certificate says at most {certificate.upper_bound:.9g}"
+        raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
     LOGGER.info("Theorem 4, corrected: no schedule exceeds %g", certificate.upper_bound)
     return CompetitiveRatio(run, offline, certificate)
 
@@ -361,15 +349,6 @@ def _online(
         state.found(verify(instance, schedules), schedules, Phase.WARM_START)
         raise
     return run, WarmStart(run.schedules, value=verify(instance, run))
-
-
-def _check_theorem(offline: OfflineResult, certificate: Certificate | WeakDuality) -> None:
-    """The corrected Theorem 4 holds on every run; if it does not, one of the two is wrong."""
-    # A verified schedule above the bound refutes it, be the optimum proven or not.
-    if offline.objective > certificate.upper_bound * (1 + ROUNDING):
-        detail = f"a schedule is worth {offline.objective:.9g}"
-        bound = f"the certificate says at most {certificate.upper_bound:.9g}"
-        raise VerificationError("corrected Theorem 4", f"{bound}, {detail}")
 
 
 def _unfinished(instance: Instance, policy: Policy | None, decided: list[Decision]) -> Run:

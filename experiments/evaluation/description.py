@@ -71,17 +71,14 @@ class StandaloneRun:
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
     """Run `job` on an empty cluster in its best form, with as many workers as it may have."""
-    ways = [replace(_run_alone(form, instance), form=k) for k, form in enumerate(job.in_forms)]
-    never = instance.horizon
+
+    def worth(one: StandaloneRun) -> tuple[float, ...]:
+        end = instance.horizon if one.completion is None else one.completion
+        return one.utility, -end, one.workers > 0
+
     # the most it can earn, the sooner the better, and one that runs before one that cannot
-    return max(
-        ways,
-        key=lambda one: (
-            one.utility,
-            -(never if one.completion is None else one.completion),
-            one.workers > 0,
-        ),
-    )
+    ways = (replace(_run_alone(form, instance), form=k) for k, form in enumerate(job.in_forms))
+    return max(ways, key=worth)
 
 
 def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
@@ -202,17 +199,14 @@ class Description:
     def _kinds(self) -> dict[str, Any]:
         """Labels, forms and requirements, where there are any."""
         instance, kinds = self.instance, dict[str, Any]()
-        labels = Counter(
-            (name, value)
-            for group in GROUPS
-            for server in group.servers(instance.cluster)
-            for name, value in server.labels.items()
-            for _ in server.ids
-        )
+        labels: dict[str, Counter[str]] = {}
+        for group in GROUPS:
+            for server in group.servers(instance.cluster):
+                for name, value in server.labels.items():
+                    labels.setdefault(name, Counter())[value] += server.count
         if labels:
             kinds["labels"] = {
-                name: {value: n for (other, value), n in sorted(labels.items()) if other == name}
-                for name, _ in sorted(labels)
+                name: dict(sorted(counts.items())) for name, counts in sorted(labels.items())
             }
         forms = Counter(len(job.in_forms) for job in instance.jobs)
         if set(forms) - {1}:

@@ -46,10 +46,7 @@ WAITED = 3
 
 @dataclass(frozen=True, slots=True)
 class BySlots:
-    """A utility by the delay in seconds, as one by the delay in slots.
-
-    A job that ends in slot d after that of its arrival is counted at the end of that slot.
-    """
+    """A utility by the delay in seconds, as one by the delay in slots, each counted at its end."""
 
     seconds: Utility
     length: float  # of a slot, seconds
@@ -86,25 +83,11 @@ class Translated(JobProgress):
 
 
 class Slotted:
-    """OASiS or recourse, which plan in slots by the paper's model, on elastic jobs.
+    """OASiS or recourse, which plan in slots by the model, on elastic jobs (docs: controllers).
 
-    Machines: all of them host workers, none parameter servers. A worker reserves its own demand and
-    as much of the parameter servers' as falls to each worker where that is most, so that whatever
-    the model plans, they find room beside the workers. Parameter servers are left out where no
-    machine admits both and has room for a worker with its part of them.
-
-    Jobs: a slot of one worker is one worker-slot, whatever the other workers are, so that speed is
-    linear in them. It is counted as what one of the workers that the job asks for does (of the most
-    where it asks for none), at the best speed: fewer do more, more do less than the model thinks.
-    The fewest workers, locality and the costs of changes are unknown to the model. Forms are those
-    that fit the empty cluster; a job keeps the form in which it begins even if it may switch.
-
-    Slots: the scheduler is asked at the beginning of each slot alone. Jobs that came since the last
-    one wait for it, and what a job leaves that ends within a slot stays idle to the end of the
-    slot. Parameter servers go to the machine with most of the job's workers that has room for them.
-    A job whose parameter servers find no room, or that is planned with fewer workers than it works
-    with, takes what the others leave, by best fit, its fewest workers at least; if it finds no room
-    it holds nothing in that slot. The scheduler plans anew what was not done.
+    A worker-slot is what one of the workers that a job asks for does in a slot, at the best speed.
+    Workers reserve their part of the parameter servers too, so that what the model plans finds room
+    in whole machines; where it does not, the job takes what the others leave.
     """
 
     slotted = False
@@ -320,8 +303,7 @@ def elastic_policy(
 ) -> Policy:
     """A fresh policy for `workload`, with the options that differ from their defaults.
 
-    OASiS gets the U and L of all jobs of the workload, as the paper assumes them known; it and
-    recourse plan in slots (`Slotted`). `InputError` for an option that has no meaning here.
+    OASiS gets the U and L of all jobs of the workload, as the paper assumes them known.
     """
     if name in (OASIS, RECOURSE):
         return Slotted(name, options, workload, slot_seconds)
@@ -340,10 +322,7 @@ def utility_of(workload: Workload, outcome: Outcome) -> float | None:
 def elastic_figures(
     workload: Workload, outcome: Outcome, bound: ElasticBound | None
 ) -> dict[str, Any]:
-    """What a run on elastic jobs earned, beside the bound, and what became of its jobs.
-
-    Restarts are all changes of a running or paused job: resumed, resized, moved.
-    """
+    """What a run on elastic jobs earned, beside the bound, and what became of its jobs."""
     utility, most = utility_of(workload, outcome), 0.0 if bound is None else bound.value
     return {
         "total_utility": utility,
@@ -351,6 +330,7 @@ def elastic_figures(
         "of_bound": None if utility is None or not most else utility / most,
         "admitted": sum(job.refusal is None or job.start is not None for job in outcome.jobs),
         **measured(outcome, "wasted_share"),
+        # All changes of a running or paused job: resumed, resized, moved.
         "restarts": sum(measured(outcome, "restarts", "resizes", "migrations").values()),
     }
 
@@ -361,13 +341,8 @@ def compare_elastic(
     *,
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
-    keep_interrupted: bool = False,
 ) -> Comparison:
-    """As `replay_each`, OASiS and recourse too, with what each earns and a bound that none exceeds.
-
-    `slot_seconds` is the length of the slots of OASiS and recourse, and of the bound.
-    """
-    makers = {name: elastic_policy(name, o, workload, slot_seconds) for name, o in policies.items()}
+    """As `replay_each`, OASiS and recourse too, with what each earns and a bound on it."""
     valued = all(job.has_utility for job in workload.jobs)
     bound = elastic_bound(workload, slot_seconds) if valued else None
     about = {
@@ -382,8 +357,7 @@ def compare_elastic(
         policies,
         about,
         kind="compare",
-        make=lambda name, _: makers[name],
+        make=lambda name, options: elastic_policy(name, options, workload, slot_seconds),
         more=lambda outcome: elastic_figures(workload, outcome, bound),
         on_settled=on_settled,
-        keep_interrupted=keep_interrupted,
     )

@@ -70,8 +70,9 @@ def interval_of(values: Sequence[float], scale: str = "any", largest: float = ma
     for value in values:
         if not least * (1 - ROUNDING) <= value <= most * (1 + ROUNDING):
             raise InputError("values", f"expected {least:g} to {most:g} for {scale}", value)
-    if any(math.isinf(value) for value in values):
-        return Interval(_infinite_mean(values), math.nan, math.nan, len(values), NONE)
+    if infinite := {value for value in values if math.isinf(value)}:
+        mean = infinite.pop() if len(infinite) == 1 else math.nan  # where both ends are among them
+        return Interval(mean, math.nan, math.nan, len(values), NONE)
     if scale == "ratio":
         return _geometric(values)
     for value in values:
@@ -82,12 +83,6 @@ def interval_of(values: Sequence[float], scale: str = "any", largest: float = ma
 
 
 ROUNDING = 1e-5  # of a ratio whose two sides are equal but for what solvers round
-
-
-def _infinite_mean(values: Sequence[float]) -> float:
-    """Mean of values of which some are infinite: inf or -inf; NaN if there are both."""
-    ends = {value for value in values if math.isinf(value)}
-    return ends.pop() if len(ends) == 1 else math.nan
 
 
 def _geometric(values: Sequence[float]) -> Interval:
@@ -118,14 +113,9 @@ def mean_and_half_width(values: Sequence[float]) -> tuple[float, float]:
         return mean, math.nan
     if min(values) == max(values):
         return values[0], 0.0  # not the rounding error of the mean
-    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-    return mean, _quantile(n) * math.sqrt(variance / n)
-
-
-def _quantile(n: int) -> float:
-    """Half width of the interval in standard errors of `n` values (Student's t)."""
     require("an interval over seeds", "scipy")
     from scipy.special import stdtrit  # noqa: PLC0415 (needs an extra)
 
-    # Two-sided: 95 % inside leaves 2.5 % beyond each end.
-    return float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2))
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    # Student's t, two-sided: 95 % inside leaves 2.5 % beyond each end.
+    return mean, float(stdtrit(n - 1, 0.5 + CONFIDENCE / 2)) * math.sqrt(variance / n)

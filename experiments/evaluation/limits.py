@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from oasis.model.errors import InputError
-
-UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-PART = re.compile(rf"\s*({NUMBER})\s*({'|'.join(UNITS)})\s*")
+from oasis.traces.times import elapsed_seconds
 
 
 class Duration(float):
@@ -21,14 +17,9 @@ def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> 
     """A number of seconds >= 0, or infinity."""
     parsed = _number(value)
     if parsed is None and is_time and isinstance(value, str):
-        parts, end = [], 0
-        for part in PART.finditer(value):
-            if part.start() != end:
-                break
-            parts.append(float(part[1]) * UNITS[part[2]])
-            end = part.end()
-        if parts and end == len(value) and min(parts) >= 0:
-            parsed = Duration(math.fsum(parts))
+        # A limit of 1:30 may be minutes or hours.
+        seconds = math.nan if ":" in value else elapsed_seconds(value.strip())
+        parsed = None if math.isnan(seconds) else Duration(seconds)
     if parsed is None or not parsed >= 0:  # nor is NaN
         is_number = parsed is not None or not is_time
         forms = "" if is_number else " (such as 90, 90s, 5m, 1h or 500ms)"

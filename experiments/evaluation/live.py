@@ -33,23 +33,16 @@ def planning_policy(
         if bounds is None:
             raise InputError("bounds", "expected U and L of OASiS, got None")
         scale = float(options.get("scale", 1.0))
-        return oasis.OASiS.rolling(
-            lookahead, _scaled(bounds, scale), keep_admitted=keep_admitted, end=end
+        scaled: Any = (
+            bounds.scaled(scale)
+            if isinstance(bounds, PriceBounds)
+            else lambda cluster: bounds(cluster).scaled(scale)
         )
+        return oasis.OASiS.rolling(lookahead, scaled, keep_admitted=keep_admitted, end=end)
     whole = POLICIES[RECOURSE].resolve(options)
     steering = {entry.name: whole.pop(entry.name) for entry in fields(RecourseParams)}
     params = RecourseParams(**steering)
     return oasis.Recourse.rolling(lookahead, params=params, keep_admitted=keep_admitted, **whole)
-
-
-def _scaled(
-    bounds: PriceBounds | Callable[[oasis.Cluster], PriceBounds], scale: float
-) -> PriceBounds | Callable[[oasis.Cluster], PriceBounds]:
-    if scale == 1.0:
-        return bounds
-    if isinstance(bounds, PriceBounds):
-        return bounds.scaled(scale)
-    return lambda cluster: bounds(cluster).scaled(scale)
 
 
 def live_recourse(
@@ -61,11 +54,8 @@ def live_recourse(
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
-    """Quote `job` after the jobs that arrive no later, with the effects on the others.
-
-    The jobs run as in a service: the plan reaches as far ahead as the instance has slots, and the
-    end of the instance is no end.
-    """
+    """Quote `job` after the jobs that arrive no later, with the effects on the others."""
+    # As in a service: the plan reaches as far ahead as the instance has slots, which have no end.
     scheduler = live_recourse(instance.cluster, instance.horizon, options)
     for earlier in instance.jobs_by_arrival():
         # Jobs of one slot arrive in the order of the file, and this job comes after all of them.

@@ -12,15 +12,10 @@ from experiments.evaluation.tables import number
 
 ACTUAL = "this cluster"  # the row of a comparison that says what really happened
 LIVE = ("Pending", "Waiting", "Starting", "Running")
+COUNTED = ("jobs", "completed", "live", "rejected", "lost")
 NAMESPACES = (
     ("namespace", False),
-    ("jobs", True),
-    ("completed", True),
-    ("live", True),
-    ("rejected", True),
-    ("lost", True),
-    ("utility", True),
-    ("promises kept", True),
+    *((name, True) for name in (*COUNTED, "utility", "promises kept")),
 )
 
 
@@ -30,9 +25,7 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
     for job in summaries:
         row = totals.setdefault(
             str(job["job"]).partition("/")[0],
-            dict.fromkeys(("jobs", "completed", "live", "rejected", "lost"), 0)
-            | {"utility": 0.0}
-            | dict.fromkeys(("kept", "broken", "open"), 0),
+            dict.fromkeys((*COUNTED, "utility", "kept", "broken", "open"), 0),
         )
         phase = job["phase"]
         row["jobs"] += 1
@@ -60,7 +53,7 @@ def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, .
     return [
         (
             name,
-            *(str(row[part]) for part in ("jobs", "completed", "live", "rejected", "lost")),
+            *(str(row[part]) for part in COUNTED),
             number(row["utility"]),
             _promises(row),
         )

@@ -11,11 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, asdict, dataclass, field
+from dataclasses import Field, dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-import oasis
 from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, describe
@@ -78,11 +77,7 @@ class Option:
         return _checked(value, without_none(self.kind))
 
     def parse(self, text: str) -> Any:
-        """Read a value from text, as it is written on the command line.
-
-        Numbers of a row are separated by commas. ``none`` stands for None where the option has
-        such a value.
-        """
+        """Read a value from text, as it is written on the command line."""
         if text.lower() in ("none", "null") and _takes_none(self.kind):
             return None
         kind = without_none(self.kind)
@@ -166,10 +161,7 @@ def _takes_none(kind: Any) -> bool:
 
 
 def without_none(kind: Any) -> Any:
-    """The type of an annotation that text can express, where others and None are allowed beside it.
-
-    The annotation itself if there is no such choice.
-    """
+    """The one type of an annotation that text can express, if it has one; else the annotation."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
     parts = [part for part in get_args(kind) if part is not NoneType]
@@ -242,8 +234,3 @@ class GenerateOptions:
     mix: tuple[float, float, float] = described(
         MIX, "shares of time-insensitive, -sensitive and -critical jobs"
     )
-
-    def draw(self) -> oasis.Instance:
-        """Draw the instance."""
-        arguments: dict[str, Any] = asdict(self)
-        return oasis.generate(**arguments)

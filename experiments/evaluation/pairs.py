@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from experiments.evaluation.comparison import PAIRED, Comparison
+from experiments.evaluation.comparison import OVER_SEEDS, PAIRED, Comparison
 from experiments.evaluation.intervals import LARGEST, mean_and_half_width
 from experiments.evaluation.tables import brief, percent
 from oasis.model.errors import InputError
@@ -93,10 +93,10 @@ def against_first(
 
 def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
     """Pairs of ``oasis compare --seeds``; a policy that does not draw earns the same on each."""
+    over = {name: row[OVER_SEEDS] for name, row in comparison.policies.items() if OVER_SEEDS in row}
     drawn = {
-        name: dict(zip(row["over_seeds"]["seeds"], _values(row), strict=True))
-        for name, row in comparison.policies.items()
-        if "over_seeds" in row
+        name: dict(zip(one["seeds"], one["figures"][PAIRED]["values"], strict=True))
+        for name, one in over.items()
     }
     if not drawn:  # also of traces, whose jobs need no utility
         return []
@@ -110,30 +110,28 @@ def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
     return [one for one in against_first(earned) if {one.first, one.second} & drawn.keys()]
 
 
-def _values(row: Mapping[str, Any]) -> Sequence[float]:
-    values: Sequence[float] = row["over_seeds"]["figures"][PAIRED]["values"]
-    return values
-
-
 def pairs_of_sweep(frame: pd.DataFrame) -> list[Pair]:
     """Pairs at each point of the grid's instances; none where cells have no total utility."""
     from experiments.sweep.summary import label, varying  # noqa: PLC0415 (needs an extra)
 
     if PAIRED not in frame:
         return []
-    points: dict[str, dict[str, dict[int, float]]] = {}
+    points = frame[varying(frame)].to_dict("records")
+    at, policies = ([label(p, prefix) for p in points] for prefix in ("instance.", "policy."))
+    rows = frame.assign(at=at, policy=policies).dropna(subset=[PAIRED])
+    earned_at = {
+        point: {
+            name: dict(zip(cells["seed"].tolist(), cells[PAIRED].tolist(), strict=True))
+            for name, cells in group.groupby("policy", sort=False)
+        }
+        for point, group in rows.groupby("at", sort=False)
+    }
     # The policy of the first cell, also where that could not run: nothing is compared there.
-    first = next((label(p, "policy.") for p in frame[varying(frame)][:1].to_dict("records")), "")
-    earning = frame[frame[PAIRED].notna()]
-    for seed, value, point in zip(
-        earning["seed"], earning[PAIRED], earning[varying(frame)].to_dict("records"), strict=True
-    ):
-        at = points.setdefault(label(point, "instance."), {})
-        at.setdefault(label(point, "policy."), {})[int(seed)] = float(value)
+    first = next(iter(policies), "")
     return [
         one
-        for at, earned in points.items()
-        for one in against_first(earned, at, first)
+        for point, earned in earned_at.items()
+        for one in against_first(earned, point, first)
         # One instance for all seeds, and two that do not draw, are one pair of numbers.
         if any(len(set(earned[name].values())) > 1 for name in (one.first, one.second))
     ]

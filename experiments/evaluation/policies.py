@@ -7,7 +7,6 @@ parameters of its constructor. The command line, sweeps and figures read this re
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -17,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 from inspect import getdoc
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import oasis
 from baselines.registry import ALL
@@ -61,30 +61,22 @@ def is_import_name(name: str) -> bool:
 
 
 def import_policy(name: str) -> type[Policy]:
-    """The class that ``module:Name`` or ``file.py:Name`` stands for.
-
-    The module is looked for where Python looks, and last in the working directory.
-    """
-    policy = _import_class(name, "a policy", _is_policy)
-    if not _is_policy(policy):
-        expected = f"expected {name} to be a class with a method decide (docs: own policy)"
-        raise InputError("", expected)
-    _check_constructor(name, policy)
+    """The class that ``module:Name`` or ``file.py:Name`` stands for."""
+    policy: type[Policy] = _import_class(name, "a policy", "decide", "decide (docs: own policy)")
     return policy
 
 
 def import_prices(name: str) -> Any:
     """The class of prices that ``module:Name`` or ``file.py:Name`` stands for."""
-    prices = _import_class(name, "prices", _has_prices)
-    if not _has_prices(prices):
-        expected = f"expected {name} to be a class with a method at(used, capacity)"
-        raise InputError("", f"{expected} (docs: own prices)")
-    _check_constructor(name, prices)
-    return prices
+    return _import_class(name, "prices", "at", "at(used, capacity) (docs: own prices)")
 
 
-def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any:
-    """What a module has under a name; if it has none, the error says which it has."""
+def _import_class(name: str, what: str, method: str, wanted: str) -> Any:
+    """The class that a module has under a name; if it has none, the error says which it has."""
+
+    def is_one(value: object) -> bool:
+        return isinstance(value, type) and callable(getattr(value, method, None))
+
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
         raise InputError("", "expected MODULE:NAME or FILE.py:NAME", name)
@@ -103,15 +95,10 @@ def _import_class(name: str, what: str, is_one: Callable[[object], bool]) -> Any
         hint = did_you_mean(attribute, classes) or f"; it has {', '.join(classes) or 'none'}"
         expected = f"expected {what} in module {module_name}, got no {attribute}{hint}"
         raise InputError("", expected)
+    if not is_one(imported):
+        raise InputError("", f"expected {name} to be a class with a method {wanted}")
+    _check_constructor(name, imported)
     return imported
-
-
-def _has_prices(value: object) -> bool:
-    return isinstance(value, type) and callable(getattr(value, "at", None))
-
-
-def _is_policy(value: object) -> TypeGuard[type[Policy]]:
-    return isinstance(value, type) and callable(getattr(value, "decide", None))
 
 
 def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., Policy]:
@@ -135,12 +122,8 @@ def maker_of(policy: type[Policy], options: Mapping[str, Any]) -> Callable[..., 
     return make
 
 
-def code_files(policy: type) -> list[dict[str, str]]:
-    """Source files of a user's policy, with their digests.
-
-    These are the modules of the class and its bases, and all that they import in turn and that are
-    part neither of the toolkit, nor of Python, nor of an installed package.
-    """
+def code_files(policy: type) -> list[dict[str, Any]]:
+    """The source files of a user's policy and of what it imports, unless it is installed."""
     files: dict[str, Path] = {}
     own = modules_of(policy)
     queue = sorted(own)
@@ -151,19 +134,12 @@ def code_files(policy: type) -> list[dict[str, str]]:
             continue
         if name in own or not is_installed(file):
             files[name] = file
-            queue += _imports(name, file)
+            for imported in _imports(name, file):  # and the packages that it is in
+                queue += accumulate(imported.split("."), "{}.{}".format)
     return [
-        {
-            "of": f"module {name.removeprefix(OF_A_FILE)}",
-            "file": shown(files[name]),
-            "sha256": _digest(files[name]),
-        }
+        {"of": f"module {name.removeprefix(OF_A_FILE)}", **file_reference(Path(shown(files[name])))}
         for name in sorted(files)
     ]
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _file_of(module: str) -> Path | None:
@@ -180,27 +156,18 @@ def _file_of(module: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
 
 
-def _imports(module: str, file: Path) -> list[str]:
+def _imports(module: str, file: Path) -> Iterator[str]:
     """Names that may be modules, in all import statements of a source file."""
-    if file.suffix != ".py":
-        return []
-    is_package = file.stem == "__init__"
-    package = module if is_package else module.rpartition(".")[0]
-    names: list[str] = []
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    package = module if file.stem == "__init__" else module.rpartition(".")[0]
+    tree = ast.parse(file.read_bytes() if file.suffix == ".py" else b"")
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             # One dot is the package itself, and each further one goes up by one.
             parent = package.split(".")[: len(package.split(".")) - node.level + 1]
             base = ".".join([*parent * bool(node.level), *filter(None, [node.module])])
-            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    whole = {
-        ".".join(parts[: k + 1])
-        for parts in (name.split(".") for name in names)
-        for k in range(len(parts))
-    }
-    return sorted(name for name in whole if name.partition(".")[0] not in sys.stdlib_module_names)
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def _imported(name: str) -> Any:
@@ -213,7 +180,7 @@ def _loaded(file: Path) -> Any:
     """Load the module of a file; load it again if the file has changed."""
     whole = file.resolve()
     # a name of its own, so that a file random.py is not taken for the module of Python
-    name, state = f"{OF_A_FILE}{whole.stem}", (str(whole), _digest(whole))
+    name, state = f"{OF_A_FILE}{whole.stem}", file_reference(whole)
     known = sys.modules.get(name)
     if known is not None and known.__dict__["__state__"] == state:
         return known
@@ -338,7 +305,7 @@ class PolicyEntry:
     check: Callable[..., object]  # of all options; raises ValueError for wrong ones
     build: Callable[..., Policy]  # from an instance and all options
     summary: str
-    needs_instance: bool = False  # the others also run on plain traces
+    needs_instance: bool = True  # the others also run on plain traces
     imported: type[Policy] | None = None  # somebody's own class
     knows_forms: bool = False
     left_out: str = ""  # why a replay runs it only where it is named; empty if it always does
@@ -413,20 +380,25 @@ def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) 
         told = f"{own_line(error) or prices}: {in_words(error)} in its constructor"
         raise InputError("prices", told) from error
     named = oasis.OwnPrices(own, own, options[FLOOR], name=prices)
-    granularity = options["granularity"]
-    return oasis.OASiS(instance.cluster, instance.horizon, named, granularity=granularity)
+    return oasis.OASiS.from_instance(instance, **options, prices=named)
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    return PolicyEntry(
-        name,
-        options_of(policy),
-        policy,
-        lambda _, **options: policy(**options),
-        _summary(policy),
-        knows_forms=wants(policy, "knows_forms"),
-        left_out=left_out(policy),
-    )
+    made = _entry(name, policy, options_of(policy), policy, lambda _, **values: policy(**values))
+    return replace(made, needs_instance=False)
+
+
+def _entry(
+    name: str,
+    policy: Callable[..., Policy],
+    options: Mapping[str, Option],
+    check: Callable[..., object],
+    build: Callable[..., Policy],
+) -> PolicyEntry:
+    """The entry of a policy, with what its class says about it."""
+    forms, why = wants(policy, "knows_forms"), left_out(policy)
+    summary = _summary(policy)
+    return PolicyEntry(name, options, check, build, summary, knows_forms=forms, left_out=why)
 
 
 def _summary(source: object) -> str:
@@ -448,24 +420,8 @@ RECOURSE_OPTIONS = {
 }
 
 POLICIES: Mapping[str, PolicyEntry] = {
-    OASIS: PolicyEntry(
-        OASIS,
-        options_of(OasisOptions),
-        OasisOptions,
-        _oasis,
-        _summary(oasis.OASiS),
-        needs_instance=True,
-        knows_forms=wants(oasis.OASiS, "knows_forms"),
-    ),
-    RECOURSE: PolicyEntry(
-        RECOURSE,
-        RECOURSE_OPTIONS,
-        _recourse,
-        _recourse,
-        _summary(oasis.Recourse),
-        needs_instance=True,
-        knows_forms=wants(oasis.Recourse, "knows_forms"),
-    ),
+    OASIS: _entry(OASIS, oasis.OASiS, options_of(OasisOptions), OasisOptions, _oasis),
+    RECOURSE: _entry(RECOURSE, oasis.Recourse, RECOURSE_OPTIONS, _recourse, _recourse),
     **{name: _baseline(name, policy) for name, policy in ALL.items()},
 }
 # What installed packages add under a name of their own, as ``module:Name``; ours keep theirs.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,14 +33,26 @@ def instance_reference(instance: Instance, file: str | None) -> dict[str, Any]:
 
 
 def file_reference(file: Path) -> dict[str, str | None]:
-    """Plain data that name a trace or a file of elastic jobs: the file, the digest of its bytes.
-
-    The digest is None for a pipe, which can be read only once; the file for standard input.
-    """
+    """Plain data that name a file and the digest of its bytes; None for what is a pipe."""
     if str(file) == STANDARD_INPUT:
         return {"file": None, "sha256": hashlib.sha256(read_content(file)).hexdigest()}
+    # A pipe can be read only once.
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
     return {"file": str(file), "sha256": digest}
+
+
+def named_file(data: Mapping[str, Any]) -> Path | None:
+    """Return the instance file that a result names; None if it names none."""
+    reference = entry(data, "instance", mapping) if "instance" in data else {}
+    with located_at("instance"):
+        file = entry({"file": None} | dict(reference), "file", optional(text))
+    return None if file is None else Path(file)
+
+
+def digest_of(data: Mapping[str, Any]) -> str | None:
+    """Return the digest of the result's instance; None if it has none."""
+    reference = entry(data, "instance", mapping) if "instance" in data else {}
+    return entry(reference, "sha256", optional(text)) if "sha256" in reference else None
 
 
 def check_digest(instance: Instance, sha256: str) -> None:
@@ -58,7 +71,7 @@ class Recipe:
 
     policy: str
     parameters: Mapping[str, Any]
-    file: str | None
+    file: Path | None
     sha256: str  # `instance_digest`
     version: str  # of the package that made the result
     files: Sequence[Mapping[str, Any]] | None = None  # that the policy depends on, if it says
@@ -66,22 +79,16 @@ class Recipe:
     @classmethod
     def of(cls, document: Any) -> Recipe:
         """Read the recipe that the JSON document of ``oasis run`` contains."""
-        reference = entry(document, "instance", mapping)
-        with located_at("instance"):
-            file = entry({"file": None} | dict(reference), "file", optional(text))
-            sha256 = entry(reference, "sha256", text)
         return cls(
-            entry(document, "policy", text),
-            entry(document, "parameters", mapping),
-            file,
-            sha256,
-            entry(document, "version", text),
-            entry({"policy_files": None} | document, "policy_files", optional(list_of(mapping))),
+            sha256=entry(document, "instance", lambda named: entry(named, "sha256", text)),
+            file=named_file(document),
+            policy=entry(document, "policy", text),
+            parameters=entry(document, "parameters", mapping),
+            version=entry(document, "version", text),
+            files=entry(
+                {"policy_files": None} | document, "policy_files", optional(list_of(mapping))
+            ),
         )
-
-    def check(self, instance: Instance) -> None:
-        """Check that `instance` is the one that the result is of."""
-        check_digest(instance, self.sha256)
 
     def check_files(self, files: Sequence[Mapping[str, Any]]) -> None:
         """Check that the policy's code, and the files that its options name, are as they were."""
@@ -102,42 +109,46 @@ class Recipe:
                 )
 
 
-MEASURED = "decision_seconds"  # how long the decisions of a run took
-# `Recipe.check` compares the instance, and a note names another version, before the run.
-OF_THE_SOURCE = ("instance", "seed", "version")
+# `check_digest` compares the instance, and a note names another version, before the run; the last
+# is how long its decisions took.
+NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
-    """Check that a repeated run agrees with its recorded result, measured times aside.
-
-    Measured times are ``decision_seconds`` and all entries of the policy's own report whose names
-    end in ``seconds``. Keys that the result does not have, because the version that made it did not
-    write them, are not compared.
-    """
+    """Check that a repeated run agrees with its recorded result, measured times aside."""
+    compared = {k: v for k, v in recorded.items() if k not in NOT_COMPARED}
     # The figure that people look at first is the first difference that is told.
-    first = ("total_utility",)
-    names = [name for name in recorded if name not in (*first, *OF_THE_SOURCE, MEASURED)]
-    for name in (*(name for name in first if name in recorded), *names):
-        for path, was, is_now in _differences(recorded[name], reproduced.get(name, MISSING), name):
+    compared = {k: compared[k] for k in sorted(compared, key=lambda k: k != "total_utility")}
+    for path, was, is_now in differences(compared, reproduced):
+        if not OWN_TIMES.match(path):
             difference = f"{path} was {_brief(was)}, is {_brief(is_now)} now"
             raise OasisError(f"the run is not reproduced: {difference}")
 
 
+OWN_TIMES = re.compile(r"report\..*seconds(\.|\[|$)")
 MISSING = object()
 
 
-def _differences(was: Any, is_now: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(was, Mapping) and isinstance(is_now, Mapping):
-        # keys only grow: what the version that made the result did not write is not compared
-        for name in was:
-            if path.partition(".")[0] == "report" and name.endswith("seconds"):
-                continue
-            yield from _differences(was[name], is_now.get(name, MISSING), f"{path}.{name}")
-    elif isinstance(was, list) and isinstance(is_now, list) and len(was) == len(is_now):
-        for k, (mine, other) in enumerate(zip(was, is_now, strict=True)):
-            yield from _differences(mine, other, f"{path}[{k}]")
-    elif was != is_now or type(was) is not type(is_now):
-        yield path, was, is_now
+def _is_same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def differences(
+    first: Any, second: Any, path: str = "", same: Callable[[Any, Any], bool] = _is_same
+) -> Iterator[tuple[str, Any, Any]]:
+    """What `second` has otherwise than `first`: the path, and both values; it may have more."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        for name, value in first.items():
+            inner = f"{path}.{name}" if path else name
+            yield from differences(value, second.get(name, MISSING), inner, same)
+    elif isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        if len(first) != len(second):
+            yield path, first, second
+            return
+        for k, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from differences(one, other, f"{path}[{k}]", same)
+    elif not same(first, second):
+        yield path, first, second
 
 
 def _brief(value: Any) -> str:

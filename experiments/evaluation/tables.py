@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from experiments.evaluation.comparison import OVER_SEEDS, SHARES, Comparison
+import numpy as np
+
+from experiments.evaluation.comparison import MARKED, OVER_SEEDS, SHARES, Comparison
 from oasis.certify.certificate import Certificate, WeakDuality
 from oasis.model.decision import Decision
 from oasis.model.groups import TaskGroup
@@ -55,11 +57,8 @@ def brief(value: float, digits: int = 4) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding.
-
-    A gap to an objective of 0 is none, too.
-    """
-    if value is None or value > MANY:
+    """A fraction as a percentage; a dash where there is none, 0 if it is nothing but rounding."""
+    if value is None or value > MANY:  # a gap to an objective of 0 is none, too
         return "-"
     return "0%" if abs(value) < ROUNDING else f"{brief(100 * value, 3)}%"
 
@@ -236,10 +235,12 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
     """Completion and cost of a quoted job, or the reason and remedy of its rejection."""
     schedule = decision.schedule
     if schedule is not None:
+        slots, _, counts = schedule.workers.T
+        peak = int(np.bincount(slots, weights=counts).max())
         came = "" if arrival is None else f"; arrives in slot {arrival}"
         return [
             ("runs", f"in {slots_of(schedule)}{came}"),
-            ("workers", f"{schedule.worker_slots} worker-slots, at most {_peak(schedule)} at once"),
+            ("workers", f"{schedule.worker_slots} worker-slots, at most {peak} at once"),
             ("utility", number(decision.utility)),
             ("cost", number(decision.cost)),
             ("payoff", number(decision.payoff)),
@@ -265,25 +266,14 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
 
 def slots_of(schedule: Schedule) -> str:
     """The slots with workers, each stretch without a pause by its first and last."""
-    slots = sorted({slot for slot, _, _ in schedule.workers.tolist()})
-    stretches: list[list[int]] = []
-    for slot in slots:
-        if stretches and stretches[-1][1] == slot - 1:
-            stretches[-1][1] = slot
-        else:
-            stretches.append([slot, slot])
-    named = (f"{first}" if first == last else f"{first} to {last}" for first, last in stretches)
+    slots = np.unique(schedule.workers[:, 0])
+    stretches = np.split(slots, np.flatnonzero(np.diff(slots) > 1) + 1)
+    named = (f"{s[0]}" if len(s) == 1 else f"{s[0]} to {s[-1]}" for s in stretches)
     return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(named)}"
 
 
-def _peak(schedule: Schedule) -> int:
-    counts: dict[int, int] = {}
-    for slot, _, count in schedule.workers.tolist():
-        counts[slot] = counts.get(slot, 0) + count
-    return max(counts.values())
-
-
 Columns = tuple[tuple[str, bool], ...]
+TableColumn = tuple[str, str, Callable[[Any], str]]
 DECISIONS: Columns = (
     ("job", False),
     ("finishes", True),
@@ -312,20 +302,24 @@ MARK = "*"  # of a figure that may look good because jobs did not finish
 
 
 def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, ...]]]:
-    """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``.
-
-    The shares of an optimum, where the comparison has them, stand behind the utility.
-    """
+    """Columns and rows of ``oasis compare``, also on elastic jobs, and of ``oasis replay``."""
     on_jobs = ELASTIC if "format" in comparison.about else COMPARED
     shown, unfinished = REPLAYED if comparison.kind == "replay" else on_jobs, comparison.unfinished
     if any(SHARES[0] in row for row in comparison.policies.values()):
-        shown = *shown[:1], TableColumn("of optimum", _certified), *shown[1:]
-    columns = ("policy", False), *((column.heading, column.is_number) for column in shown)
+        shown = *shown[:1], ("of optimum", "", _certified), *shown[1:]
+    columns = ("policy", False), *((heading, heading != "busiest") for heading, _, _ in shown)
     rows = [
-        (name, *(column.text(row, bool(unfinished[name])) for column in shown))
+        (name, *(_cell(row, column, left_jobs=bool(unfinished[name])) for column in shown))
         for name, row in comparison.policies.items()
     ]
     return columns, rows
+
+
+def _cell(row: Mapping[str, Any], column: TableColumn, *, left_jobs: bool) -> str:
+    """What a policy has in a column; a mark where it may look good because of jobs that it left."""
+    _, figure, text = column
+    cell = text(row[figure] if figure else row)
+    return cell + MARK if left_jobs and figure in MARKED and cell != "-" else cell
 
 
 def _certified(figures: Mapping[str, Any]) -> str:
@@ -371,38 +365,16 @@ def comparison_notes(comparison: Comparison) -> list[str]:
     return [*optimum, *unfinished_notes(comparison), *easy]
 
 
-class TableColumn(NamedTuple):
-    """A column of a table of policies: its heading, and what a policy has there."""
-
-    heading: str
-    cell: Callable[[Mapping[str, Any]], str]
-    is_marked: bool = False  # where jobs did not finish: it may look good because of that
-    is_number: bool = True
-
-    def text(self, row: Mapping[str, Any], left_jobs: bool) -> str:
-        cell = self.cell(row)
-        return cell + MARK if self.is_marked and left_jobs and cell != "-" else cell
-
-
-def _figure(name: str, text: Callable[[Any], str]) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: text(row[name])
-
-
-def _times(text: Callable[[Any], str], **figures: str) -> tuple[TableColumn, ...]:
-    """Columns of times by heading."""
-    return tuple(TableColumn(name, _figure(figure, text), True) for name, figure in figures.items())
-
-
 def _utility(figures: Mapping[str, Any]) -> str:
     """Total utility; over several seeds with its interval."""
     figure = figures.get(OVER_SEEDS, {}).get("figures", {}).get("total_utility")
     return number(figures["total_utility"]) if figure is None else interval(figure)
 
 
-def _busiest(figures: Mapping[str, Any]) -> str:
+def _busiest(utilisation: Mapping[str, Mapping[str, float | None]]) -> str:
     shares = [
         (share, f"{group} {resource}")
-        for group, resources in figures["utilisation"].items()
+        for group, resources in utilisation.items()
         for resource, share in resources.items()
         if share is not None
     ]
@@ -410,9 +382,8 @@ def _busiest(figures: Mapping[str, Any]) -> str:
     return f"{_whole(share)} {busiest}".rstrip()
 
 
-def _most_used(figures: Mapping[str, Any]) -> str:
-    shares = [share for share in figures["use"].values() if share is not None]
-    return percent(max(shares, default=None))
+def _most_used(use: Mapping[str, float | None]) -> str:
+    return percent(max((share for share in use.values() if share is not None), default=None))
 
 
 def _decision_time(figures: Mapping[str, Any]) -> str:
@@ -425,40 +396,40 @@ def _whole(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f}%"
 
 
-COMPARED = (
-    TableColumn("utility", _utility),
-    TableColumn("admitted", _figure("admitted", brief)),
-    TableColumn("done", _figure("finished", brief)),
-    TableColumn("waste", _figure("wasted_share", _whole)),
-    *_times(
-        lambda value: "-" if value is None else brief(value, 3),
-        mean="mean_completion",
-        p95="p95_completion",
-    ),
-    TableColumn("busiest", _busiest, is_number=False),
-    TableColumn("decision", _decision_time),
+def _slots(time: float | None) -> str:
+    return "-" if time is None else brief(time, 3)
+
+
+def _seconds(time: float | None) -> str:
+    return "-" if time is None else f"{time:.0f}"
+
+
+# Heading, figure and its text; without a figure, the text is of the whole row.
+COMPARED: tuple[TableColumn, ...] = (
+    ("utility", "", _utility),
+    ("admitted", "admitted", brief),
+    ("done", "finished", brief),
+    ("waste", "wasted_share", _whole),
+    ("mean", "mean_completion", _slots),
+    ("p95", "p95_completion", _slots),
+    ("busiest", "utilisation", _busiest),
+    ("decision", "", _decision_time),
 )
-ELASTIC = (
-    TableColumn("utility", _utility),
-    TableColumn("of bound", _figure("of_bound", percent)),
-    TableColumn("done", _figure("finished", str)),
-    *_times(
-        lambda value: "-" if value is None else f"{value:.0f}",
-        mean="mean_completion",
-        p95="p95_completion",
-        waiting="mean_waiting",
-    ),
-    TableColumn("restarts", _figure("restarts", str)),
-    TableColumn("use", _most_used, is_marked=True),
+ELASTIC: tuple[TableColumn, ...] = (
+    ("utility", "", _utility),
+    ("of bound", "of_bound", percent),
+    ("done", "finished", str),
+    ("mean", "mean_completion", _seconds),
+    ("p95", "p95_completion", _seconds),
+    ("waiting", "mean_waiting", _seconds),
+    ("restarts", "restarts", str),
+    ("use", "use", _most_used),
 )
-REPLAYED = (
-    TableColumn("finished", _figure("finished", str)),
-    *_times(
-        duration_text,
-        mean="mean_completion",
-        median="median_completion",
-        p95="p95_completion",
-        waiting="mean_waiting",
-    ),
-    TableColumn("GPU use", _figure("gpu_utilisation", percent), is_marked=True),
+REPLAYED: tuple[TableColumn, ...] = (
+    ("finished", "finished", str),
+    ("mean", "mean_completion", duration_text),
+    ("median", "median_completion", duration_text),
+    ("p95", "p95_completion", duration_text),
+    ("waiting", "mean_waiting", duration_text),
+    ("GPU use", "gpu_utilisation", percent),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from time import monotonic
 from typing import Any, NamedTuple
@@ -298,9 +298,8 @@ def worst_case(
     integer(evaluations, "evaluations", minimum=1)
     if time_limit is not None:
         number(time_limit, "time_limit", above=True)
-    search = _Climb(
-        make, space, Random(integer(seed, "seed")), evaluations, time_limit, on_progress
-    )
+    end = math.inf if time_limit is None else monotonic() + time_limit
+    search = _Climb(make, space, Random(integer(seed, "seed")), evaluations, end, on_progress)
     is_complete = search.run()
     instance = space.instance(search.worst)
     result = competitive_ratio(instance, make(instance), time_limit=None)
@@ -309,55 +308,52 @@ def worst_case(
     return WorstCase(instance, result, len(search.tried), search.starts, is_complete)
 
 
+@dataclass
 class _Climb:
     """Hill climbing; equally bad neighbours are accepted, so that it crosses plateaus."""
 
-    def __init__(
-        self,
-        make: Callable[[Instance], Policy],
-        space: Space,
-        rng: Random,
-        evaluations: int,
-        time_limit: float | None,
-        on_progress: Callable[[int, float], None] | None,
-    ) -> None:
-        self._make, self._space, self._rng = make, space, rng
-        self._most, self._on_progress = evaluations, on_progress
-        self._end = math.inf if time_limit is None else monotonic() + time_limit
-        self.tried: dict[Genes, float] = {}
-        self.starts = 0
-        self.worst: Genes = next(space.constructions())
-        self._repeats = 0
+    make: Callable[[Instance], Policy]
+    space: Space
+    rng: Random
+    most: int  # evaluations
+    end: float
+    on_progress: Callable[[int, float], None] | None
+    tried: dict[Genes, float] = field(default_factory=dict)
+    starts: int = 0
+    repeats: int = 0
+
+    def __post_init__(self) -> None:
+        self.worst: Genes = next(self.space.constructions())
 
     def run(self) -> bool:
         """Search; return whether all evaluations were done, or nothing can be worse."""
         try:
             # All of them first: the worst is the most promising start.
-            cases = sorted(self._space.constructions(), key=self._ratio, reverse=True)
+            cases = sorted(self.space.constructions(), key=self._ratio, reverse=True)
             while not self._is_over():
                 self.starts += 1
-                self._climb(cases.pop(0) if cases else self._space.random(self._rng))
+                self._climb(cases.pop(0) if cases else self.space.random(self.rng))
         except KeyboardInterrupt:
             if not self.tried:
                 raise
             return False
-        return len(self.tried) >= self._most or self._is_exhausted() or self._largest() == math.inf
-
-    def _is_exhausted(self) -> bool:
-        """Whether chance brings hardly anything new: the space is small."""
-        return self._repeats >= 10 * self._most
+        return self._is_done()
 
     def _largest(self) -> float:
         return self.tried.get(self.worst, 0.0)
 
+    def _is_done(self) -> bool:
+        # Where chance brings hardly anything new, the space is small.
+        is_exhausted = self.repeats >= 10 * self.most
+        return len(self.tried) >= self.most or is_exhausted or self._largest() == math.inf
+
     def _is_over(self) -> bool:
-        done = len(self.tried) >= self._most or self._is_exhausted()
-        return done or self._largest() == math.inf or monotonic() >= self._end
+        return self._is_done() or monotonic() >= self.end
 
     def _climb(self, genes: Genes) -> None:
         value, idle = self._ratio(genes), 0
         while idle < PATIENCE * len(genes) and not self._is_over():
-            trial = self._space.changed(genes, self._rng)
+            trial = self.space.changed(genes, self.rng)
             ratio = self._ratio(trial)
             idle = 0 if ratio > value else idle + 1
             if ratio >= value:
@@ -366,24 +362,19 @@ class _Climb:
     def _ratio(self, genes: Genes) -> float:
         """OPT / P of the instance; 0 where no job can earn anything."""
         if genes in self.tried:
-            self._repeats += 1
+            self.repeats += 1
             return self.tried[genes]
-        instance = self._space.instance(genes)
-        run = simulate(instance, self._make(instance))
+        instance = self.space.instance(genes)
+        run = simulate(instance, self.make(instance))
         earned = verify(instance, run)
-        optimum = _optimum(instance)
+        solved = solve(instance, time_limit=None)
+        if solved.status is Status.INTERRUPTED:  # Ctrl-C ends a solve with an interval
+            raise KeyboardInterrupt
+        optimum = solved.objective
         ratio = optimum / earned if earned > 0 else math.inf if optimum > 0 else 0.0
         self.tried[genes] = ratio
         if ratio > self._largest() or genes == self.worst:
             self.worst = genes
-        if self._on_progress is not None:
-            self._on_progress(len(self.tried), self._largest())
+        if self.on_progress is not None:
+            self.on_progress(len(self.tried), self._largest())
         return ratio
-
-
-def _optimum(instance: Instance) -> float:
-    """The proven optimum; Ctrl-C, which ends a solve with an interval, ends the search here."""
-    result = solve(instance, time_limit=None)
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return result.objective

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,34 +15,19 @@ from experiments.evaluation.tables import Facts
 from experiments.plotting.files import svg_text
 from oasis.version import __version__
 
-_BEFORE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
-_PARTS = (
-    re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL),
-    re.compile(r"<!--.*?-->\s*", re.DOTALL),
-    re.compile(r' xmlns(:\w+)?="[^"]*"'),
-)
-_SIZE = re.compile(r'(<svg[^>]*?) width="([^"]*)"')
-_HEIGHT = re.compile(r'(<svg[^>]*?) height="[^"]*"')
-_IMAGE_ID = re.compile(r'(<image [^>]*?)id="[^"]*"')  # nothing refers to it, and it can come twice
-_ID = re.compile(r'\bid="([^"]+)"')
-_REFERENCE = re.compile(r'(xlink:href="|href="|url\()#([^")]+)')
+# Control characters and half surrogates, which XML cannot have in any form.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def inline_svg(figure: Figure, prefix: str, label: str) -> str:
-    """Draw `figure` for a page of HTML."""
-    text = _BEFORE.sub("", svg_text(figure))
-    for part in _PARTS:
-        text = part.sub("", text)
-    # Without a height, and with a width at most, a picture shrinks in proportion.
-    text = _HEIGHT.sub(r"\1", text, count=1)
-    text = _SIZE.sub(r'\1 style="max-width: \2"', text, count=1)
-    text = _IMAGE_ID.sub(r"\1", text)
-    text = _ID.sub(lambda match: f'id="{prefix}{match[1]}"', text)
-    text = _REFERENCE.sub(lambda match: f"{match[1]}#{prefix}{match[2]}", text)
-    # HTML needs no namespaces, and without that of xlink its prefix must go too.
-    text = text.replace("xlink:href=", "href=")
-    quoted = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return text.replace("<svg", f'<svg role="img" aria-label="{quoted}"', 1).strip()
+def _as_xml(text: str) -> str:
+    """`text` with a mark in place of what XML cannot have."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def picture(figure: Figure) -> str:
+    """Draw `figure`; return the address of a picture that is in the page itself."""
+    drawn = base64.b64encode(_as_xml(svg_text(figure)).encode("utf-8"))
+    return f"data:image/svg+xml;base64,{drawn.decode('ascii')}"
 
 
 MOST_ROWS = 200  # of a table; a page of thousands of rows helps no reader
@@ -53,15 +39,14 @@ class ReportTable:
 
     title: str
     columns: tuple[tuple[str, bool], ...]
-    rows: tuple[tuple[str, ...], ...]
-    left_out: int = 0
+    rows: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A picture of a section beside its first."""
 
-    svg: str
+    address: str
     caption: str
 
 
@@ -83,17 +68,6 @@ class Section:
     remarks: tuple[str, ...] = ()
 
 
-def table(
-    title: str, columns: tuple[tuple[str, bool], ...], rows: list[tuple[str, ...]]
-) -> ReportTable:
-    """A table of the first `MOST_ROWS` of `rows`."""
-    return ReportTable(title, columns, tuple(rows[:MOST_ROWS]), max(0, len(rows) - MOST_ROWS))
-
-
-# Control characters and half surrogates, which XML cannot have in any form.
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
     """Write sections as HTML."""
     folder = files("experiments.report")
@@ -102,5 +76,6 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
     )
     template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    page = template.render(sections=sections, title=title, style=style, version=__version__)
-    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", page) + "\n"
+    about = {"title": title, "style": style, "version": __version__, "most_rows": MOST_ROWS}
+    page = template.render(sections=sections, **about)
+    return _as_xml(page) + "\n"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from experiments.evaluation import tables
-from experiments.evaluation.checking import SCHEDULES, check_document, digest_of, named_file
+from experiments.evaluation.checking import SCHEDULES, check_document
 from experiments.evaluation.comparison import OVER_SEEDS, Comparison
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs
 from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.policies import POLICIES, SEED
-from experiments.evaluation.provenance import file_reference
+from experiments.evaluation.provenance import digest_of, file_reference, named_file
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
 from experiments.evaluation.whatif_result import WhatIf
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.section import ReportTable, Section, inline_svg, table
+from experiments.report.section import ReportTable, Section, picture
 from experiments.report.whatif import whatif_section
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
@@ -29,15 +30,14 @@ from oasis.simulator.result import result_from_dict
 from oasis.solvers import Status
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
-REPLAY_DEFAULTS = {"servers": 8, "gpus": 8, "placement": "pooled", "first": 0}
-REPLAY_OPTIONS = {  # by key of the document
-    "servers": "--servers",
-    "gpus": "--gpus-per-server",
-    "placement": "--placement",
-    "cluster": "--virtual-cluster",
-    "max_gpus": "--max-gpus",
-    "first": "--skip",
-    "max_jobs": "--max-jobs",
+REPLAY_OPTIONS = {  # flag and default, by key of the document
+    "servers": ("--servers", 8),
+    "gpus": ("--gpus-per-server", 8),
+    "placement": ("--placement", "pooled"),
+    "cluster": ("--virtual-cluster", None),
+    "max_gpus": ("--max-gpus", None),
+    "first": ("--skip", 0),
+    "max_jobs": ("--max-jobs", None),
 }
 
 
@@ -51,7 +51,8 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
         words += ["JOB.json"] if kind == "quote" else []
         words += ["--policy", data["policy"], *_set(data["policy"], data)]
     if kind in ("solve", "ratio"):
-        words += _offline(data["method"], data[_OFFLINE[kind]])
+        parameters = data["parameters" if kind == "solve" else "offline_parameters"]
+        words += _offline(data["method"], parameters)
     if kind == "replay":
         words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
@@ -64,9 +65,6 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     if kind is None:
         return ()
     return (_line("run", "--from", name), _line(*words)) if kind == "run" else (_line(*words),)
-
-
-_OFFLINE = {"solve": "parameters", "ratio": "offline_parameters"}
 
 
 def _line(*words: Any) -> str:
@@ -156,13 +154,16 @@ def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 def _trace(data: Mapping[str, Any]) -> list[str]:
     words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
     entries = {**data, **(data.get("reading") or {})}
-    names = {name: f"--{name.replace('_', '-')}" for name in data.get("reading") or {}}
-    for name, option in (names | REPLAY_OPTIONS).items():
+    names = {name: (f"--{name.replace('_', '-')}", None) for name in data.get("reading") or {}}
+    for name, (option, default) in (names | REPLAY_OPTIONS).items():
         value = entries.get(name)
         if value is True:  # a flag without a value
             words.append(option)
-        elif value is not None and value != REPLAY_DEFAULTS.get(name):
+        elif value is not None and value != default:
             words += [option, str(value)]
+    if isinstance(machines := data.get("machines"), list):
+        each = (f"{len(list(alike))}x{gpus}" for gpus, alike in groupby(machines))
+        words += ["--machines", ",".join(each)]
     return words
 
 
@@ -220,9 +221,7 @@ TAKEN = (
 VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 
 
-def section_of(
-    name: str, data: Mapping[str, Any], instance: Instance | None, *, number: int = 1
-) -> Section:
+def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) -> Section:
     """Build the section of a result."""
     kind = kind_of(data)
     result = None if kind == SCHEDULES else result_from_dict(data)
@@ -233,8 +232,8 @@ def section_of(
         # A page states proofs, so it does not believe a file: everything is computed anew.
         check_document(instance, data)
     if isinstance(result, WhatIf):
-        return whatif_section(name, data, result, changed_files(data), number)
-    title, came_out, shown = _SAYING_BY_KIND[kind](data, result, instance)
+        return whatif_section(name, data, result, changed_files(data))
+    title, came_out, shown = _said(kind, data, result, instance)
     notes = list(changed_files(data))
     if isinstance(result, Comparison):
         notes = [*tables.unfinished_notes(result), *notes]
@@ -243,9 +242,7 @@ def section_of(
         where = f"its instance, {file}, is not there" if file else "it names no instance file"
         lacks = "no picture" if kind in NEED_INSTANCE else "no jobs that make the difference"
         notes.append(f"Not verified again, and {lacks}: {where}. --instance names it.")
-    picture = ""
-    if instance is not None or kind not in NEED_INSTANCE:
-        picture = inline_svg(picture_of(data, Path(name).stem, instance), f"p{number}-", title)
+    is_drawn = instance is not None or kind not in NEED_INSTANCE
     return Section(
         name=name,
         title=title,
@@ -254,7 +251,7 @@ def section_of(
         tables=tuple(shown),
         proofs=proofs_of(kind, result, instance),
         again=commands_of(name, data),
-        picture=picture,
+        picture=picture(picture_of(data, Path(name).stem, instance)) if is_drawn else "",
         answer=tuple(said(pairs_of_comparison(result))) if isinstance(result, Comparison) else (),
         notes=tuple(notes),
     )
@@ -293,69 +290,50 @@ _ADDED: Mapping[str, Reader[Any]] = {
     "utilisation": UTILISATION,
 }
 
-Said = tuple[str, Facts, list[ReportTable]]
 
-
-def _run(data: Mapping[str, Any], run: Any, _: Instance | None) -> Said:
-    title = f"Run of {run.policy}: {run.admitted} of {len(run.decisions)} jobs admitted"
-    if run.admitted_unfinished:
-        title += f", {run.admitted_unfinished} of them did not finish"
-    rows = [tables.decision_row(decision) for decision in run.decisions]
-    shown = [table("Decisions in order of arrival", tables.DECISIONS, rows)] if rows else []
-    return title, tables.run_facts(run, data.get("utilisation", {})), shown
-
-
-def _solve(_: Mapping[str, Any], result: Any, __: Instance | None) -> Said:
-    title = f"Offline optimum: {number(result.objective)}, {result.status}"
-    return title, tables.solve_facts(result), []
-
-
-def _ratio(_: Mapping[str, Any], result: Any, instance: Instance | None) -> Said:
-    who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
-    jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
-    came_out = tables.ratio_facts(who, result, jobs)
-    ratio = dict(came_out)["competitive ratio"]
-    shown = []
-    if instance is not None:
-        rows = [_row_of_taken(row) for row in compare_jobs(instance, result)]
-        shown = [table("Who takes which job", TAKEN, rows)]
-    return f"Competitive ratio of {who}: {ratio}", came_out, shown
-
-
-def _compare(data: Mapping[str, Any], comparison: Any, _: Instance | None) -> Said:
-    columns, rows = tables.comparison_table(comparison)
-    if data.get("format") == FORMAT:
-        title = f"{len(comparison.policies)} policies on {data.get('jobs')} elastic jobs"
-        bound = [("utility at most", number(data.get("bound")))]
-        return title, bound, [table("Policies; times in seconds", columns, rows)]
-    title = f"{len(comparison.policies)} policies on {data.get('jobs')} jobs"
-    return title, tables.optimum_facts(comparison), [table("Policies", columns, rows)]
-
-
-def _replay(data: Mapping[str, Any], comparison: Any, _: Instance | None) -> Said:
-    columns, rows = tables.comparison_table(comparison)
-    title = f"{len(comparison.policies)} policies replayed on {data.get('jobs')} jobs of a trace"
-    return title, [], [table("Policies; times in seconds", columns, rows)]
-
-
-def _quote(_: Mapping[str, Any], decision: Any, __: Instance | None) -> Said:
-    verdict = "would be admitted" if decision.admitted else "would be rejected"
-    return f"Quote: job {decision.job_id} {verdict}", quote_facts(decision), []
-
-
-def _schedules(data: Mapping[str, Any], _: Any, __: Instance | None) -> Said:
-    return f"{len(data[SCHEDULES])} schedules", [], []
-
-
-_SAYING_BY_KIND: Mapping[str, Callable[[Mapping[str, Any], Any, Instance | None], Said]] = {
-    "run": _run,
-    "solve": _solve,
-    "ratio": _ratio,
-    "compare": _compare,
-    "replay": _replay,
-    "quote": _quote,
-    SCHEDULES: _schedules,
-}
+def _said(
+    kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
+) -> tuple[str, Facts, list[ReportTable]]:
+    """Title, facts and tables of a result."""
+    policies, jobs = len(data.get("policies", ())), data.get("jobs")
+    facts: Facts = []
+    rows: dict[str, Any] = {}
+    match kind:
+        case "run":
+            title = f"Run of {result.policy}: {result.admitted} of {len(result.decisions)} jobs"
+            left = result.admitted_unfinished
+            title += " admitted" + (f", {left} of them did not finish" if left else "")
+            facts = tables.run_facts(result, data.get("utilisation", {}))
+            decided = [tables.decision_row(decision) for decision in result.decisions]
+            rows = {"Decisions in order of arrival": (tables.DECISIONS, decided)} if decided else {}
+        case "solve":
+            title = f"Offline optimum: {number(result.objective)}, {result.status}"
+            facts = tables.solve_facts(result)
+        case "ratio":
+            who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
+            jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
+            facts = tables.ratio_facts(who, result, jobs)
+            title = f"Competitive ratio of {who}: {dict(facts)['competitive ratio']}"
+            if instance is not None:
+                taken = [_row_of_taken(row) for row in compare_jobs(instance, result)]
+                rows = {"Who takes which job": (TAKEN, taken)}
+        case "compare" if data.get("format") == FORMAT:
+            title = f"{policies} policies on {jobs} elastic jobs"
+            facts = [("utility at most", number(data.get("bound")))]
+            rows = {"Policies; times in seconds": tables.comparison_table(result)}
+        case "compare":
+            title = f"{policies} policies on {jobs} jobs"
+            facts = tables.optimum_facts(result)
+            rows = {"Policies": tables.comparison_table(result)}
+        case "replay":
+            title = f"{policies} policies replayed on {jobs} jobs of a trace"
+            rows = {"Policies; times in seconds": tables.comparison_table(result)}
+        case "quote":
+            verdict = "would be admitted" if result.admitted else "would be rejected"
+            title, facts = f"Quote: job {result.job_id} {verdict}", quote_facts(result)
+        case _:
+            title = f"{len(data[SCHEDULES])} schedules"
+    return title, facts, [ReportTable(caption, *shown) for caption, shown in rows.items()]
 
 
 def _row_of_taken(row: JobComparison) -> tuple[str, ...]:

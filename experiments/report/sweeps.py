@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from experiments.evaluation.tables import Facts
 from experiments.plotting.sweeps import means_of, sweep_page
-from experiments.report.section import ReportTable, Section, inline_svg, table
+from experiments.report.section import ReportTable, Section, picture
 from experiments.report.sections import value_text
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _value(value: Any) -> str:
 CHECKED = "the schedules of each run satisfied (2)-(13) before its cell was recorded"
 
 
-def sweep_section(name: str, cells: pa.Table, *, number: int = 1) -> Section:
+def sweep_section(name: str, cells: pa.Table) -> Section:
     """Build the section of a sweep: grid, means with intervals, pictures, provenance."""
     from experiments.sweep import FAILED, varying  # noqa: PLC0415
     from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
@@ -95,18 +96,17 @@ def sweep_section(name: str, cells: pa.Table, *, number: int = 1) -> Section:
     rows, frame = cells.to_pylist(), cells.to_pandas()
     figures, means = means_of(frame)
     failed = [row for row in rows if row["status"] == FAILED]
-    tables = [table(TITLE, columns_of(figures), rows_of(means, figures))]
+    tables = [ReportTable(TITLE, columns_of(figures), rows_of(means, figures))]
     tables += _failures(failed)
-    title = _title(rows)
     return Section(
         name=name,
-        title=title,
+        title=_title(rows),
         was_run=_was_run(rows, varying(frame)),
         facts=_facts(rows, failed),
         tables=tuple(tables),
         proofs=[("verified", CHECKED)],
         again=_again(name, rows),
-        picture=inline_svg(sweep_page(frame), f"p{number}-", title) if figures else "",
+        picture=picture(sweep_page(frame)) if figures else "",
         answer=tuple(said(pairs_of_sweep(frame))),
         notes=tuple(notes_of(means, figures)),
     )
@@ -133,13 +133,10 @@ def _facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
 
 def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
     """A table of the errors, and how often each occurred."""
-    errors = [str(row["error"]) for row in failed]
-    if not errors:
-        return []
-    rows: list[tuple[str, ...]] = [
-        (str(errors.count(error)), error) for error in dict.fromkeys(errors)
-    ]
-    return [table("Failed cells", (("cells", True), ("error", False)), rows)]
+    errors = Counter(str(row["error"]) for row in failed)
+    rows: list[tuple[str, ...]] = [(str(count), error) for error, count in errors.items()]
+    columns = ("cells", True), ("error", False)
+    return [ReportTable("Failed cells", columns, rows)] if rows else []
 
 
 def _was_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:

@@ -9,20 +9,17 @@ from experiments.evaluation import whatif_tables as texts
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.whatif_result import RECORDED, WhatIf
 from experiments.plotting.whatif import pictures
-from experiments.report.section import Picture, Section, inline_svg, table
+from experiments.report.section import Picture, ReportTable, Section, picture
 
 
 def whatif_section(
-    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...], number: int
+    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
 ) -> Section:
-    """The section, of this number on the page, of a result from the file `name`.
+    """The section of a result from the file `name`.
 
     `data` is its document; `changed` names files that are not any more what they were.
     """
-    drawn = [
-        Picture(inline_svg(figure, f"p{number}-{k}-", caption), caption)
-        for k, (figure, caption) in enumerate(pictures(result))
-    ]
+    drawn = tuple(Picture(picture(figure), caption) for figure, caption in pictures(result))
     about = result.about
     missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
@@ -39,12 +36,12 @@ def whatif_section(
         title=texts.jobs_text(result),
         was_run=facts,
         facts=[],
-        tables=tuple(table(*one) for one in texts.tables(result)),
+        tables=tuple(ReportTable(*one) for one in texts.tables(result)),
         proofs=[],
         again=(str(data["command"]),) if data.get("command") else (),
         picture="",
         notes=(*missing, *changed),
         answer=texts.answer(result),
-        pictures=tuple(drawn),
+        pictures=drawn,
         remarks=tuple(texts.notes(result)),
     )

@@ -84,7 +84,7 @@ def test_ctrl_c_is_one_line_and_a_code_of_its_own(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("experiments.cli.commands.compare.compare_over_seeds", interrupted)
+    monkeypatch.setattr("experiments.cli.commands.compare.compare", interrupted)
     with pytest.raises(SystemExit) as exit_info:
         main(["compare", str(small), "--policies", "oasis"])
     assert exit_info.value.code == 130

@@ -13,7 +13,7 @@ from tests.packaging.commands import Oasis
 
 LOADED = "return performance.getEntriesByType('resource').length"
 OVER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-PICTURES = """return [...document.querySelectorAll('figure svg')].map(one => {
+PICTURES = """return [...document.querySelectorAll('figure img')].map(one => {
   const box = one.getBoundingClientRect(); return [box.left, box.right, box.height]})"""
 # Numbers end where their column ends, and no text is wider than its cell.
 ALIGNED = """return [...document.querySelectorAll('.rows td.number')].every(

@@ -30,7 +30,6 @@ from experiments.evaluation.comparison import (
     SLOT_SECONDS,
     Comparison,
     compare,
-    compare_over_seeds,
     with_best_known,
     with_optimum,
 )
@@ -179,9 +178,7 @@ def compare_on_elastic(
     from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
 
     with console.counter("comparing", len(chosen) * len(workload.jobs)) as advance:
-        return compare_elastic(
-            workload, chosen, slot_seconds=slot_seconds, on_settled=advance, keep_interrupted=True
-        )
+        return compare_elastic(workload, chosen, slot_seconds=slot_seconds, on_settled=advance)
 
 
 class BestRun:
@@ -202,14 +199,10 @@ def run_policies(
     best: BestRun,
 ) -> Comparison:
     """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
-    if not chosen:
-        return compare(instance, {})
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
     with console.counter("comparing", runs * len(instance.jobs)) as advance:
-        comparison = compare_over_seeds(
-            instance, makers, drawn, on_decision=advance, on_run=best.take, keep_interrupted=True
-        )
+        comparison = compare(instance, makers, drawn, on_decision=advance, on_run=best.take)
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}
         for name, row in comparison.policies.items()
@@ -238,6 +231,6 @@ def _seeds(name: str, chosen: Mapping[str, Any], count: int) -> list[int]:
 
 
 def _make(
-    name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None
+    name: str, instance: oasis.Instance, chosen: Mapping[str, Any], seed: int | None = None
 ) -> Policy:
     return entry_of(name).make(instance, chosen if seed is None else {**chosen, SEED: seed})

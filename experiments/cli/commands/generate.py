@@ -21,7 +21,7 @@ def command(
     Example: oasis generate --preset testbed --seed 7 -o testbed.json
     """
     with naming_flags(options_of(GenerateOptions)):
-        instance = GenerateOptions(**options).draw()
+        instance = oasis.generate(**options)
     write_instance(instance, output)
     note(describe(instance, output))
 

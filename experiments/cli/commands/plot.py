@@ -14,8 +14,7 @@ from experiments.cli.commands.verify import Result
 from experiments.cli.files import PICTURE, READ
 from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_picture
-from experiments.evaluation.checking import digest_of, named_file
-from experiments.evaluation.provenance import check_digest
+from experiments.evaluation.provenance import check_digest, digest_of, named_file
 from oasis.model.errors import located_at
 from oasis.simulator.result import result_from_dict
 

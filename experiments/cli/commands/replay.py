@@ -307,4 +307,4 @@ def _replayed(workload: Workload, chosen: Chosen, about: dict[str, Any]) -> Comp
             if settled % each == 0:
                 advance()
 
-        return replay_each(workload, chosen, about, on_settled=settle, keep_interrupted=True)
+        return replay_each(workload, chosen, about, on_settled=settle)

@@ -12,7 +12,8 @@ from experiments.cli import console
 from experiments.cli.files import HTML, READ, is_stdout, reading
 from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_page
-from experiments.evaluation.checking import by_digest, digest_of, instance_of, named_file
+from experiments.evaluation.checking import instance_of
+from experiments.evaluation.provenance import digest_of, instance_digest, named_file
 from oasis.model.errors import located_at
 
 
@@ -58,17 +59,17 @@ def command(
         sweep_section,
     )
 
-    problems = by_digest([read_instance(file) for file in instances or ()])
+    problems = {instance_digest(one): one for one in map(read_instance, instances or ())}
     sections = []
     with drawing_style(style):
-        for number, result in enumerate(results, start=1):
+        for result in results:
             if is_table(result):
                 with located_at(source=result):
-                    sections.append(sweep_section(str(result), read_sweep(result), number=number))
+                    sections.append(sweep_section(str(result), read_sweep(result)))
                 continue
             data = read_document(result)
             with located_at(source=result):
-                section = section_of(str(result), data, _instance(data, problems), number=number)
+                section = section_of(str(result), data, _instance(data, problems))
             sections.append(section)
             for note in section.notes:
                 console.note(f"{result}: {note}")

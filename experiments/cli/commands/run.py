@@ -27,7 +27,12 @@ from experiments.cli.results import (
     read_recipe,
 )
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, entry_of
-from experiments.evaluation.provenance import Recipe, check_reproduced, instance_reference
+from experiments.evaluation.provenance import (
+    Recipe,
+    check_digest,
+    check_reproduced,
+    instance_reference,
+)
 from experiments.evaluation.tables import DECISIONS, Utilisation, decision_row, run_facts
 from oasis.model.errors import located_at
 
@@ -149,13 +154,13 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
 def _named(recipe: Recipe, result: Path) -> Path:
     if recipe.file is None:
         raise oasis.InputError(f"--from {result}", "names no instance file; expected FILE too")
-    return Path(recipe.file)
+    return recipe.file
 
 
 def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
     """Refuse another instance; say that another version may decide otherwise."""
     with located_at(source=path):
-        recipe.check(instance)
+        check_digest(instance, recipe.sha256)
     if recipe.version != oasis.__version__:
         versions = f"version {recipe.version}, this is {oasis.__version__}"
         console.note(f"the result is of {versions}: it may differ")

@@ -14,11 +14,9 @@ import oasis
 from baselines import DRF, FIFO
 from experiments.cli.commands import plot, verify
 from experiments.evaluation.checking import check_document
-from experiments.evaluation.comparison import Comparison, compare
+from experiments.evaluation.comparison import compare
 from experiments.evaluation.competitive_ratio import CompetitiveRatio, competitive_ratio
 from experiments.evaluation.provenance import instance_reference
-from oasis.simulator.result import result_from_dict
-from offline import OfflineResult
 
 INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
 RATIO = competitive_ratio(INSTANCE, method="milp")
@@ -30,19 +28,6 @@ def through_json(data: Any) -> Any:
 
 
 COMPARED = compare(INSTANCE, {"fifo": FIFO, "drf": DRF})
-
-
-@pytest.mark.parametrize("found", [RATIO, SOLVED, COMPARED, RUN], ids=lambda x: type(x).__name__)
-def test_a_result_is_read_back_as_it_was(
-    found: CompetitiveRatio | OfflineResult | Comparison | oasis.Run,
-) -> None:
-    document = found.to_dict()
-    for data in (document, through_json(document)):
-        again = result_from_dict(data)
-        assert type(again) is type(found)
-        assert again.to_dict() == document
-        assert repr(again) == repr(found)
-        assert len(repr(found)) < 160
 
 
 def test_a_ratio_that_was_interrupted_is_read_back_as_such() -> None:
@@ -156,15 +141,6 @@ def test_verify_names_the_file_and_what_is_wrong(kept: tuple[Path, Path]) -> Non
     result.write_text(json.dumps(SCHEDULES | {"total_utility": 1.0}))
     with pytest.raises(oasis.OasisError, match=rf"^{result}: total_utility: states 1\.0"):
         verify.command(path, result)
-
-
-@pytest.mark.parametrize("document", [RUN, SOLVED, RATIO, COMPARED], ids=lambda x: type(x).__name__)
-def test_plot_draws_what_is_kept(document: Any, kept: tuple[Path, Path], tmp_path: Path) -> None:
-    path, result = kept
-    data = document.to_dict() | {"instance": instance_reference(INSTANCE, str(path))}
-    result.write_text(json.dumps(data))
-    plot.command(result, tmp_path / "picture.svg")
-    assert "<svg" in (tmp_path / "picture.svg").read_text()
 
 
 def test_plot_draws_schedules_on_the_instance_that_is_given(

@@ -12,7 +12,7 @@ import pytest
 
 import oasis
 from baselines import DRF, FIFO
-from experiments.evaluation.comparison import compare, compare_over_seeds, replay_each
+from experiments.evaluation.comparison import compare, replay_each
 from experiments.evaluation.competitive_ratio import competitive_ratio
 from experiments.plotting.canvas import drawing_style
 from experiments.plotting.files import picture_of
@@ -30,7 +30,7 @@ Path = tuple[str | int, ...]
 @cache
 def documents() -> dict[str, Any]:
     """A result of each kind, as its file has it."""
-    makers = {"fifo": lambda seed: FIFO(seed=seed), "drf": lambda _: DRF()}
+    makers = {"fifo": lambda seed: FIFO(seed=seed), "drf": lambda *_: DRF()}
     jobs = [PlainJob("a", 0.0, 60.0, 1), PlainJob("b", 0.0, 30.0, 1)]
     about = {"trace": {"file": "jobs.csv", "sha256": "0"}, "reading": {}}
     run = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))
@@ -40,7 +40,7 @@ def documents() -> dict[str, Any]:
         "solve": solve(INSTANCE, time_limit=20).to_dict(),
         "ratio": competitive_ratio(INSTANCE, time_limit=20).to_dict(),
         "compare": compare(INSTANCE, {"fifo": FIFO}).to_dict(),
-        "seeds": compare_over_seeds(INSTANCE, makers, {"fifo": [0, 1]}).to_dict(),
+        "seeds": compare(INSTANCE, makers, {"fifo": [0, 1]}).to_dict(),
         "replay": replay_each(rigid_workload(jobs, 1, 1), {"fifo": {}}, about).to_dict(),
     }
     return {kind: json.loads(json.dumps(document)) for kind, document in found.items()}
@@ -78,7 +78,7 @@ def told(document: Any) -> None:
 def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # a picture takes as long as a hundred tables
     monkeypatch.setattr(sections, "picture_of", lambda *_: None)
-    monkeypatch.setattr(sections, "inline_svg", lambda *_: "")
+    monkeypatch.setattr(sections, "picture", lambda *_: "")
     document = documents()[kind]
     told(document)
     refused = 0

@@ -43,26 +43,21 @@ def one_job(job: Job = JOB, gpus: int = 3, hosts: int = 2, horizon: int = 10) ->
     return Instance(horizon, cluster, (job,))
 
 
-def test_a_job_alone_has_the_workers_that_fit() -> None:
-    alone = run_alone(JOB, one_job(gpus=3))
-    assert (alone.workers, alone.ps) == (3, 2)
-    assert alone.completion == 3  # slots 1, 2 and 3: eight worker-slots at three a slot
-    assert alone.utility == 5.0
-
-
-def test_parameter_servers_limit_the_workers() -> None:
-    alone = run_alone(JOB, one_job(gpus=4, hosts=1))
-    assert (alone.workers, alone.ps, alone.completion) == (2, 1, 4)
-
-
-def test_its_data_chunks_limit_the_workers() -> None:
-    assert run_alone(JOB, one_job(gpus=9)).workers == 4
-
-
-@pytest.mark.parametrize(("horizon", "completion"), [(4, 3), (3, None)])
-def test_the_horizon_is_the_last_chance(horizon: int, completion: int | None) -> None:
-    alone = run_alone(JOB, one_job(gpus=3, horizon=horizon))
-    assert alone.completion == completion
+@pytest.mark.parametrize(
+    ("given", "tasks", "completion"),
+    [
+        ({"gpus": 3}, (3, 2), 3),  # slots 1, 2 and 3: eight worker-slots at three a slot
+        ({"gpus": 4, "hosts": 1}, (2, 1), 4),  # parameter servers limit the workers
+        ({"gpus": 9}, (4, 2), 2),  # its data chunks do
+        ({"gpus": 3, "horizon": 4}, (3, 2), 3),
+        ({"gpus": 3, "horizon": 3}, (3, 2), None),
+    ],
+)
+def test_a_job_alone_has_the_workers_that_fit_until_the_horizon(
+    given: dict[str, int], tasks: tuple[int, int], completion: int | None
+) -> None:
+    alone = run_alone(JOB, one_job(**given))
+    assert ((alone.workers, alone.ps), alone.completion) == (tasks, completion)
     assert alone.utility == (5.0 if completion else 0.0)
 
 

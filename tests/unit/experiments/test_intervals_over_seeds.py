@@ -15,7 +15,7 @@ from scipy import stats
 import baselines
 import oasis
 from experiments.cli.main import main
-from experiments.evaluation.comparison import AVERAGED, compare, compare_over_seeds
+from experiments.evaluation.comparison import AVERAGED, compare
 from experiments.evaluation.intervals import (
     LIMITS,
     WIDEST,
@@ -81,7 +81,7 @@ def test_uncut_it_is_that_of_student(values: list[float]) -> None:
 
 def test_no_interval_of_a_count_of_jobs_ends_beyond_their_number() -> None:
     instance = oasis.generate("testbed", jobs=3, seed=2, horizon=14)
-    found = compare_over_seeds(instance, {"rrh": baselines.RRH}, {"rrh": [0, 1, 2]})
+    found = compare(instance, {"rrh": baselines.RRH}, {"rrh": [0, 1, 2]})
     admitted = found.policies["rrh"]["over_seeds"]["figures"]["admitted"]
     assert (admitted["values"], admitted["high"], admitted["interval"]) == ([3, 2, 3], 3.0, "cut")
     cells = {"seed": [0, 1, 2], "status": "done", "jobs": 3, "admitted": [3, 2, 3]}
@@ -142,7 +142,7 @@ def test_scales_are_known_by_the_name_of_the_figure() -> None:
     assert scale_of("ratio_lower") == "ratio"
 
 
-def _make(name: str, seed: int | None) -> Any:
+def _make(name: str, seed: int | None = None) -> Any:
     return baselines.make(name, seed or 0)
 
 
@@ -150,7 +150,7 @@ def test_figures_over_seeds_are_means_of_single_runs() -> None:
     instance = oasis.generate("testbed", jobs=10, seed=1)
     seeds = [3, 4, 5]
     makers = {name: partial(_make, name) for name in ("rrh", "drf")}
-    found = compare_over_seeds(instance, makers, {"rrh": seeds})
+    found = compare(instance, makers, {"rrh": seeds})
     singles = [
         compare(instance, {"rrh": partial(baselines.make, "rrh", seed)}).policies["rrh"]
         for seed in seeds

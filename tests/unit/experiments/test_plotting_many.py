@@ -18,11 +18,16 @@ from matplotlib.figure import Figure
 
 import baselines
 import oasis
-from experiments.evaluation.checking import by_digest, digest_of, instance_of, named_file
+from experiments.evaluation.checking import instance_of
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.description import describe_instance
 from experiments.evaluation.job_comparison import Finish, JobComparison
-from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.provenance import (
+    digest_of,
+    instance_digest,
+    instance_reference,
+    named_file,
+)
 from experiments.plotting.canvas import (
     PALETTE,
     block_means,
@@ -282,7 +287,7 @@ def test_documents_are_drawn_by_their_kind(tmp_path: Any) -> None:
     assert (kind_of(data), kind_of({"schedules": []})) == ("run", "schedules")
     assert named_file(data) == path
     other = oasis.generate("testbed", jobs=3, seed=2)
-    given = by_digest([other, instance])
+    given = {instance_digest(one): one for one in (other, instance)}
     for known in ({}, given):
         found = instance_of(data, known)
         assert found is not None

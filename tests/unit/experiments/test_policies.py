@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import re
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import baselines
 import oasis
-from experiments import evaluation
 from experiments.evaluation.options import GenerateOptions, options_of
 from experiments.evaluation.policies import (
     OASIS,
@@ -26,7 +21,6 @@ from experiments.evaluation.policies import (
 )
 from tests.unit.experiments.unusual import UNUSUAL
 
-ROOT = Path(__file__).parents[3]
 INSTANCE = oasis.generate("testbed", jobs=3, seed=1)
 
 
@@ -123,14 +117,3 @@ def test_policies_that_draw_are_those_with_a_seed() -> None:
     assert list(entry_of("drf").options) == ["by", "placement"]
     with pytest.raises(ValueError, match=r"^expected one of fifo, got 'oasis'$"):
         entry_of(OASIS, ("fifo",))
-
-
-def test_evaluation_needs_nothing_of_the_command_line() -> None:
-    names = [m.name for m in pkgutil.iter_modules(evaluation.__path__, "experiments.evaluation.")]
-    code = f"""
-import importlib, sys
-for name in {names}:
-    importlib.import_module(name)
-sys.exit(any(part in sys.modules for part in ("typer", "rich", "experiments.cli")))
-"""
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import oasis
-from experiments.evaluation.provenance import Recipe, instance_digest, instance_reference
+from experiments.evaluation.provenance import (
+    Recipe,
+    check_digest,
+    instance_digest,
+    instance_reference,
+)
 
 INSTANCE = oasis.generate("testbed", jobs=2, seed=3)
 RESULT: dict[str, Any] = {
@@ -35,10 +41,10 @@ def test_reference_holds_file_digest_and_metadata() -> None:
 
 def test_recipe_is_read_back_and_knows_its_instance() -> None:
     recipe = Recipe.of(RESULT)
-    assert recipe == Recipe("fifo", {"seed": 1}, "a.json", instance_digest(INSTANCE), "1.0")
-    recipe.check(INSTANCE)
+    assert recipe == Recipe("fifo", {"seed": 1}, Path("a.json"), instance_digest(INSTANCE), "1.0")
+    check_digest(INSTANCE, recipe.sha256)
     with pytest.raises(oasis.OasisError, match=r"^instance\.sha256: the result is of another"):
-        recipe.check(replace(INSTANCE, horizon=INSTANCE.horizon + 1))
+        check_digest(replace(INSTANCE, horizon=INSTANCE.horizon + 1), recipe.sha256)
 
 
 @pytest.mark.parametrize(

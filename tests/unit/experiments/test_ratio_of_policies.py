@@ -8,8 +8,6 @@ import pytest
 
 import oasis
 from experiments import competitive_ratio
-from experiments.cli.commands.ratio import print_jobs
-from experiments.evaluation.job_comparison import compare_jobs
 from experiments.evaluation.policies import RIVALS, make_policy
 from oasis.solvers import Status
 from offline import solve
@@ -59,14 +57,6 @@ def test_a_solve_that_ended_before_it_knew_any_schedules_leaves_a_ratio_of_one_a
     ended = replace(result, offline=unknown)
     assert ended.lower == 1.0
     assert ended.upper == pytest.approx(result.upper)
-
-
-def test_the_table_of_jobs_names_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    result = competitive_ratio(INSTANCE, method="milp", policy=make_policy("srtf", INSTANCE))
-    print_jobs(compare_jobs(INSTANCE, result), "srtf", is_proven=True)
-    out = capsys.readouterr().out
-    assert "takes and srtf does not" in out
-    assert "OASiS" not in out
 
 
 def test_one_solve_serves_several_policies(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def test_a_sweep_has_its_grid_means_with_intervals_and_pictures_on_the_page(
     text = page.read_text(encoding="utf-8")
     assert "Sweep: 24 cells, 4 policies, 2 instances, 3 seeds" in text
     assert "Sweep: 4 cells, 1 policy, 2 instances, 2 seeds" in text
-    assert text.count("<svg") == 2
+    assert text.count('<img src="data:image/svg+xml;base64,') == 2
     assert "http" not in text
     assert "oasis scale=0.5 and oasis scale=1 earn the same on 3 shared seeds, jobs=3" in text
     assert "<th>proven" not in text
@@ -138,7 +138,7 @@ def test_failed_cells_are_counted_with_their_errors(tables: dict[str, Path]) -> 
         row |= {"status": "failed", "error": "ValueError: <no>", "total_utility": None}
     section = sweep_section("a.parquet", pa.Table.from_pylist(rows))
     assert dict(section.facts) == {"cells": "24", "failed": "3"}
-    assert section.tables[-1].rows == (("3", "ValueError: <no>"),)
+    assert section.tables[-1].rows == [("3", "ValueError: <no>")]
     assert "ValueError: &lt;no&gt;" in report_page([section])
 
 

@@ -14,7 +14,7 @@ import oasis
 from baselines import DRF, FIFO
 from experiments import competitive_ratio
 from experiments.evaluation import tables
-from experiments.evaluation.comparison import Comparison, compare, compare_over_seeds, replay_each
+from experiments.evaluation.comparison import Comparison, compare, replay_each
 from experiments.evaluation.elastic_jobs import compare_elastic
 from experiments.plotting import plot_comparison, run_page
 from experiments.plotting.comparison import plot_means
@@ -116,22 +116,11 @@ def test_rejected_jobs_are_no_survivors_either() -> None:
 
 def test_means_over_seeds_are_marked_if_one_run_lost_a_job() -> None:
     instance = oasis.generate("testbed", jobs=4, seed=1)
-    found = compare_over_seeds(instance, {"fifo": lambda seed: FIFO(seed=seed)}, {"fifo": [0, 1]})
+    found = compare(instance, {"fifo": lambda seed: FIFO(seed=seed)}, {"fifo": [0, 1]})
     row = found.policies["fifo"]
     assert row["unfinished"] == 4 - row["finished"] > 0
     assert row["over_seeds"]["figures"]["unfinished"]["values"] == [3, 3]
     assert tables.comparison_table(found)[1][0][5].endswith("*")
-
-
-def test_a_result_of_a_version_that_did_not_count_them_is_marked_too(
-    replayed: Comparison,
-) -> None:
-    document = json.loads(json.dumps(replayed.to_dict()))
-    for row in document["policies"].values():
-        del row["unfinished"]
-    old = Comparison.from_dict(document)
-    assert old.to_dict() == document
-    assert tables.comparison_table(old)[1][0][2] == f"30{tables.SPACE}s*"
 
 
 def test_the_plot_marks_the_bar_and_says_how_many(replayed: Comparison) -> None:
