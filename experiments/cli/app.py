@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED, ReaderGoneError
 from experiments.cli.version import print_version
+from oasis.model.errors import InputError
 
 PANELS = {  # groups of the help, in which each command has one line
     "Try": {
@@ -147,11 +149,13 @@ def run_app(words: list[str], app: LazyGroup | None = None) -> int:
             raise ReaderGoneError from None
         raise
     except TyperException as error:
-        if not error.format_message():  # called without a command: the help is printed already
-            return BAD_INPUT
-        from experiments.cli.usage import usage_error  # noqa: PLC0415 (slow, and seldom needed)
-
-        raise usage_error(error, words) from None
+        if not (message := error.format_message().strip()):
+            return BAD_INPUT  # called without a command: the help is printed already
+        context = getattr(error, "ctx", None)
+        see = f" (see '{context.command_path} --help')" if context else ""
+        # A flag comes first, as in the errors of the commands themselves.
+        message = re.sub(r"^Invalid value for '([\w-]+)': (Value error, )?", r"\1: ", message)
+        raise InputError("", f"{message}{see}") from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

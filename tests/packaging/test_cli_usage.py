@@ -55,7 +55,7 @@ from tests.packaging.commands import EXAMPLE, SMALL, Oasis, assert_refused
             for value in ("-1", "nan", "inf")
         ),
         *(
-            (["sweep", EXAMPLE, "--processes", value], "--processes: expected")
+            (["sweep", EXAMPLE, "--processes", value], "--processes: Input should be")
             for value in ("0", "-1", "many")
         ),
         (["generate"], "--output"),
