@@ -274,7 +274,7 @@ def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
         return None
     if not source.header.lstrip().startswith("{"):
         return None
-    return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
+    return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED))
 
 
 def _elastic_title(workload: Workload) -> str:
