@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,48 +34,29 @@ Show = Callable[["SweepProgress"], None]
 
 @contextmanager
 def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
-    """Callback that shows how many cells are done, and adds that to `reached`."""
+    """Callback that shows how many cells are done, and adds that to `reached`.
+
+    Off a terminal it writes lines as cells are done, the rarer the longer it takes.
+    """
     states = [] if reached is None else reached
-    with _bar() if console.stderr().is_terminal else nullcontext(_log()) as show:
-
-        def take(progress: SweepProgress) -> None:
-            states.append(progress)
-            show(progress)
-
-        yield take
-
-
-def describe(progress: SweepProgress, elapsed: float) -> str:
-    """One line: elapsed time, cells done, failed, and shared ones such as offline solves."""
-    return f"{elapsed:7.1f} s  {counted(progress)}"
-
-
-@contextmanager
-def _bar() -> Iterator[Show]:
+    pace, task = Pace(), None
     with console.progress_bar() as bar:
-        task = None
 
         def show(progress: SweepProgress) -> None:
             nonlocal task
-            total = progress.total + progress.shared_total
+            states.append(progress)
+            if bar.disable:
+                # The end needs no line: the table follows.
+                if progress.done < progress.total and pace.is_due():
+                    console.note(f"{pace.elapsed:7.1f} s  {counted(progress)}")
+                return
             done = progress.done + progress.shared_done
             if task is None:  # what was kept says nothing about the speed
+                total = progress.total + progress.shared_total
                 task = bar.add_task("", total=total, completed=done)
             bar.update(task, completed=done, description=counted(progress))
 
         yield show
-
-
-def _log() -> Show:
-    """Write a line as cells are done, the rarer the longer it takes."""
-    pace = Pace()
-
-    def show(progress: SweepProgress) -> None:
-        # The end needs no line: the table follows.
-        if progress.done < progress.total and pace.is_due():
-            console.note(describe(progress, pace.elapsed))
-
-    return show
 
 
 def command(

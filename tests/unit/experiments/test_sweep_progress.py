@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from experiments.cli import progress as shown
-from experiments.cli.commands.sweep import describe, sweep_progress
+from experiments.cli.commands.sweep import sweep_progress
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
 from experiments.cli.sweep_report import counted, interrupted
@@ -26,12 +26,6 @@ from oasis.model.errors import OasisError
 from tests.sweeping import small
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_line_has_cells_failures_and_shared_solves() -> None:
-    progress = SweepProgress(total=24, done=6, failed=1, shared_total=4, shared_done=3)
-    line = "   12.3 s  3 of 4 shared solves, 6 of 24 cells, 1 failed"
-    assert describe(progress, 12.34) == line
 
 
 def test_off_a_terminal_lines_come_late_and_seldom(
