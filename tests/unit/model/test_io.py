@@ -239,7 +239,7 @@ BAD_ELSEWHERE: list[tuple[str, Any, str]] = [
     (
         "jobs[1].utility.kind",
         GONE,
-        "jobs[1].utility.kind: expected an object with a kind, got {'value': 3.0}",
+        "jobs[1].utility.kind: missing; this key is required",
     ),
 ]
 
