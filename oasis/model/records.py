@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
 from oasis.model import document
@@ -315,13 +316,7 @@ class _Form:
         }
 
 
-_FORMS: dict[type[Any], _Form] = {}
-
-
-def _form(record: type[Any]) -> _Form:
-    if record not in _FORMS:
-        _FORMS[record] = _Form(record)
-    return _FORMS[record]
+_form: Callable[[Any], _Form] = cache(_Form)
 
 
 def check(record: Any) -> None:

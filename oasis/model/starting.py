@@ -10,9 +10,13 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import Any
 
 NAME = "oasis"
-DEFAULTS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+DEFAULTS: dict[int, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 def is_command() -> bool:
