@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from experiments.cli import console
-from experiments.cli.files import JSON, PICTURE, READ
+from experiments.cli.files import JSON, PICTURE
 from experiments.evaluation.limits import Duration, read_seconds, read_share
 from experiments.evaluation.options import Option, no_such_option, options_of, without_none
 from experiments.evaluation.policies import (
@@ -79,7 +79,6 @@ class Flags:
             annotation=Annotated[
                 (str if is_literal or option.is_row else option.kind) | None,
                 typer.Option(name, help=text, **more),
-                READ if kind is str else None,  # what is free text may name a file
             ],
         )
 
@@ -253,7 +252,7 @@ def check_style(name: str | None) -> str | None:
     return name
 
 
-InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON)."), READ]
+InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
 WorkLimit = Annotated[
@@ -375,7 +374,6 @@ Style = Annotated[
         help="Style of the picture: paper (a column of a printed page), a file that ends in "
         ".mplstyle, or a style that matplotlib has, such as grayscale.",
     ),
-    READ,
 ]
 
 
@@ -398,7 +396,6 @@ Set = Annotated[
         help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
         "option is refused with a list of all.",
     ),
-    READ,
 ]
 PolicySeed = Annotated[
     int | None,

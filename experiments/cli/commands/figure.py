@@ -13,7 +13,7 @@ import oasis
 from experiments.cli import console
 from experiments.cli.commands.sweep import sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import DIRECTORY, READ, written
+from experiments.cli.files import DIRECTORY, written
 from experiments.cli.options import (
     POLICY_LIST,
     SET,
@@ -117,7 +117,6 @@ class Sizes:
         typer.Option(
             help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]"
         ),
-        READ,
     ] = None
     time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None
     no_improvement: NoImprovement = None

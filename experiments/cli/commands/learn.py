@@ -9,7 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ, is_stdout
+from experiments.cli.files import is_stdout
 from experiments.cli.options import Limits, Output
 from experiments.cli.results import read_instance, write_document
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -20,7 +20,6 @@ def command(
     files: Annotated[
         list[Path],
         typer.Argument(metavar="PAST.json...", help="Instances of past days."),
-        READ,
     ],
     output: Output,
     slots_per_day: Annotated[

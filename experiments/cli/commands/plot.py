@@ -11,7 +11,7 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.verify import Result
-from experiments.cli.files import PICTURE, READ
+from experiments.cli.files import PICTURE
 from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_picture
 from experiments.evaluation.checking import digest_of, named_file
@@ -34,7 +34,6 @@ def command(
             metavar="FILE",
             help="Instance that the result is of. [default: the file that the result names]",
         ),
-        READ,
     ] = None,
     style: Style = None,
 ) -> None:

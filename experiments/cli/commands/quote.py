@@ -10,7 +10,6 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ
 from experiments.cli.options import (
     InstanceFile,
     OasisFlags,
@@ -37,7 +36,6 @@ def command(
         typer.Argument(
             metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
         ),
-        READ,
     ],
     policy: Annotated[
         str, typer.Option(autocompletion=among((OASIS, RECOURSE)), help=f"{OASIS} or {RECOURSE}.")

@@ -9,7 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import HTML, READ, is_stdout, reading
+from experiments.cli.files import HTML, is_stdout, reading
 from experiments.cli.options import Style
 from experiments.cli.results import read_document, read_instance, write_page
 from experiments.evaluation.checking import by_digest, digest_of, instance_of, named_file
@@ -22,7 +22,6 @@ def command(
         typer.Argument(
             metavar="RESULT...", help="JSON documents of results, and Parquet tables of sweeps."
         ),
-        READ,
     ],
     output: Annotated[
         Path,
@@ -36,7 +35,6 @@ def command(
             metavar="FILE",
             help="An instance that results are of; repeatable. [default: the files that they name]",
         ),
-        READ,
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
     style: Style = None,

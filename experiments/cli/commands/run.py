@@ -10,7 +10,6 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ
 from experiments.cli.options import (
     A_POLICY,
     OasisFlags,
@@ -42,7 +41,6 @@ def command(
             metavar="FILE",
             help="Instance file (JSON). With --from: by default the file that it names.",
         ),
-        READ,
     ] = None,
     policy: Annotated[
         str | None,
@@ -61,7 +59,6 @@ def command(
             help="Repeat this result of oasis run: the same policy and options on the same "
             "instance.",
         ),
-        READ,
     ] = None,
     every_job: Annotated[
         bool,

@@ -13,7 +13,7 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS
-from experiments.cli.files import READ, TABLE, reading, written
+from experiments.cli.files import TABLE, reading, written
 from experiments.cli.options import (
     AsJson,
     Workers,
@@ -61,7 +61,7 @@ def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]
 
 def command(
     *,
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML)."), READ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).")],
     output: Annotated[
         Path | None,
         typer.Option(

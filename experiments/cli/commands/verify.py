@@ -9,7 +9,6 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ
 from experiments.cli.options import AsJson, InstanceFile
 from experiments.cli.results import read_document, read_instance
 from experiments.evaluation.checking import check_document
@@ -18,7 +17,6 @@ from oasis.model.errors import located_at
 Result = Annotated[
     Path,
     typer.Argument(metavar="RESULT", help="JSON document of a result."),
-    READ,
 ]
 
 

@@ -15,7 +15,6 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.files import READ
 from experiments.cli.options import AsJson
 from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
@@ -228,7 +227,7 @@ def _draw(document: Mapping[str, Any]) -> Figure:
 
 def quote(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
+        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False)
     ],
     *,
     gpu: cluster.Gpu = cluster.GPU,
