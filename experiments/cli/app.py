@@ -48,6 +48,11 @@ PANELS = {  # groups of the help, in which each command has one line
     },
     "Cluster": {"kubernetes": "Schedule training jobs on a Kubernetes cluster."},
 }
+FILES = {  # of commands that do not have a file of their own name
+    "import": "import_trace",
+    **dict.fromkeys(("example", "schema", "policies", "show_versions"), "about"),
+    **dict.fromkeys(("verify", "plot", "report"), "kept"),
+}
 COMMANDS = [name for panel in PANELS.values() for name in panel]
 
 
@@ -58,12 +63,12 @@ class LazyGroup(TyperGroup):
         """Put the command `name` in the place of its line of the help."""
         from experiments.cli.command import CommandGroup  # noqa: PLC0415 (slow, not for the help)
 
-        file = {"import": "import_trace"}.get(name, name).replace("-", "_")
-        module = import_module(f"experiments.cli.commands.{file}")
+        function = name.replace("-", "_")
+        module = import_module(f"experiments.cli.commands.{FILES.get(function, function)}")
         group = getattr(module, "app", None)
         if group is None:
             group = CommandGroup()
-            group.command(name)(module.command)
+            group.command(name)(getattr(module, "command", None) or getattr(module, function))
         self.commands[name] = get_command(group)
         self.commands[name].name = name
 

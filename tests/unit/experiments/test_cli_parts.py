@@ -216,7 +216,7 @@ def test_a_bug_is_no_bad_input(
         """Fail."""
         raise bug
 
-    monkeypatch.setattr("experiments.cli.commands.example.command", command)
+    monkeypatch.setattr("experiments.cli.commands.about.example", command)
     for words, ends in (
         (["example"], "; run again with --verbose for the traceback\n"),
         (["example", "--verbose"], "\n"),
@@ -249,7 +249,7 @@ def test_bad_input_is_one_line(
         """Fail."""
         raise error
 
-    monkeypatch.setattr("experiments.cli.commands.example.command", command)
+    monkeypatch.setattr("experiments.cli.commands.about.example", command)
     for words in (["example"], ["example", "--verbose"]):
         with pytest.raises(SystemExit) as ended:
             main(words)
