@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.cli.console import logging_to_stderr
 from experiments.cli.files import mark_of, reserved
 from experiments.cli.options import Flags
-from experiments.cli.verbose import logging_to_stderr
 
 Command = Callable[..., Any]
 VERBOSE = inspect.Parameter(

@@ -194,24 +194,6 @@ def _solver_seed(text: str | int) -> int:
     return integer(Option("", int, 0).parse(str(text)), "", maximum=LARGEST_SEED)
 
 
-def limits_of(
-    time_limit: float | None,
-    work_limit: float | None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-) -> dict[str, Any]:
-    """Limits and criteria that end an offline solve; a minute if the user gave no limit."""
-    if work_limit is not None and isinstance(no_improvement, Duration):
-        raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
-    criteria = {"gap": gap, "no_improvement": no_improvement}
-    limits = {name: value for name, value in criteria.items() if value is not None}
-    if work_limit is not None:
-        limits["work_limit"] = work_limit
-    if work_limit is None or time_limit is not None:
-        limits["time_limit"] = 60.0 if time_limit is None else time_limit
-    return limits
-
-
 def _methods() -> Iterable[str]:
     from offline import METHODS  # noqa: PLC0415 (needs an extra)
 
@@ -310,7 +292,14 @@ class Limits:
 
     def given(self) -> dict[str, Any]:
         """As `offline.solve` takes them; a minute if the user gave no limit."""
-        return limits_of(self.time_limit, self.work_limit, self.gap, self.no_improvement)
+        if self.work_limit is not None and isinstance(self.no_improvement, Duration):
+            expected = "expected units of work with --work-limit, got a time"
+            raise InputError("--no-improvement", expected)
+        names = ("time_limit", "work_limit", "gap", "no_improvement")
+        limits = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.time_limit is None and self.work_limit is None:
+            limits["time_limit"] = 60.0
+        return limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.sweep import sweep_progress
+from experiments.cli.commands.sweep import saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.files import DIRECTORY, written
 from experiments.cli.options import (
@@ -32,7 +32,6 @@ from experiments.cli.options import (
     time_limit_option,
 )
 from experiments.cli.results import refuse
-from experiments.cli.sweep_report import saying_what_is_kept
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION

@@ -215,7 +215,7 @@ def screen_of(shown: str) -> list[str]:
 VERBOSE = """
 import logging, time
 from experiments.cli import progress
-from experiments.cli.verbose import logging_to_stderr
+from experiments.cli.console import logging_to_stderr
 from oasis.solvers import SolveProgress
 progress.PATIENCE_SECONDS = 0.1
 log = logging.getLogger("offline.solve")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from experiments.cli import progress as shown
-from experiments.cli.commands.sweep import sweep_progress
+from experiments.cli.commands.sweep import counted, saying_what_is_kept, sweep_progress
+from experiments.cli.exit_codes import InterruptedWorkError
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
-from experiments.cli.sweep_report import counted, interrupted
 from experiments.sweep.cells import Cell
 from experiments.sweep.executors import check_cluster, execute
 from experiments.sweep.run import SweepProgress, run_sweep
@@ -152,4 +152,7 @@ def test_an_interruption_counts_shared_solves_as_the_bar_does() -> None:
     reached = SweepProgress(total=12, done=1, failed=1, shared_total=4, shared_done=3)
     assert counted(reached) == "3 of 4 shared solves, 1 of 12 cells, 1 failed"
     said = "interrupted; 3 of 4 shared solves, 1 of 12 cells are recorded, the same command"
-    assert str(interrupted(reached)).startswith(said)
+    kept = saying_what_is_kept()
+    kept.__enter__().append(reached)
+    with pytest.raises(InterruptedWorkError, match=f"^{said}"):
+        kept.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
