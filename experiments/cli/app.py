@@ -51,6 +51,7 @@ PANELS = {  # groups of the help, in which each command has one line
 FILES = {  # of commands that do not have a file of their own name
     "import": "import_trace",
     **dict.fromkeys(("example", "schema", "policies", "show_versions"), "about"),
+    "solve": "ratio",
     **dict.fromkeys(("verify", "plot", "report"), "kept"),
 }
 COMMANDS = [name for panel in PANELS.values() for name in panel]
@@ -127,14 +128,14 @@ def _options(
     pass
 
 
-def _commands_with(incomplete: str) -> list[str]:
-    return [name for name in COMMANDS if name.startswith(incomplete)]
-
-
 def _help(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND...]", autocompletion=_commands_with, show_default=False),
+        typer.Argument(
+            metavar="[COMMAND...]",
+            autocompletion=lambda incomplete: [n for n in COMMANDS if n.startswith(incomplete)],
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Show the help of a command.

@@ -8,8 +8,6 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn
 
 from experiments.cli.exit_codes import (
@@ -30,29 +28,16 @@ from oasis.model.extras import EXTRAS, install_line
 SELDOM = 200_000  # new objects from one look to the next; Python's own 700 suit small programs
 
 
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
-
-    Instances and runs are made of many objects that stay, and each search goes over many of them.
-    """
-    # Nor is there a search when the process ends: its memory is given back anyway.
-    atexit.register(gc.freeze)
-    former = gc.get_threshold()
-    gc.set_threshold(SELDOM, *former[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*former)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
     words = sys.argv[1:] if arguments is None else arguments
     if not open_streams():
         _leave(_fail("standard output is closed; expected it to be open"))
+    # Instances and runs are made of many objects that stay, and each search goes over many of them.
+    gc.set_threshold(SELDOM)
+    atexit.register(gc.freeze)  # no search when the process ends: its memory is given back anyway
     try:
-        with naming_output(is_certain=False), seldom_collected():
+        with naming_output(is_certain=False):
             if words == ["--version"]:
                 print_version()  # without the time that it takes to load the commands
                 sys.stdout.flush()

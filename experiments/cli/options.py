@@ -26,7 +26,6 @@ from experiments.evaluation.policies import (
     OasisOptions,
     entry_of,
     having,
-    is_import_name,
 )
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at
@@ -407,12 +406,8 @@ PolicyLine = Annotated[
 Chosen = dict[str, dict[str, Any]]
 
 
-def known_policy(
-    name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
-) -> str:
-    """`name` if it is a policy; ``module:Name`` is accepted only if `own` is set."""
-    if not own and is_import_name(name):
-        raise InputError(option, f"expected one of {', '.join(among)}", name)
+def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> str:
+    """`name` if it is a policy, or ``module:Name``."""
     with located_at(option):
         try:
             return entry_of(name, among).name

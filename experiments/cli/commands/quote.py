@@ -16,7 +16,7 @@ from experiments.cli.options import (
     Set,
     among,
     choose_options,
-    known_policy,
+    known,
 )
 from experiments.cli.results import Delivery, pages, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
@@ -54,7 +54,7 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
-    policy = known_policy(policy, "--policy", (OASIS, RECOURSE), own=False)
+    policy = known(policy, (OASIS, RECOURSE), "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)
