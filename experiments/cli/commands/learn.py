@@ -18,8 +18,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 def command(
     *,
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="PAST.json...", help="Instances of past days."),
+        list[Path], typer.Argument(metavar="PAST.json...", help="Instances of past days.")
     ],
     output: Output,
     slots_per_day: Annotated[
