@@ -29,7 +29,7 @@ from experiments.evaluation.policies import (
 )
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at
-from oasis.model.validation import LARGEST_SEED, integer
+from oasis.model.validation import LARGEST_SEED
 from oasis.workloads import PRESETS
 from oasis.workloads.generator import ARRIVALS
 from oasis.workloads.presets import MACHINES
@@ -173,24 +173,19 @@ def comma_counts(text: str, name: str) -> tuple[int, ...]:
         raise InputError(name, "expected counts with commas between", text) from None
 
 
-def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> Any:
-    """The flag of a number that `read` reads, `text` being its help."""
-    return typer.Option(name, parser=_parser(read), metavar=metavar, help=text)
+def _limit(read: Callable[[str], float], metavar: str, text: str) -> Any:
+    """A flag whose number `read` reads, `text` being its help."""
+    return typer.Option(parser=_parser(read), metavar=metavar, help=text)
 
 
 def time_limit_option(default: str) -> Any:
     """The flag ``--time-limit``, which every command has in the same words."""
     return _limit(
-        "--time-limit",
         read_seconds,
         "TIME",
         "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does "
         f"not count. [default: {default}]",
     )
-
-
-def _solver_seed(text: str | int) -> int:
-    return integer(Option("", int, 0).parse(str(text)), "", maximum=LARGEST_SEED)
 
 
 def _methods() -> Iterable[str]:
@@ -239,7 +234,6 @@ TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
 WorkLimit = Annotated[
     float | None,
     _limit(
-        "--work-limit",
         partial(read_seconds, what="units of work", is_time=False),
         "UNITS",
         "Units of work, about a second each, instead of seconds: the result then repeats, "
@@ -249,7 +243,6 @@ WorkLimit = Annotated[
 Gap = Annotated[
     float | None,
     _limit(
-        "--gap",
         read_share,
         "SHARE",
         "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
@@ -259,7 +252,6 @@ Gap = Annotated[
 NoImprovement = Annotated[
     float | None,
     _limit(
-        "--no-improvement",
         partial(read_seconds, what="an amount"),
         "TIME",
         "End a solve when the interval became shorter by less than a thousandth within this time "
@@ -267,12 +259,11 @@ NoImprovement = Annotated[
     ),
 ]
 SolverSeed = Annotated[
-    int, _limit("--solver-seed", _solver_seed, "N", "Seed of the offline solve.")
+    int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Seed of the offline solve.")
 ]
 Method = Annotated[
     str,
     typer.Option(
-        "--method",
         autocompletion=among(_methods),
         help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
         "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
@@ -356,7 +347,6 @@ Picture = Annotated[
 Style = Annotated[
     str | None,
     typer.Option(
-        "--style",
         callback=check_style,
         metavar="STYLE",
         help="Style of the picture: paper (a column of a printed page), a file that ends in "
@@ -388,14 +378,12 @@ Set = Annotated[
 PolicySeed = Annotated[
     int | None,
     typer.Option(
-        "--policy-seed",
         help=f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]",
     ),
 ]
 PolicyLine = Annotated[
     str | None,
     typer.Option(
-        "--line",
         metavar="strict|fit",
         help="strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
         "the option "

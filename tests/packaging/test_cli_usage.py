@@ -41,10 +41,11 @@ from tests.packaging.commands import EXAMPLE, Oasis, assert_refused
                 "--work-limit -1",
                 "--work-limit nan",
                 "--work-limit many",
-                "--solver-seed -1",
-                "--solver-seed 2147483648",
-                "--solver-seed 0.5",
             )
+        ),
+        *(
+            (["solve", EXAMPLE, "--solver-seed", seed], "--solver-seed: Input should be")
+            for seed in ("-1", "2147483648", "0.5")
         ),
         *(
             (["ratio", EXAMPLE, option, value], f"{option}: expected")

@@ -72,7 +72,6 @@ def plot(
     instance: Annotated[
         Path | None,
         typer.Option(
-            "--instance",
             metavar="FILE",
             help="Instance that the result is of. [default: the file that the result names]",
         ),

@@ -24,7 +24,6 @@ def command(
     slots_per_day: Annotated[
         int | None,
         typer.Option(
-            "--slots-per-day",
             metavar="N",
             min=1,
             help="Slots after which prices repeat; each file begins a day. [default: the longest "
@@ -34,7 +33,6 @@ def command(
     min_utility_fraction: Annotated[
         float,
         typer.Option(
-            "--min-utility-fraction",
             help="For U and L, a completion worth less than this fraction of the job's best counts "
             "as worthless.",
         ),
