@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -57,14 +57,12 @@ class Flags:
     def parameter(self, option: Option) -> inspect.Parameter:
         """The parameter from which typer makes the flag of an option."""
         kind = without_none(option.kind)
-        is_literal = get_origin(kind) is Literal
-        values: Any = get_args(kind) if is_literal else option.choices
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
             name, _, text = option.denial.partition(": ")
         text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
         more: dict[str, Any] = {"rich_help_panel": self.panel(option.name)}
-        if values := values or VALUES.get(option.name):
+        if values := option.choices or VALUES.get(option.name):
             more["autocompletion"] = among(values)
         if option.is_row:
             more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
@@ -76,7 +74,7 @@ class Flags:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                (str if is_literal or option.is_row else option.kind) | None,
+                (str if option.is_row else option.kind) | None,
                 typer.Option(name, help=text, **more),
             ],
         )
@@ -314,11 +312,8 @@ class Workers:
         ),
     ] = None
     engine: Annotated[
-        str,
-        typer.Option(
-            autocompletion=among(("local", "dask")),
-            help="local, or dask: an existing cluster, at --scheduler.",
-        ),
+        Literal["local", "dask"],
+        typer.Option(help="local, or dask: an existing cluster, at --scheduler."),
     ] = "local"
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")

@@ -82,12 +82,7 @@ SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
 
 def schema(
     kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND",
-            autocompletion=among(SCHEMAS),
-            help=f"Kind of file: {' or '.join(SCHEMAS)}.",
-        ),
+        Literal["instance", "workload"], typer.Argument(metavar="KIND", help="Kind of file.")
     ] = "instance",
     output: ResultFile = None,
 ) -> None:
@@ -97,7 +92,6 @@ def schema(
 
     Example: oasis schema workload -o workload.schema.json
     """
-    kind = known(kind, SCHEMAS, "KIND")
     deliver(
         SCHEMAS[kind](),
         lambda: console.note(f"wrote {output}: the schema of files of kind {kind}"),

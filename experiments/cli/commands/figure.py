@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -156,12 +156,7 @@ def command(
     oasis_options: Annotated[dict[str, Any], Flags({FLOOR: FLOORS})],
     assignments: Set = None,
     form: Annotated[
-        str,
-        typer.Option(
-            "--picture-format",
-            autocompletion=among(("svg", "png", "pdf")),
-            help="svg, png or pdf.",
-        ),
+        Literal["svg", "png", "pdf"], typer.Option("--picture-format", help="Of the picture.")
     ] = "svg",
     style: Style = None,
     as_json: AsJson = False,
@@ -197,7 +192,6 @@ def command(
     is_swept = isinstance(figure, PublishedFigure)
     with (
         saying_what_is_kept(is_kept=is_swept) as reached,
-        naming_flags((), suffix="--picture-format"),
         sweep_progress(reached) if is_swept else console.counter(figure.name, steps) as show,
     ):
         step: Callable[..., None] = show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,13 +14,11 @@ from experiments.cli.options import (
     InstanceFile,
     OasisFlags,
     Set,
-    among,
     choose_options,
-    known,
 )
 from experiments.cli.results import Delivery, pages, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
-from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
+from experiments.evaluation.policies import OASIS, POLICIES
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import quote_facts
 from oasis.model.errors import located_at
@@ -38,8 +36,8 @@ def command(
         ),
     ],
     policy: Annotated[
-        str, typer.Option(autocompletion=among((OASIS, RECOURSE)), help=f"{OASIS} or {RECOURSE}.")
-    ] = OASIS,
+        Literal["oasis", "recourse"], typer.Option(case_sensitive=False, help="Who would decide.")
+    ] = "oasis",
     oasis_options: OasisFlags,
     assignments: Set = None,
     delivery: Delivery,
@@ -54,7 +52,6 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
-    policy = known(policy, (OASIS, RECOURSE), "--policy")
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)

@@ -18,7 +18,6 @@ from experiments.cli.files import TABLE, reading, written
 from experiments.cli.options import (
     AsJson,
     Workers,
-    known,
     naming_flags,
 )
 from experiments.cli.progress import Pace
@@ -159,7 +158,7 @@ def engine_of(workers: Workers) -> Executor:
     from experiments import sweep  # noqa: PLC0415
 
     processes, scheduler = workers.processes, workers.scheduler
-    if known(workers.engine, ("local", "dask"), "--engine") == "local":
+    if workers.engine == "local":
         if scheduler is not None:
             raise InputError("--scheduler", "expected --engine dask with it")
         return sweep.Local(-1 if processes is None else processes)
