@@ -49,7 +49,7 @@ class Written:
     """Marks a parameter that names what the command writes."""
 
     what: str  # for messages
-    endings: tuple[str, ...] | Callable[[Given], tuple[str, ...]] = ()  # of names of this kind
+    endings: tuple[str, ...] = ()  # of names of this kind
     is_text: bool = True  # and may go to standard output
     check: Callable[[Path], object] = check_writable  # raises if it cannot be written
     files: Callable[[Any, Given], Iterable[Path]] = _itself
@@ -123,7 +123,7 @@ def _reserved(
             continue
         value = arguments[name]
         for path in (value,) if is_stdout(value) else mark.files(value, arguments):
-            _check(spelling(parameter), path, mark, arguments)
+            _check(spelling(parameter), path, mark)
             identity = STANDARD_OUTPUT if is_stdout(path) else _identity(path)
             if identity is not None and identity in outputs:
                 raise InputError(
@@ -145,18 +145,16 @@ def _overwrites(flag: str, path: str, other: str) -> InputError:
     return InputError(flag, f"expected another file than {other}, which it would overwrite", path)
 
 
-def _check(flag: str, path: Path, kind: Written, arguments: Given) -> None:
+def _check(flag: str, path: Path, kind: Written) -> None:
     if is_stdout(path):
         if not kind.is_text:
             expected = "expected a name for what is written"
             raise InputError(flag, f"{expected}, got {STANDARD_OUTPUT}, {path}")
         return
     kind.check(path)
-    endings = kind.endings(arguments) if callable(kind.endings) else kind.endings
-    if endings and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
-        raise InputError(
-            flag, f"expected {' or '.join(endings)}, as {kind.what} is written", str(path)
-        )
+    if kind.endings and path.suffix.lower() in {*ENDINGS} - {*kind.endings}:
+        expected = f"expected {' or '.join(kind.endings)}, as {kind.what} is written"
+        raise InputError(flag, expected, str(path))
 
 
 def _words(value: Any) -> Iterator[Path]:

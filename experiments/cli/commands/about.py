@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from textwrap import fill
@@ -25,11 +24,6 @@ from oasis.simulator.elastic import elastic_schema
 from oasis.version import __version__
 
 
-def _endings(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    one = EXAMPLES.get(str(arguments["name"]).casefold())
-    return () if one is None else (Path(one.file).suffix,)
-
-
 def example(
     name: Annotated[
         str | None,
@@ -44,7 +38,7 @@ def example(
         typer.Option(
             "-o", "--output", help="File to write; -: standard output. [default: standard output]"
         ),
-        Written("an example", _endings),
+        Written("an example"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
