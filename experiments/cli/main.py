@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -18,7 +19,6 @@ from experiments.cli.exit_codes import (
     InterruptedWorkError,
     ReaderGoneError,
 )
-from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.streams import naming_output, open_streams
 from experiments.cli.version import print_version
 from oasis.model import starting
@@ -48,9 +48,11 @@ def main(arguments: list[str] | None = None) -> None:
             # From here on Ctrl-C may have results to keep,
             # so that it no longer ends the process at once.
             starting.work_begins()
-            with sigterm_as_ctrl_c():
-                code = run_app(words, app)
-                sys.stdout.flush()
+            # Batch systems and service managers send SIGTERM, which is taken for a Ctrl-C.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+            code = run_app(words, app)
+            sys.stdout.flush()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
@@ -58,10 +60,8 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(f"this command needs {package}: {install_line(EXTRAS[package])}")
     except ReaderGoneError:  # as in `oasis run ... | head`
         code = DONE
-    except KeyboardInterrupt:
-        code = _fail("interrupted", INTERRUPTED)
-    except InterruptedWorkError as error:
-        code = _fail(str(error), INTERRUPTED)
+    except (KeyboardInterrupt, InterruptedWorkError) as error:
+        code = _fail(str(error) or "interrupted", INTERRUPTED)
     except OasisError as error:
         # The words are asked, not the option: the error may have come before it was read.
         if "--verbose" in words and error.__cause__ is not None:  # of code that is the user's own

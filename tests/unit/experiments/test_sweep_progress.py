@@ -1,10 +1,8 @@
-"""Progress of a sweep in a log, and its answer to SIGTERM."""
+"""Progress of a sweep in a log, and its answer to Ctrl-C."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
@@ -16,7 +14,6 @@ import pytest
 from experiments.cli import progress as shown
 from experiments.cli.commands.sweep import counted, saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import InterruptedWorkError
-from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
 from experiments.sweep.cells import Cell
 from experiments.sweep.executors import check_cluster, execute
@@ -41,13 +38,6 @@ def test_off_a_terminal_lines_come_late_and_seldom(
     assert [line.split("s  ")[1] for line in lines] == [
         f"{done} of 40 cells" for done in (10, 20, 30)
     ]
-
-
-def test_sigterm_is_taken_for_ctrl_c_inside_only() -> None:
-    former = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), sigterm_as_ctrl_c():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == former
 
 
 def test_an_address_that_is_none_is_told() -> None:
