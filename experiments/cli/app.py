@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED, ReaderGoneError
 from experiments.cli.version import print_version
+from oasis.model.errors import InputError
 
 PANELS = {  # groups of the help, in which each command has one line
     "Try": {
@@ -46,6 +48,12 @@ PANELS = {  # groups of the help, in which each command has one line
     },
     "Cluster": {"kubernetes": "Schedule training jobs on a Kubernetes cluster."},
 }
+FILES = {  # of commands that do not have a file of their own name
+    "import": "import_trace",
+    **dict.fromkeys(("example", "schema", "policies", "show_versions"), "about"),
+    "solve": "ratio",
+    **dict.fromkeys(("verify", "plot", "report"), "kept"),
+}
 COMMANDS = [name for panel in PANELS.values() for name in panel]
 
 
@@ -56,12 +64,12 @@ class LazyGroup(TyperGroup):
         """Put the command `name` in the place of its line of the help."""
         from experiments.cli.command import CommandGroup  # noqa: PLC0415 (slow, not for the help)
 
-        file = {"import": "import_trace"}.get(name, name).replace("-", "_")
-        module = import_module(f"experiments.cli.commands.{file}")
+        function = name.replace("-", "_")
+        module = import_module(f"experiments.cli.commands.{FILES.get(function, function)}")
         group = getattr(module, "app", None)
         if group is None:
             group = CommandGroup()
-            group.command(name)(module.command)
+            group.command(name)(getattr(module, "command", None) or getattr(module, function))
         self.commands[name] = get_command(group)
         self.commands[name].name = name
 
@@ -120,14 +128,14 @@ def _options(
     pass
 
 
-def _commands_with(incomplete: str) -> list[str]:
-    return [name for name in COMMANDS if name.startswith(incomplete)]
-
-
 def _help(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND...]", autocompletion=_commands_with, show_default=False),
+        typer.Argument(
+            metavar="[COMMAND...]",
+            autocompletion=lambda incomplete: [n for n in COMMANDS if n.startswith(incomplete)],
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
     """Show the help of a command.
@@ -147,11 +155,13 @@ def run_app(words: list[str], app: LazyGroup | None = None) -> int:
             raise ReaderGoneError from None
         raise
     except TyperException as error:
-        if not error.format_message():  # called without a command: the help is printed already
-            return BAD_INPUT
-        from experiments.cli.usage import usage_error  # noqa: PLC0415 (slow, and seldom needed)
-
-        raise usage_error(error, words) from None
+        if not (message := error.format_message().strip()):
+            return BAD_INPUT  # called without a command: the help is printed already
+        context = getattr(error, "ctx", None)
+        see = f" (see '{context.command_path} --help')" if context else ""
+        # A flag comes first, as in the errors of the commands themselves.
+        message = re.sub(r"^Invalid value for '([\w-]+)': (Value error, )?", r"\1: ", message)
+        raise InputError("", f"{message}{see}") from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt
     return code if isinstance(code, int) else 0

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.files import mark_of, names_path, reserved
+from experiments.cli.console import logging_to_stderr
+from experiments.cli.files import mark_of, reserved
 from experiments.cli.options import Flags
-from experiments.cli.verbose import logging_to_stderr
 
 Command = Callable[..., Any]
 VERBOSE = inspect.Parameter(
@@ -65,9 +65,6 @@ def as_command(command: Command) -> Command:
         # Only among keywords may one without a default follow one with a default.
         only = inspect.Parameter.KEYWORD_ONLY
         parameters |= {each.name: each.replace(kind=only) for each in flags}
-    for parameter in parameters.values():
-        if names_path(parameter) and mark_of(parameter) is None:
-            raise TypeError(f"{parameter.name}: expected READ or what is written there")
 
     # typer looks up the kind of a flag here by its name: no command has one called `arguments`.
     def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from time import monotonic
 from typing import Any
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.progress import (
     BarColumn,
     Progress,
@@ -18,18 +22,20 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Column
+from rich.table import Column, Table
 from rich.text import Text
 
 from experiments.cli.exit_codes import DONE, LIMIT
-from experiments.cli.layout import lay_out, printable, wrapped
-from experiments.cli.streams import naming_output
+from experiments.cli.streams import encodable, naming_output
 from experiments.evaluation import tables
 
 number, percent = tables.number, tables.percent  # of figures, for people
 # A display that only flashes up is in the way, so quick work shows none.
 PATIENCE_SECONDS = 2.0
 BAR_WIDTH = 20
+GAP = 2  # blanks between two columns
+LEAST_COLUMNS = 2
+LOGGERS = ("oasis", "offline", "baselines", "experiments")
 
 
 def print_json(document: Any) -> None:
@@ -115,6 +121,91 @@ def _write(text: str) -> None:
         sys.stdout.flush()
 
 
+def lay_out(
+    columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[str]], width: int
+) -> tuple[Table, int, str]:
+    """A table, its width, and a sentence on the columns that are left out.
+
+    Each column is (heading, whether it is a number). Text is wrapped between words, a heading also
+    behind ``_``. A number is not wrapped: half of one is a wrong number. Where that does not fit,
+    columns are left out from the right. The first two stay in any case, in lines that run on.
+    """
+    names, numeric = zip(*columns, strict=True)
+    headings = [printable(name) for name in names]
+    table = [[printable(cell) for cell in row] for row in rows]
+    cells: Sequence[Sequence[str]] = list(zip(*table, strict=True)) or [()] * len(names)
+    pairs = list(zip(headings, cells, strict=True))
+    most = [_widest((heading, *texts), str.splitlines) for heading, texts in pairs]
+    if _total(most) > width:
+        headings = [re.sub(r"_(?=[^_\s])", "_\n", heading) for heading in headings]
+    least = [
+        max(_widest([heading], str.split), _widest(texts, str.splitlines if whole else str.split))
+        for heading, texts, whole in zip(headings, cells, numeric, strict=True)
+    ]
+    kept = len(names)
+    while kept > LEAST_COLUMNS and _total(least[:kept]) > width:
+        kept -= 1
+    widths = _spread(least[:kept], most[:kept], width)
+    grid = Table(box=None, pad_edge=False, show_header=any(names))
+    for heading, is_number, cell in zip(headings, numeric, widths, strict=False):
+        justify: JustifyMethod = "right" if is_number and heading else "left"
+        grid.add_column(Text(heading), justify=justify, width=cell, overflow="fold")
+    for row in table:
+        grid.add_row(*map(Text, row[:kept]))
+    left_out = ", ".join(name or f"column {kept + k + 1}" for k, name in enumerate(names[kept:]))
+    note = f"not shown for want of width: {left_out}; --json has them" if left_out else ""
+    return grid, _total(widths), note
+
+
+def _widest(texts: Iterable[str], split: Callable[[str], list[str]]) -> int:
+    return max((cell_len(part) for text in texts for part in split(text)), default=0)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _spread(least: Sequence[int], most: Sequence[int], width: int) -> list[int]:
+    """Widths from `least` to `most`: what is left over goes to those that would be wrapped."""
+    needs = [max(0, high - low) for low, high in zip(least, most, strict=True)]
+    spare = min(max(0, width - _total(least)), sum(needs))
+    widths = list(least)
+    for k, need in enumerate(needs):
+        # Each share is of what is left, so that rounding down loses nothing in the end.
+        share = spare * need // (sum(needs[k:]) or 1)
+        widths[k] += share
+        spare -= share
+    return widths
+
+
+def wrapped(text: str, width: int) -> str:
+    """`text` with line breaks between words."""
+    lines = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split():
+            joined = f"{line} {word}".lstrip()
+            if line and cell_len(joined) > width:
+                lines.append(line)
+                joined = word
+            line = joined
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """`text` without what would move the cursor or cannot be shown, which is escaped."""
+    shown = text if text.isprintable() else "".join(map(_printable, text))
+    return encodable(shown)
+
+
+def _printable(character: str) -> str:
+    if character == "\t":
+        return " "
+    is_bad = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character != "\n"
+    return ascii(character)[1:-1] if is_bad else character
+
+
 def progress_bar() -> Progress:
     """A bar on a terminal's standard error, which shows nothing elsewhere.
 
@@ -150,3 +241,40 @@ def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
             bar.update(task, advance=1, visible=is_slow, description=shown)
 
         yield advance
+
+
+@contextmanager
+def logging_to_stderr() -> Iterator[None]:
+    """Inside, everything that the packages log is a line on standard error.
+
+    A line has the seconds since the program began, the module, and what it says. On a terminal, a
+    live line or a progress bar stays below the last of them.
+    """
+    handler = _Notes()
+    handler.setFormatter(_Elapsed())
+    # The levels come back at the end: a test, or a notebook, may run several commands.
+    former = {name: logging.getLogger(name).level for name in LOGGERS}
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.DEBUG)
+        logging.getLogger(name).addHandler(handler)
+    try:
+        yield
+    finally:
+        for name, level in former.items():
+            logging.getLogger(name).removeHandler(handler)
+            logging.getLogger(name).setLevel(level)
+
+
+class _Notes(logging.Handler):
+    """Hands lines to the console that live lines and progress bars are on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            note(self.format(record))
+        except Exception:  # noqa: BLE001 (as every handler: what is logged never ends the work)
+            self.handleError(record)
+
+
+class _Elapsed(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.relativeCreated / 1000:7.1f} s  {record.name}: {record.getMessage()}"

@@ -1,7 +1,7 @@
-"""Files that commands read and write: no output is a file that the same command reads.
+"""Files that commands write: none is a file that the same command reads.
 
-Each parameter that is a path is marked with what its command does with the file: `READ`, or a
-`Written`. All outputs of a command are checked before its work.
+A parameter that names an output is marked as `Written`; whatever else names a file is read. All
+outputs of a command are checked before its work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar
 
 from typer.models import ArgumentInfo
 
@@ -23,6 +23,7 @@ from oasis.model.errors import InputError
 from oasis.model.file_kinds import STANDARD_INPUT
 from oasis.model.files import check_writable, is_standard_output
 
+T = TypeVar("T")
 Given = Mapping[str, Any]  # values by parameter
 PAGE = (".html", ".htm")
 ENDINGS = (  # of kinds of files; others, such as those of mktemp, name no kind
@@ -44,22 +45,16 @@ def _check_picture(path: Path) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """Marks a parameter that names a file which the command reads, or text that may name one."""
-
-
-@dataclass(frozen=True, slots=True)
 class Written:
     """Marks a parameter that names what the command writes."""
 
     what: str  # for messages
-    endings: tuple[str, ...] | Callable[[Given], tuple[str, ...]] = ()  # of names of this kind
+    endings: tuple[str, ...] = ()  # of names of this kind
     is_text: bool = True  # and may go to standard output
     check: Callable[[Path], object] = check_writable  # raises if it cannot be written
     files: Callable[[Any, Given], Iterable[Path]] = _itself
 
 
-READ = Input()
 JSON = Written("JSON", (".json",))
 HTML = Written("a page", PAGE)
 PAGE_OR_JSON = Written("a page or JSON", (*PAGE, ".json"))
@@ -80,19 +75,10 @@ def is_stdout(path: Path | None) -> bool:
     return path is not None and (str(path) == "-" or is_standard_output(path))
 
 
-def mark_of(parameter: inspect.Parameter, kind: Any = Input | Written) -> Any:
-    """What a command does with the file of a parameter, or another mark; None if unsaid."""
+def mark_of(parameter: inspect.Parameter, kind: type[T]) -> T | None:
+    """The mark of this kind that a parameter has; None if it has none."""
     marks = getattr(parameter.annotation, "__metadata__", ())
     return next((mark for mark in marks if isinstance(mark, kind)), None)
-
-
-def names_path(parameter: inspect.Parameter) -> bool:
-    """Return whether the value of a parameter is a path, several, or None."""
-
-    def has_path(kind: Any) -> bool:
-        return kind is Path or any(map(has_path, get_args(kind)))
-
-    return has_path(parameter.annotation)
 
 
 def spelling(parameter: inspect.Parameter) -> str:
@@ -133,11 +119,11 @@ def _reserved(
     """The outputs of a command, each checked: it can be written, and costs no other file."""
     outputs: dict[Hashable, tuple[str, str]] = {}
     for name, parameter in parameters.items():
-        if not isinstance(mark := mark_of(parameter), Written):
+        if (mark := mark_of(parameter, Written)) is None:
             continue
         value = arguments[name]
         for path in (value,) if is_stdout(value) else mark.files(value, arguments):
-            _check(spelling(parameter), path, mark, arguments)
+            _check(spelling(parameter), path, mark)
             identity = STANDARD_OUTPUT if is_stdout(path) else _identity(path)
             if identity is not None and identity in outputs:
                 raise InputError(
@@ -148,11 +134,8 @@ def _reserved(
     outputs[_status_key(1)] = STANDARD_OUTPUT, STANDARD_OUTPUT
     outputs.pop(None, None)
     for name, parameter in parameters.items():
-        if isinstance(mark := mark_of(parameter), Written):
-            continue
-        for path in _words(arguments[name], is_read=mark is READ):
-            is_piped = str(path) == STANDARD_INPUT and mark is READ
-            identity = _status_key(0 if is_piped else path)
+        for path in () if mark_of(parameter, Written) else _words(arguments[name]):
+            identity = _status_key(0 if str(path) == STANDARD_INPUT else path)
             if identity is not None and identity in outputs:
                 raise _overwrites(*outputs[identity], f"{spelling(parameter)} {path}")
     return outputs
@@ -162,21 +145,19 @@ def _overwrites(flag: str, path: str, other: str) -> InputError:
     return InputError(flag, f"expected another file than {other}, which it would overwrite", path)
 
 
-def _check(flag: str, path: Path, kind: Written, arguments: Given) -> None:
+def _check(flag: str, path: Path, kind: Written) -> None:
     if is_stdout(path):
         if not kind.is_text:
             expected = "expected a name for what is written"
             raise InputError(flag, f"{expected}, got {STANDARD_OUTPUT}, {path}")
         return
     kind.check(path)
-    endings = kind.endings(arguments) if callable(kind.endings) else kind.endings
-    if endings and path.suffix.lower() in ENDINGS and path.suffix.lower() not in endings:
-        raise InputError(
-            flag, f"expected {' or '.join(endings)}, as {kind.what} is written", str(path)
-        )
+    if kind.endings and path.suffix.lower() in {*ENDINGS} - {*kind.endings}:
+        expected = f"expected {' or '.join(kind.endings)}, as {kind.what} is written"
+        raise InputError(flag, expected, str(path))
 
 
-def _words(value: Any, *, is_read: bool) -> Iterator[Path]:
+def _words(value: Any) -> Iterator[Path]:
     """Paths that a value may name: ``P.OPTION=FILE``, ``FILE.py:NAME``, with commas between."""
     for each in value if isinstance(value, list | tuple) else [value]:
         if isinstance(each, Path):
@@ -184,8 +165,8 @@ def _words(value: Any, *, is_read: bool) -> Iterator[Path]:
         elif isinstance(each, str):
             parts = (each, each.partition("=")[2], *each.split(","))
             for name in (*parts, *(part.rpartition(":")[0] for part in parts)):
-                # Elsewhere a plain word, such as that of a policy, is no file of this name.
-                if name and (is_read or Path(name).suffix or os.sep in name):
+                # A plain word, such as that of a policy, is no file of this name.
+                if Path(name).suffix or os.sep in name:
                     yield Path(name)
 
 

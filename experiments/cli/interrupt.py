@@ -79,16 +79,3 @@ class CtrlC:
         # Outside of `raising`, a result is being made of what is known: that is let finish.
         if self._raises:
             raise KeyboardInterrupt
-
-
-@contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """Inside, SIGTERM raises KeyboardInterrupt, in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)

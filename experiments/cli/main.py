@@ -5,11 +5,10 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn
 
 from experiments.cli.exit_codes import (
@@ -20,7 +19,6 @@ from experiments.cli.exit_codes import (
     InterruptedWorkError,
     ReaderGoneError,
 )
-from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.streams import naming_output, open_streams
 from experiments.cli.version import print_version
 from oasis.model import starting
@@ -30,29 +28,16 @@ from oasis.model.extras import EXTRAS, install_line
 SELDOM = 200_000  # new objects from one look to the next; Python's own 700 suit small programs
 
 
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Inside, the garbage collector looks for reference cycles once in `SELDOM` new objects.
-
-    Instances and runs are made of many objects that stay, and each search goes over many of them.
-    """
-    # Nor is there a search when the process ends: its memory is given back anyway.
-    atexit.register(gc.freeze)
-    former = gc.get_threshold()
-    gc.set_threshold(SELDOM, *former[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*former)
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with a code of `experiments.cli.exit_codes`."""
     words = sys.argv[1:] if arguments is None else arguments
     if not open_streams():
         _leave(_fail("standard output is closed; expected it to be open"))
+    # Instances and runs are made of many objects that stay, and each search goes over many of them.
+    gc.set_threshold(SELDOM)
+    atexit.register(gc.freeze)  # no search when the process ends: its memory is given back anyway
     try:
-        with naming_output(is_certain=False), seldom_collected():
+        with naming_output(is_certain=False):
             if words == ["--version"]:
                 print_version()  # without the time that it takes to load the commands
                 sys.stdout.flush()
@@ -63,9 +48,11 @@ def main(arguments: list[str] | None = None) -> None:
             # From here on Ctrl-C may have results to keep,
             # so that it no longer ends the process at once.
             starting.work_begins()
-            with sigterm_as_ctrl_c():
-                code = run_app(words, app)
-                sys.stdout.flush()
+            # Batch systems and service managers send SIGTERM, which is taken for a Ctrl-C.
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+            code = run_app(words, app)
+            sys.stdout.flush()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:
@@ -73,10 +60,8 @@ def main(arguments: list[str] | None = None) -> None:
         code = _fail(f"this command needs {package}: {install_line(EXTRAS[package])}")
     except ReaderGoneError:  # as in `oasis run ... | head`
         code = DONE
-    except KeyboardInterrupt:
-        code = _fail("interrupted", INTERRUPTED)
-    except InterruptedWorkError as error:
-        code = _fail(str(error), INTERRUPTED)
+    except (KeyboardInterrupt, InterruptedWorkError) as error:
+        code = _fail(str(error) or "interrupted", INTERRUPTED)
     except OasisError as error:
         # The words are asked, not the option: the error may have come before it was read.
         if "--verbose" in words and error.__cause__ is not None:  # of code that is the user's own

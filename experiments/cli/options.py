@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal
 
 import typer
 
 from experiments.cli import console
-from experiments.cli.files import JSON, PICTURE, READ
+from experiments.cli.files import JSON, PICTURE
 from experiments.evaluation.limits import Duration, read_seconds, read_share
 from experiments.evaluation.options import Option, no_such_option, options_of, without_none
 from experiments.evaluation.policies import (
@@ -26,11 +26,10 @@ from experiments.evaluation.policies import (
     OasisOptions,
     entry_of,
     having,
-    is_import_name,
 )
 from oasis.model.choices import choice, did_you_mean
 from oasis.model.errors import InputError, located_at
-from oasis.model.validation import LARGEST_SEED, integer
+from oasis.model.validation import LARGEST_SEED
 from oasis.workloads import PRESETS
 from oasis.workloads.generator import ARRIVALS
 from oasis.workloads.presets import MACHINES
@@ -58,14 +57,12 @@ class Flags:
     def parameter(self, option: Option) -> inspect.Parameter:
         """The parameter from which typer makes the flag of an option."""
         kind = without_none(option.kind)
-        is_literal = get_origin(kind) is Literal
-        values: Any = get_args(kind) if is_literal else option.choices
         name, text, default = flag(option.name), option.help, option.default
         if option.denial:
             name, _, text = option.denial.partition(": ")
         text = f"{text[:1].upper()}{text[1:]}{'' if text.endswith(']') else '.'}"
         more: dict[str, Any] = {"rich_help_panel": self.panel(option.name)}
-        if values := values or VALUES.get(option.name):
+        if values := option.choices or VALUES.get(option.name):
             more["autocompletion"] = among(values)
         if option.is_row:
             more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
@@ -77,9 +74,8 @@ class Flags:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                (str if is_literal or option.is_row else option.kind) | None,
+                (str if option.is_row else option.kind) | None,
                 typer.Option(name, help=text, **more),
-                READ if kind is str else None,  # what is free text may name a file
             ],
         )
 
@@ -175,42 +171,19 @@ def comma_counts(text: str, name: str) -> tuple[int, ...]:
         raise InputError(name, "expected counts with commas between", text) from None
 
 
-def _limit(name: str, read: Callable[[str], float], metavar: str, text: str) -> Any:
-    """The flag of a number that `read` reads, `text` being its help."""
-    return typer.Option(name, parser=_parser(read), metavar=metavar, help=text)
+def _limit(read: Callable[[str], float], metavar: str, text: str) -> Any:
+    """A flag whose number `read` reads, `text` being its help."""
+    return typer.Option(parser=_parser(read), metavar=metavar, help=text)
 
 
 def time_limit_option(default: str) -> Any:
     """The flag ``--time-limit``, which every command has in the same words."""
     return _limit(
-        "--time-limit",
         read_seconds,
         "TIME",
         "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does "
         f"not count. [default: {default}]",
     )
-
-
-def _solver_seed(text: str | int) -> int:
-    return integer(Option("", int, 0).parse(str(text)), "", maximum=LARGEST_SEED)
-
-
-def limits_of(
-    time_limit: float | None,
-    work_limit: float | None,
-    gap: float | None = None,
-    no_improvement: float | None = None,
-) -> dict[str, Any]:
-    """Limits and criteria that end an offline solve; a minute if the user gave no limit."""
-    if work_limit is not None and isinstance(no_improvement, Duration):
-        raise InputError("--no-improvement", "expected units of work with --work-limit, got a time")
-    criteria = {"gap": gap, "no_improvement": no_improvement}
-    limits = {name: value for name, value in criteria.items() if value is not None}
-    if work_limit is not None:
-        limits["work_limit"] = work_limit
-    if work_limit is None or time_limit is not None:
-        limits["time_limit"] = 60.0 if time_limit is None else time_limit
-    return limits
 
 
 def _methods() -> Iterable[str]:
@@ -253,13 +226,12 @@ def check_style(name: str | None) -> str | None:
     return name
 
 
-InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON)."), READ]
+InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
 WorkLimit = Annotated[
     float | None,
     _limit(
-        "--work-limit",
         partial(read_seconds, what="units of work", is_time=False),
         "UNITS",
         "Units of work, about a second each, instead of seconds: the result then repeats, "
@@ -269,7 +241,6 @@ WorkLimit = Annotated[
 Gap = Annotated[
     float | None,
     _limit(
-        "--gap",
         read_share,
         "SHARE",
         "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
@@ -279,7 +250,6 @@ Gap = Annotated[
 NoImprovement = Annotated[
     float | None,
     _limit(
-        "--no-improvement",
         partial(read_seconds, what="an amount"),
         "TIME",
         "End a solve when the interval became shorter by less than a thousandth within this time "
@@ -287,12 +257,11 @@ NoImprovement = Annotated[
     ),
 ]
 SolverSeed = Annotated[
-    int, _limit("--solver-seed", _solver_seed, "N", "Seed of the offline solve.")
+    int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Seed of the offline solve.")
 ]
 Method = Annotated[
     str,
     typer.Option(
-        "--method",
         autocompletion=among(_methods),
         help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
         "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
@@ -311,7 +280,14 @@ class Limits:
 
     def given(self) -> dict[str, Any]:
         """As `offline.solve` takes them; a minute if the user gave no limit."""
-        return limits_of(self.time_limit, self.work_limit, self.gap, self.no_improvement)
+        if self.work_limit is not None and isinstance(self.no_improvement, Duration):
+            expected = "expected units of work with --work-limit, got a time"
+            raise InputError("--no-improvement", expected)
+        names = ("time_limit", "work_limit", "gap", "no_improvement")
+        limits = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.time_limit is None and self.work_limit is None:
+            limits["time_limit"] = 60.0
+        return limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,11 +312,8 @@ class Workers:
         ),
     ] = None
     engine: Annotated[
-        str,
-        typer.Option(
-            autocompletion=among(("local", "dask")),
-            help="local, or dask: an existing cluster, at --scheduler.",
-        ),
+        Literal["local", "dask"],
+        typer.Option(help="local, or dask: an existing cluster, at --scheduler."),
     ] = "local"
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
@@ -369,13 +342,11 @@ Picture = Annotated[
 Style = Annotated[
     str | None,
     typer.Option(
-        "--style",
         callback=check_style,
         metavar="STYLE",
         help="Style of the picture: paper (a column of a printed page), a file that ends in "
         ".mplstyle, or a style that matplotlib has, such as grayscale.",
     ),
-    READ,
 ]
 
 
@@ -398,19 +369,16 @@ Set = Annotated[
         help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
         "option is refused with a list of all.",
     ),
-    READ,
 ]
 PolicySeed = Annotated[
     int | None,
     typer.Option(
-        "--policy-seed",
         help=f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]",
     ),
 ]
 PolicyLine = Annotated[
     str | None,
     typer.Option(
-        "--line",
         metavar="strict|fit",
         help="strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
         "the option "
@@ -421,12 +389,8 @@ PolicyLine = Annotated[
 Chosen = dict[str, dict[str, Any]]
 
 
-def known_policy(
-    name: str, option: str, among: Sequence[str] = tuple(POLICIES), *, own: bool = True
-) -> str:
-    """`name` if it is a policy; ``module:Name`` is accepted only if `own` is set."""
-    if not own and is_import_name(name):
-        raise InputError(option, f"expected one of {', '.join(among)}", name)
+def known_policy(name: str, option: str, among: Sequence[str] = tuple(POLICIES)) -> str:
+    """`name` if it is a policy, or ``module:Name``."""
     with located_at(option):
         try:
             return entry_of(name, among).name

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from experiments.cli.console import PATIENCE_SECONDS, number, percent, stderr
+from experiments.cli.console import PATIENCE_SECONDS, note, number, percent, stderr
 from oasis.solvers import SolveProgress
 
 REFRESH = 4  # times a second, on a terminal
@@ -27,8 +24,8 @@ class Pace:
     # Many steps take longer than one solve, whose log has up to a line a second.
     STEP_SECONDS = 10.0
 
-    def __init__(self) -> None:
-        self._began, self._due = monotonic(), self.STEP_SECONDS
+    def __init__(self, first: float = STEP_SECONDS, least: float = STEP_SECONDS) -> None:
+        self._began, self._due, self._least = monotonic(), first, least
 
     @property
     def elapsed(self) -> float:
@@ -39,7 +36,7 @@ class Pace:
         elapsed = self.elapsed
         if elapsed < self._due:
             return False
-        self._due = elapsed + max(self.STEP_SECONDS, LOG_SHARE * elapsed)
+        self._due = elapsed + max(self._least, LOG_SHARE * elapsed)
         return True
 
 
@@ -49,37 +46,10 @@ def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgre
 
     It calls `check` first, which may raise to end the solve.
     """
-    console = stderr()
-    shown = _Shown(check)
-    with _live(console, shown) if console.is_terminal else _log(shown):
-        yield shown.take
-
-
-class _Shown:
-    """The latest progress of a solve, and the clock since the solve began."""
-
-    def __init__(self, check: Callable[[], None]) -> None:
-        self.check = check
-        self.began = monotonic()
-        self.news: SolveProgress | None = None
-
-    def take(self, progress: SolveProgress) -> None:
-        self.check()
-        self.news = progress
-
-    @property
-    def elapsed(self) -> float:
-        return monotonic() - self.began
-
-    def line(self) -> Text:
-        """The line to show now; empty during the first two seconds and before the first news."""
-        if self.news is None or self.elapsed < PATIENCE_SECONDS:
-            return Text("", end="")
-        return Text(describe(self.news, self.elapsed))
-
-
-@contextmanager
-def _live(console: Console, shown: _Shown) -> Iterator[None]:
+    shown, console = _Shown(check), stderr()
+    if not console.is_terminal:
+        yield shown.log
+        return
     with Live(
         console=console,
         get_renderable=shown.line,
@@ -88,40 +58,36 @@ def _live(console: Console, shown: _Shown) -> Iterator[None]:
         redirect_stdout=False,
         redirect_stderr=False,
     ):
-        yield
+        yield shown.take
 
 
-@contextmanager
-def _log(shown: _Shown) -> Iterator[None]:
-    over = threading.Event()
-    thread = threading.Thread(target=_write_news, args=(shown, over), name="log", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+class _Shown:
+    """The latest progress of a solve, and the clock since the solve began."""
 
+    def __init__(self, check: Callable[[], None]) -> None:
+        self.check = check
+        self.pace = Pace(PATIENCE_SECONDS, LOG_SECONDS)
+        self.news: SolveProgress | None = None
+        self.logged: tuple[str, ...] = ()
 
-def _write_news(shown: _Shown, over: threading.Event) -> None:
-    """Write a line when something has changed since the last one, the rarer the longer it takes."""
-    written: tuple[object, ...] = ()
-    wait = PATIENCE_SECONDS
-    while not over.wait(wait):
-        news = shown.news
-        # A log in which nothing changes gets no lines.
-        if news is not None and _state(news) != written:
-            written = _state(news)
-            try:
-                sys.stderr.write(describe(news, shown.elapsed) + "\n")
-                sys.stderr.flush()
-            except OSError:
-                return  # the reader has ended; the result may still be wanted
-        wait = max(LOG_SECONDS, LOG_SHARE * shown.elapsed)
+    def take(self, progress: SolveProgress) -> None:
+        self.check()
+        self.news = progress
 
+    def line(self) -> Text:
+        """The line to show now; empty during the first two seconds and before the first news."""
+        if self.news is None or self.pace.elapsed < PATIENCE_SECONDS:
+            return Text("", end="")
+        return Text(describe(self.news, self.pace.elapsed))
 
-def _state(news: SolveProgress) -> tuple[object, ...]:
-    return news.phase, number(news.incumbent), number(news.bound)
+    def log(self, progress: SolveProgress) -> None:
+        """Write a line when something has changed since the last one."""
+        self.take(progress)
+        state = (progress.phase, number(progress.incumbent), number(progress.bound))
+        if state != self.logged and self.pace.is_due():
+            self.logged = state
+            with suppress(OSError):  # the reader has ended; the result may still be wanted
+                note(describe(progress, self.pace.elapsed))
 
 
 def describe(news: SolveProgress, elapsed: float) -> str:

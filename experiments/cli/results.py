@@ -20,7 +20,7 @@ from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
-from oasis.model.file_kinds import ELASTIC, INSTANCE, JOB, RESULTS, SCHEDULES, kind_of_data
+from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
 from oasis.model.files import write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
 from oasis.simulator import Workload, elastic_from_dict
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def read_document(path: Path) -> Any:
     """Read the JSON document of a result; errors name the file, or what it is instead."""
     with located_at(source=path):
-        return read_json(reading(path), (*RESULTS, SCHEDULES), "a result")
+        return read_json(reading(path), RESULTS, "a result")
 
 
 def read_instance(path: Path) -> oasis.Instance:
@@ -55,7 +55,7 @@ def read_workload(path: Path) -> oasis.Instance | Workload:
 def read_job(path: Path) -> oasis.Job:
     """Read a file with one job, an entry of ``jobs`` in an instance file."""
     with located_at(source=path):
-        return job_from_dict(read_json(path, (JOB,), "one job, an entry of an instance's jobs"))
+        return job_from_dict(read_json(path, (), "one job, an entry of an instance's jobs"))
 
 
 def read_recipe(path: Path) -> Recipe:

@@ -14,7 +14,7 @@ from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_o
 from oasis.model.choices import did_you_mean
 from oasis.model.document import entry, list_of
 from oasis.model.errors import InputError, located_at
-from oasis.model.file_kinds import SWEEP, kind_of, read_content, refuse_other
+from oasis.model.file_kinds import read_content
 from oasis.model.validation import LARGEST_COUNT, integer
 
 Item = TypeVar("Item")
@@ -185,6 +185,5 @@ def read_config(path: Path) -> SweepConfig:
     try:
         return sweep_config(tomllib.loads(content.decode("utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        text = content.decode("utf-8", errors="replace")
-        refuse_other(kind_of(text), (SWEEP,), "the configuration of a sweep", str(path))
-        raise InputError("", f"expected TOML: {error}") from None
+        expected = "expected the configuration of a sweep, which is TOML"
+        raise InputError("", f"{expected}: {error}") from None

@@ -43,18 +43,17 @@ def _near(name: str, known: list[str]) -> list[str]:
     by_plain: dict[str, list[str]] = {}
     for entry in known:
         by_plain.setdefault(_plain(entry), []).append(entry)
-    if plain in by_plain:
-        return by_plain[plain]
-    if len(initials) > 1 and initials in by_plain:
-        return by_plain[initials]
-    begun = [e for e in known if len(plain) > 1 and _plain(e).startswith(plain)]
-    begun += [e for e in known if len(_plain(e)) > 2 and plain.startswith(_plain(e))]
-    begun = begun or [e for e in known if len(plain) > 2 and plain in _plain(e)]
-    if begun:
-        return begun
     # The least certain guess comes last: single letters that differ.
-    close = get_close_matches(plain, by_plain, n=MOST_SUGGESTED)
-    return [entry for match in close for entry in by_plain[match]]
+    guesses = (
+        [plain],
+        [initials] if len(initials) > 1 else [],
+        [e for e in by_plain if len(plain) > 1 and e.startswith(plain)]
+        + [e for e in by_plain if len(e) > 2 and plain.startswith(e)],
+        [e for e in by_plain if len(plain) > 2 and plain in e],
+        get_close_matches(plain, by_plain, n=MOST_SUGGESTED),
+    )
+    near = ([entry for one in guess for entry in by_plain.get(one, ())] for guess in guesses)
+    return next(filter(None, near), [])
 
 
 def _plain(name: str) -> str:

@@ -240,16 +240,8 @@ class Cluster(Summarised, Unchanging):
 
 
 def expect_cluster(value: object, name: str = "cluster") -> None:
-    """Raise `TypeError` unless `value` is a cluster.
-
-    Examples
-    --------
-    >>> expect_cluster("jobs.json")
-    Traceback (most recent call last):
-    TypeError: cluster: expected an oasis.Cluster, got 'jobs.json'
-    """
+    """Raise `TypeError` unless `value` is a cluster."""
     if not isinstance(value, Cluster):
-        hint = (
-            "; its cluster is one" if isinstance(getattr(value, "cluster", None), Cluster) else ""
-        )
+        is_inside = isinstance(getattr(value, "cluster", None), Cluster)
+        hint = "; its cluster is one" if is_inside else ""
         raise TypeError(f"{name}: expected an oasis.Cluster, got {describe(value)}{hint}")

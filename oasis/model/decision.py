@@ -48,12 +48,6 @@ class Bottleneck(Summarised):
     cost: float
     share: float
 
-    def summary(self) -> tuple[str, Facts]:
-        """Resource, group, the dearest servers and slots, and the cost."""
-        where = [("servers", ", ".join(self.servers)), ("slots", ", ".join(map(str, self.slots)))]
-        cost = f"{short(self.cost)} ({self.share:.0%} of all)"
-        return "Bottleneck", [("of", f"{self.resource} ({self.group})"), *where, ("cost", cost)]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rejection(Summarised):
@@ -86,15 +80,6 @@ class Rejection(Summarised):
     smallest_utility_completion: int
     utility_factor: float | None
     bottleneck: Bottleneck | None
-
-    def summary(self) -> tuple[str, Facts]:
-        """The utility from which on the job would have been admitted, and the scarcest resource."""
-        factor = ("utility_factor", short(self.utility_factor))
-        scarce = "none"
-        if self.bottleneck is not None:
-            scarce = f"{self.bottleneck.resource} ({self.bottleneck.group})"
-        least = ("smallest_utility", short(self.smallest_utility))
-        return "Rejection", [least, factor, ("bottleneck", scarce)]
 
 
 Explanation = tuple[str, Rejection | None]  # the reason and the rejection of a decision

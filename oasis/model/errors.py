@@ -249,12 +249,7 @@ class PolicyError(OasisError):
 
     def places(self) -> dict[str, Any]:
         """Place and time of the error, as keyword arguments for another error."""
-        return {
-            "job": self.job,
-            "server": self.server,
-            "resource": self.resource,
-            "time": self.time,
-        }
+        return {name: getattr(self, name) for name in ("job", "server", "resource", "time")}
 
 
 class SolverError(OasisError):

@@ -1,4 +1,4 @@
-"""Recognition of files by content, and the command that reads each kind."""
+"""Reading of files, whatever compressed them, and recognition of their kinds by content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import lzma
 import os
 import re
 import sys
-import tomllib
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -114,10 +113,7 @@ def binary_kind(content: bytes) -> str | None:
 def refuse_binary(content: bytes) -> None:
     """Raise `InstanceError` if `content` is not text."""
     if binary_kind(content) is not None:
-        takes = (
-            "`oasis report` takes the table of a sweep, `oasis replay` and `oasis import` a trace"
-        )
-        raise InstanceError("", f"expected text, got what looks like {PARQUET}; {takes}")
+        raise InstanceError("", f"expected text, got what looks like {PARQUET}")
     begin = content[:SAMPLE]
     control = sum(begin.count(bytes([code])) for code in CONTROL)
     # a stray byte spoils its row alone
@@ -127,32 +123,15 @@ def refuse_binary(content: bytes) -> None:
 
 
 RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
-INSTANCE, ELASTIC, PRICES, JOB, SCHEDULES = "instance", "elastic", "prices", "job", "schedules"
-SWEEP, EMPTY = "sweep", "empty"
+INSTANCE, ELASTIC, PRICES = "instance", "elastic", "prices"
 TRACES = "oasis.traces.plain"  # has `kind_of_trace`: nothing here knows the formats of traces
 
 _FORMATS = {"oasis-instance": INSTANCE, "oasis-elastic-workload": ELASTIC, "oasis-prices": PRICES}
-_VERIFIED = "`oasis verify INSTANCE FILE`, `oasis plot` and `oasis report` take it"
-_LOOKS = {  # kind -> what it looks like, the command that takes it
-    INSTANCE: ("an instance", "`oasis run FILE` and `oasis ratio` take it"),
-    ELASTIC: (
-        "a workload of elastic jobs",
-        "`oasis replay FILE` and `oasis compare` take it",
-    ),
-    PRICES: ("a file of learned prices", "`oasis run INSTANCE --bounds FILE` takes it"),
-    JOB: ("one job", "`oasis quote INSTANCE FILE` takes it"),
-    SCHEDULES: ("schedules of another scheduler", _VERIFIED),
-    "run": ("a result of oasis run", f"{_VERIFIED}; `oasis run --from` makes it again"),
-    **{name: (f"a result of oasis {name}", _VERIFIED) for name in ("solve", "ratio")},
-    **{
-        name: (
-            f"a result of oasis {name}",
-            "`oasis plot FILE` and `oasis report` take it",
-        )
-        for name in ("compare", "replay", "whatif", "quote")
-    },
-    SWEEP: ("the configuration of a sweep", "`oasis sweep FILE` takes it"),
-    EMPTY: ("an empty file", ""),
+_LOOKS = {
+    INSTANCE: "an instance",
+    ELASTIC: "a workload of elastic jobs",
+    PRICES: "a file of learned prices",
+    **{name: f"a result of oasis {name}" for name in RESULTS},
 }
 
 
@@ -162,71 +141,40 @@ class FileKind:
 
     name: str
     looks: str  # in words, with an article
-    takes: str  # the commands that take such a FILE
     is_table: bool = False  # a trace whose first line names columns
 
 
 def kind_of(text: str) -> FileKind | None:
     """Return the kind of a file with this text; None if it is unknown."""
     begin = text.lstrip("\ufeff \t\r\n")
-    if not begin:
-        return _kind(EMPTY)
-    if begin[0] in "{[":
+    if begin.startswith(("{", "[")):
         try:
             return kind_of_data(json.loads(begin))
-        except (ValueError, RecursionError):  # JSON with a fault in it, or TOML
-            return _kind(_name_of_toml(begin))
+        except (ValueError, RecursionError):
+            return None
     # The first 200 lines tell the kind, also below the comments with which logs begin.
     lines = [line for line in begin.splitlines()[:200] if line.strip()]
-    trace = import_module(TRACES).kind_of_trace(lines, None)
-    if trace is not None:
-        return cast(FileKind, trace)
-    return _kind(_name_of_toml(begin))
+    return _kind_of_trace(lines, None) if lines else None
 
 
 def kind_of_data(data: Any) -> FileKind | None:
     """Return the kind of the plain data of a JSON file; None if it is unknown."""
-    kind = _kind(_name_of_data(data))
-    if kind is None and data is not None:
-        kind = import_module(TRACES).kind_of_trace([], data)
-    return kind
+    if isinstance(data, Mapping):
+        # The kind comes first: a result of replay also names the format of its trace.
+        for name in (data.get("kind"), _FORMATS.get(str(data.get("format")))):
+            if isinstance(name, str) and name in _LOOKS:
+                return FileKind(name, _LOOKS[name])
+    return None if data is None else _kind_of_trace([], data)
 
 
-def _kind(name: str | None) -> FileKind | None:
-    return None if name is None else FileKind(name, *_LOOKS[name])
+def _kind_of_trace(lines: list[str], data: Any) -> FileKind | None:
+    return cast("FileKind | None", import_module(TRACES).kind_of_trace(lines, data))
 
 
-def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str, file: str) -> None:
+def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str) -> None:
     """Refuse a file that looks like another kind than the `wanted` ones.
 
     A file that looks like no known kind passes: its reader gives a better error.
     """
-    if kind is None or kind.name in wanted:
-        return
-    if kind.name == EMPTY:
-        raise InstanceError("", f"expected {expected}, got an empty file")
-    looks = f"expected {expected}, got what looks like {kind.looks}"
-    takes = re.sub(r"\bFILE\b", lambda _: file, kind.takes)
-    raise InstanceError("", f"{looks}; {takes}" if takes else looks)
-
-
-def _name_of_data(data: Any) -> str | None:
-    if not isinstance(data, Mapping):
-        return None
-    kind = data.get("kind")  # before the format: a result of replay names that of its trace
-    if isinstance(kind, str) and kind in RESULTS:
-        return kind
-    if isinstance(data.get("format"), str) and data["format"] in _FORMATS:
-        return _FORMATS[data["format"]]
-    if "jobs" in data and "horizon" in data:
-        return INSTANCE
-    if "epochs" in data and "chunks" in data:
-        return JOB
-    return SCHEDULES if "kind" not in data and "schedules" in data else None
-
-
-def _name_of_toml(begin: str) -> str | None:
-    try:
-        return SWEEP if {"instances", "policies"} & set(tomllib.loads(begin)) else None
-    except tomllib.TOMLDecodeError:
-        return None  # the reader of sweeps names the fault
+    if kind is not None and kind.name not in wanted:
+        raise InstanceError("", f"expected {expected}, got what looks like {kind.looks}")

@@ -201,16 +201,11 @@ def _replace(target: Path, content: bytes, status: os.stat_result | None, durabl
         os.replace(temporary, target)
         if durable:
             # Without this a power cut may forget the rename, though the content is on the disk.
-            sync_directory(target)
-
-
-def sync_directory(path: str | os.PathLike[str]) -> None:
-    """Make the entry of `path` in its directory durable."""
-    descriptor = os.open(Path(path).resolve().parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            directory = os.open(target.resolve().parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
 
 
 def _write_through(path: str | os.PathLike[str], content: bytes) -> None:

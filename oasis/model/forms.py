@@ -142,6 +142,7 @@ class InForms:
     forms: tuple[Any, ...]
     speeds: Speeds | None
     requires: Mapping[str, Sequence[str]]
+    ps_requires: Mapping[str, Sequence[str]]
     _in_forms: tuple[Self, ...]
 
     @property

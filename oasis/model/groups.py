@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
@@ -14,7 +13,7 @@ from oasis.model.rounding import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from oasis.model.cluster import Cluster, Server
-    from oasis.model.forms import Requirement
+    from oasis.model.forms import InForms, Requirement
     from oasis.model.job import Job
 
 T_co = TypeVar("T_co", covariant=True)
@@ -42,18 +41,6 @@ class Placed(Protocol[T_co]):
     @property
     def ps(self) -> T_co:
         """The placed parameter servers."""
-
-
-class Requiring(Protocol):
-    """A job of one form: the labels that its tasks require of machines."""
-
-    @property
-    def requires(self) -> Mapping[str, Sequence[str]]:
-        """Labels that the workers require."""
-
-    @property
-    def ps_requires(self) -> Mapping[str, Sequence[str]]:
-        """Labels that the parameter servers require."""
 
 
 class TaskGroup(StrEnum):
@@ -84,7 +71,7 @@ class TaskGroup(StrEnum):
         """The entry of this group: the demand of one task of a job, the prices of its machines."""
         return owner.worker if self is _WORKER else owner.ps
 
-    def required(self, job: Requiring) -> Requirement:
+    def required(self, job: InForms) -> Requirement:
         """Return the labels that a task of a job of one form requires of its machine."""
         return cast("Requirement", job.requires if self is _WORKER else job.ps_requires)
 

@@ -92,15 +92,7 @@ class Instance(Summarised):
 
 
 def expect_instance(value: object, name: str = "instance") -> None:
-    """Raise `TypeError` unless `value` is an instance, saying how to get one from it.
-
-    Examples
-    --------
-    >>> expect_instance("jobs.json")
-    Traceback (most recent call last):
-    TypeError: instance: expected an oasis.Instance, got 'jobs.json'; oasis.read('jobs.json') \
-reads one from that file
-    """
+    """Raise `TypeError` unless `value` is an instance, saying how to get one from it."""
     if isinstance(value, Instance):
         return
     got = describe(value)

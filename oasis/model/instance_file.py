@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from oasis.model.document import mapping
-from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import INSTANCE, kind_of, kind_of_data, read_content, refuse_other
+from oasis.model.errors import InstanceError, describe
+from oasis.model.file_kinds import INSTANCE, kind_of_data, read_content, refuse_other
 from oasis.model.files import write_text
 from oasis.model.forms import Form, Speeds
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
@@ -50,27 +50,27 @@ def read(path: str | os.PathLike[str]) -> Instance:
 
 def read_json(path: str | os.PathLike[str], kinds: Collection[str] = (), expected: str = "") -> Any:
     """Parse a JSON file strictly: UTF-8, no repeated keys."""
-    return parse_json(read_content(path), kinds, expected, os.fspath(path))
+    return parse_json(read_content(path), kinds, expected)
 
 
-def parse_json(
-    content: bytes, kinds: Collection[str] = (), expected: str = "", file: str = "FILE"
-) -> Any:
-    """Parse the `content` of a JSON file, which the user named `file`, as `read_json` does."""
+def parse_json(content: bytes, kinds: Collection[str] = (), expected: str = "") -> Any:
+    """Parse the `content` of a JSON file as `read_json` does."""
     try:
         # Python keeps the last of two equal keys, and
         # an instance would lose a field without a word.
         data = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except InstanceError:
         raise
+    except UnicodeDecodeError as error:
+        raise InstanceError("", f"expected UTF-8 text ({error})") from None
     except (ValueError, RecursionError) as error:
-        text = content.decode("utf-8-sig", errors="replace")
-        refuse_other(kind_of(text), kinds, expected or "JSON", file)
-        is_text = not isinstance(error, UnicodeDecodeError)
-        message = f"expected JSON: {error}" if is_text else f"expected UTF-8 text ({error})"
-        raise InstanceError("", message) from None
-    if kinds:
-        refuse_other(kind_of_data(data), kinds, expected, file)
+        begin = content.decode("utf-8-sig").strip().partition("\n")[0]
+        if begin.startswith(("{", "[")):
+            raise InstanceError("", f"expected JSON: {error}") from None
+        got = f"a file that begins with {describe(begin)}" if begin else "an empty file"
+        raise InstanceError("", f"expected {expected or 'JSON'}, got {got}") from None
+    if expected:
+        refuse_other(kind_of_data(data), kinds, expected)
     return data
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import Any, TypeVar
 
+from oasis.model import document
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.resources import ResourceVector, Table
 from oasis.model.validation import (
@@ -141,9 +143,6 @@ class Fixed(Kind):
 
     value: Any
 
-    def parse(self, data: Any) -> Any:
-        return self.check(data, "")
-
     def check(self, value: Any, path: str) -> Any:
         if type(value) is not type(self.value) or value != self.value:
             raise InstanceError(path, f"expected {self.value!r}", value)
@@ -193,11 +192,7 @@ class ListOf(Kind):
         return items
 
     def parse(self, data: Any) -> Any:
-        items = []
-        for k, part in enumerate(check_list(data, "")):
-            with located_at(f"[{k}]"):
-                items.append(self.item.parse(part))
-        return tuple(items)
+        return document.list_of(self.item.parse)(data)
 
     def plain(self, value: Any) -> Any:
         return [self.item.plain(part) for part in value]
@@ -264,11 +259,7 @@ class Variant(Kind):
         return value
 
     def parse(self, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            raise InstanceError("", "expected an object with a kind", data)
-        if "kind" not in data:
-            raise InstanceError("kind", "expected an object with a kind", data)
-        kind = data["kind"]
+        kind = document.entry(data, "kind", lambda value: value)
         if not isinstance(kind, str) or kind not in self.records:
             raise InstanceError("kind", f"expected one of {', '.join(self.records)}", kind)
         return parse(self.records[kind], data, tag="kind")
@@ -325,13 +316,7 @@ class _Form:
         }
 
 
-_FORMS: dict[type[Any], _Form] = {}
-
-
-def _form(record: type[Any]) -> _Form:
-    if record not in _FORMS:
-        _FORMS[record] = _Form(record)
-    return _FORMS[record]
+_form: Callable[[Any], _Form] = cache(_Form)
 
 
 def check(record: Any) -> None:

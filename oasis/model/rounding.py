@@ -35,14 +35,7 @@ def ceil(x: npt.ArrayLike) -> FloatArray:
 
 
 def ceil_number(x: float) -> int:
-    """`ceil` of one number, quicker.
-
-    Examples
-    --------
-    >>> from oasis.model import rounding
-    >>> rounding.ceil_number(2.0000000001), rounding.ceil_number(2.1)
-    (2, 3)
-    """
+    """`ceil` of one number, quicker."""
     return math.ceil(x - min(TOLERANCE * max(1.0, abs(x)), LARGEST_SLACK))
 
 
@@ -86,12 +79,6 @@ def key(x: float) -> float:
     """`x` to 30 significant bits, about `TOLERANCE`: numbers that rounding tells apart share a key.
 
     But for one in some thousands: a number in the middle between two keys may get either.
-
-    Examples
-    --------
-    >>> from oasis.model import rounding
-    >>> rounding.key(0.1 + 0.2) == rounding.key(0.3)
-    True
     """
     # Veltkamp's split, rounded to nearest as all floats are. Only what has no product is not a
     # number here: it stays as it is.
@@ -117,13 +104,6 @@ def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
 
     Numbers are equal if no gap between neighbours is above the tolerance, or above what `error`
     adds to it: that is absolute, and has one axis as the numbers then have.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from oasis.model import rounding
-    >>> rounding.ascending(np.array([2.0, 0.1 + 0.2, 0.3])).tolist()  # 0.1 + 0.2 is above 0.3
-    [1, 2, 0]
     """
     order: IntArray = values.argsort(axis=-1, kind="stable")
     ordered = np.sort(values, axis=-1)
@@ -141,15 +121,7 @@ def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
 
 
 def first_of_least(values: FloatArray) -> IntArray:
-    """Index along the last axis of the first value that is the least up to rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from oasis.model import rounding
-    >>> int(rounding.first_of_least(np.array([2.0, 0.1 + 0.2, 0.3])))
-    1
-    """
+    """Index along the last axis of the first value that is the least up to rounding."""
     least = values.min(axis=-1, keepdims=True)
     first: IntArray = (values <= least + TOLERANCE * np.abs(least)).argmax(axis=-1)
     return first

@@ -10,8 +10,13 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import Any
 
 NAME = "oasis"
+DEFAULTS: dict[int, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 def is_command() -> bool:
@@ -24,29 +29,20 @@ def is_command() -> bool:
 
 
 def guard_command() -> None:
-    """Begin what `quit_at_once` does, if this process is the command."""
-    if is_command():
-        quit_at_once()
+    """Until `work_begins`, a signal to the command is one line and exit code 130.
 
-
-def quit_at_once() -> None:
-    """From now on, and until `work_begins`, Ctrl-C and SIGTERM are one line and exit code 130.
-
-    A signal that the caller wants to be ignored, as ``nohup`` and job control do, stays ignored.
+    One that the caller wants to be ignored, as ``nohup`` and job control do, stays ignored.
     """
-    # A handler that somebody else has set is left alone.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _quit)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _quit)
+    for number, default in DEFAULTS.items() if is_command() else ():
+        if signal.getsignal(number) is default:
+            signal.signal(number, _quit)
 
 
 def work_begins() -> None:
-    """Undo `quit_at_once`: from now on, an interruption may have results to finish or to keep."""
-    if signal.getsignal(signal.SIGINT) is _quit:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGTERM) is _quit:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    """From now on, an interruption may have results to finish or to keep."""
+    for number, default in DEFAULTS.items():
+        if signal.getsignal(number) is _quit:
+            signal.signal(number, default)
 
 
 def _quit(_signal: int, _frame: FrameType | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from html import escape
 from typing import Any, Self
 
@@ -25,8 +26,11 @@ class Summarised:
     __slots__ = ()
 
     def summary(self) -> tuple[str, Facts]:
-        """The title, and pairs of a name and a text."""
-        raise NotImplementedError
+        """The title, and pairs of a name and a text: the fields of a dataclass, if no others."""
+        own: Any = type(self)
+        values = ((one.name, getattr(self, one.name)) for one in fields(own))
+        facts = [(name, short(v) if isinstance(v, float) else str(v)) for name, v in values]
+        return own.__name__, facts
 
     def __repr__(self) -> str:
         title, facts = self.summary()

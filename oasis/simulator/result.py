@@ -16,7 +16,7 @@ from oasis.model import document
 from oasis.model.decision import Decision
 from oasis.model.document import count, entry, list_of, mapping, optional, real, text
 from oasis.model.errors import InstanceError
-from oasis.model.file_kinds import RESULTS, SCHEDULES
+from oasis.model.file_kinds import RESULTS
 from oasis.model.files import frame
 from oasis.model.instance_file import read_json
 from oasis.model.schedule import Schedule
@@ -297,7 +297,7 @@ def read_result(path: str | os.PathLike[str]) -> Any:
     ...     oasis.read_result(path)
     <Run: policy oasis, total utility 100.684, admitted 2 of 3 jobs>
     """
-    return result_from_dict(read_json(path, (*RESULTS, SCHEDULES), "a result"))
+    return result_from_dict(read_json(path, RESULTS, "a result"))
 
 
 def result_from_dict(data: Any) -> Any:

@@ -110,7 +110,7 @@ def read_plain(
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
     kind = source.kind()
-    refuse_other(kind, FORMATS, expected, source.path)
+    refuse_other(kind, FORMATS, expected)
     if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
         if is_table_of_records(source):
             return "plain"
@@ -194,12 +194,6 @@ def read_instance(
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:
     """The kind of a trace by its first lines, or by its JSON document; None if it is none."""
     if document is None and set(readers.NODE_COLUMNS) <= set(csv_cells(lines[0])):
-        takes = "`oasis import openb PODS FILE -o instance.json` takes it"
-        return FileKind(readers.NODES, readers.NODES_LOOK, takes)
+        return FileKind(readers.NODES, readers.NODES_LOOK)
     trace = next((one for one in FORMATS.values() if one.is_of(lines, document)), None)
-    if trace is None:
-        return None
-    files = "openb FILE NODES" if trace is readers.PODS else f"{trace.name} FILE"
-    makes = "makes an instance of it, `oasis replay` replays it"
-    takes = f"`oasis import {files} -o instance.json` {makes}"
-    return FileKind(trace.name, trace.looks, takes, is_table=trace.is_table)
+    return None if trace is None else FileKind(trace.name, trace.looks, trace.is_table)

@@ -120,7 +120,7 @@ class JobTrace:
         """Read the jobs of `source`, before any option selects some of them."""
         kind = source.kind()
         if not (getattr(options, "map", "") and kind is not None and kind.is_table):
-            refuse_other(kind, (self.name,), self.looks, source.path)
+            refuse_other(kind, (self.name,), self.looks)
         is_log = self.log is not None and source.header.lstrip().startswith("[")
         trace = read_table(self.log if self.log and is_log else self, source, options)
         trace.format = self.name
@@ -137,7 +137,7 @@ class JobTrace:
         source = table.read_source(path)
         if self.nodes is not None:
             with located_at(source=path):  # of two files, the error names the wrong one
-                refuse_other(source.kind(), (self.name,), self.looks, source.path)
+                refuse_other(source.kind(), (self.name,), self.looks)
         trace = self.table(source, options)
         what, machines = "jobs", None
         if self.nodes is not None:

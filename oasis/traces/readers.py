@@ -293,7 +293,7 @@ class Nodes:
     def __init__(self, path: str | os.PathLike[str], options: Any) -> None:
         with located_at(source=path):  # errors about the whole file name it
             source = table.read_source(path)
-            refuse_other(source.kind(), (NODES,), NODES_LOOK, source.path)
+            refuse_other(source.kind(), (NODES,), NODES_LOOK)
         self.rows = rows = table.csv_rows(source, NODE_COLUMNS)
         columns = {
             "sn": rows.texts("sn"),

@@ -124,7 +124,7 @@ def test_failed_cells_end_with_4_and_are_run_again_when_asked(call, grid: Path) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--engine", "spark"), "--engine: expected local or dask, got 'spark'"),
+        (("--engine", "spark"), "--engine: 'spark' is not one of 'local', 'dask'"),
         (("--engine", "dask"), "--scheduler: expected the address of a Dask scheduler"),
         (("--scheduler", "tcp://h:1"), "--scheduler: expected --engine dask with it"),
         (

@@ -13,7 +13,6 @@ import numpy as np
 import typer
 
 from experiments.cli.console import note
-from experiments.cli.files import READ
 from experiments.cli.options import ResultFile
 from experiments.cli.results import deliver
 from oasis.model.errors import InputError
@@ -33,7 +32,6 @@ def command(
             metavar="LOG.csv",
             help="Log with a header: a column of steps or times, and one of values.",
         ),
-        READ,
     ],
     position: Annotated[
         str | None,
@@ -49,7 +47,6 @@ def command(
     workload: Annotated[
         Path | None,
         typer.Option("--into", help="Workload whose jobs, or those of --ids, get the curve."),
-        READ,
     ] = None,
     jobs: Annotated[
         str | None,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.commands.sweep import sweep_progress
+from experiments.cli.commands.sweep import saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import DIRECTORY, READ, written
+from experiments.cli.files import DIRECTORY, written
 from experiments.cli.options import (
     POLICY_LIST,
     SET,
@@ -32,7 +32,6 @@ from experiments.cli.options import (
     time_limit_option,
 )
 from experiments.cli.results import refuse
-from experiments.cli.sweep_report import saying_what_is_kept
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -117,7 +116,6 @@ class Sizes:
         typer.Option(
             help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]"
         ),
-        READ,
     ] = None
     time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None
     no_improvement: NoImprovement = None
@@ -158,12 +156,7 @@ def command(
     oasis_options: Annotated[dict[str, Any], Flags({FLOOR: FLOORS})],
     assignments: Set = None,
     form: Annotated[
-        str,
-        typer.Option(
-            "--picture-format",
-            autocompletion=among(("svg", "png", "pdf")),
-            help="svg, png or pdf.",
-        ),
+        Literal["svg", "png", "pdf"], typer.Option("--picture-format", help="Of the picture.")
     ] = "svg",
     style: Style = None,
     as_json: AsJson = False,
@@ -176,73 +169,46 @@ def command(
 
     Example: oasis figure fig3 --size 0.1 --seeds 2
     """
-    from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
+    from experiments.figures import (  # noqa: PLC0415 (needs an extra)
+        EXPERIMENTS,
+        FIGURES,
+        PublishedFigure,
+        reproduce,
+    )
 
     figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
-    if list_all or (name is None and not _given(context)):
+    is_asked = any(is_given(context, each) for each in context.params if each != "as_json")
+    if list_all or (name is None and not is_asked):
         _list(list(figures.values()), as_json=as_json)
         return DONE
     figure = figures[known(name or "nothing", figures, "NAME")]
-    settings = _settings(figure, sizes.given(), assignments, oasis_options)
-    result = _make(figure, settings, directory, (f".{form}", style))
+    arguments = sizes.given()
+    names = arguments["policies"] or tuple(POLICIES)
+    chosen = choose_options(names, assignments, oasis=oasis_options)
+    set_options = {policy: options for policy, options in chosen.items() if options}
+    with naming_flags(SETTINGS, **FLAGS):
+        settings = figure.settings(policy_options=set_options, **arguments)
+        steps = figure.steps(settings)  # refuses what this figure cannot vary
+    is_swept = isinstance(figure, PublishedFigure)
+    with (
+        saying_what_is_kept(is_kept=is_swept) as reached,
+        sweep_progress(reached) if is_swept else console.counter(figure.name, steps) as show,
+    ):
+        step: Callable[..., None] = show
+        result = reproduce(
+            figure,
+            settings,
+            directory,
+            suffix=f".{form}",
+            style=style,
+            on_progress=step,
+            on_note=console.note,
+            on_step=step,
+        )
     _report(figure, settings, result, as_json=as_json)
     if result.errors:
         return FAILED_CELLS
     return LIMIT if result.unproven else DONE
-
-
-def _given(context: typer.Context) -> bool:
-    """Return whether the user gave an option that applies to one figure."""
-    return any(is_given(context, name) for name in context.params if name != "as_json")
-
-
-def _make(
-    figure: PublishedFigure | DirectFigure,
-    settings: FigureSettings,
-    directory: Path,
-    look: tuple[str, str | None],
-) -> Reproduction:
-    """Run what the figure needs, with a bar; Ctrl-C says what is recorded.
-
-    `look` is the suffix of the picture and its style.
-    """
-    suffix, style = look
-    from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
-
-    is_swept = isinstance(figure, PublishedFigure)
-    with saying_what_is_kept(is_kept=is_swept) as reached:
-        steps = console.counter(figure.name, figure.steps(settings))
-        with (
-            naming_flags((), suffix="--picture-format"),
-            sweep_progress(reached) if is_swept else steps as show,
-        ):
-            step: Callable[..., None] = show
-            return reproduce(
-                figure,
-                settings,
-                directory,
-                suffix=suffix,
-                style=style,
-                on_progress=step,
-                on_note=console.note,
-                on_step=step,
-            )
-
-
-def _settings(
-    figure: PublishedFigure | DirectFigure,
-    arguments: dict[str, Any],
-    assignments: list[str] | None,
-    oasis_options: dict[str, Any],
-) -> FigureSettings:
-    """Build the requested settings; errors name the flags."""
-    names = arguments["policies"] or tuple(POLICIES)
-    chosen = choose_options(names, assignments, oasis=oasis_options)
-    options = {name: options for name, options in chosen.items() if options}
-    with naming_flags(SETTINGS, **FLAGS):
-        settings = figure.settings(policy_options=options, **arguments)
-        figure.steps(settings)  # refuses what this figure cannot vary
-    return settings
 
 
 def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
-from experiments.cli.files import READ, is_stdout
+from experiments.cli.files import is_stdout
 from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
 from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
@@ -36,7 +36,7 @@ app = CommandGroup(
     "zstd); - is standard input. Standard error says which rule left out how many jobs; "
     "--all keeps all.",
 )
-Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input."), READ]
+Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input.")]
 AsWorkload = Annotated[
     bool,
     typer.Option(
@@ -92,10 +92,8 @@ for _name, _facts in FACTS.items():  # traces whose rows are jobs
 @app.command("openb")
 def openb(
     *,
-    pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv"), READ],
-    nodes: Annotated[
-        Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv"), READ
-    ],
+    pods: Annotated[Path, typer.Argument(metavar="PODS", help="openb_pod_list_default.csv")],
+    nodes: Annotated[Path, typer.Argument(metavar="NODES", help="openb_node_list_gpu_node.csv")],
     output: Output,
     all_jobs: All = False,
     options: Annotated[dict[str, Any], Flags(options_of(OpenbOptions), trace_panel)],

@@ -9,7 +9,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ, is_stdout
+from experiments.cli.files import is_stdout
 from experiments.cli.options import Limits, Output
 from experiments.cli.results import read_instance, write_document
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -18,15 +18,12 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 def command(
     *,
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="PAST.json...", help="Instances of past days."),
-        READ,
+        list[Path], typer.Argument(metavar="PAST.json...", help="Instances of past days.")
     ],
     output: Output,
     slots_per_day: Annotated[
         int | None,
         typer.Option(
-            "--slots-per-day",
             metavar="N",
             min=1,
             help="Slots after which prices repeat; each file begins a day. [default: the longest "
@@ -36,7 +33,6 @@ def command(
     min_utility_fraction: Annotated[
         float,
         typer.Option(
-            "--min-utility-fraction",
             help="For U and L, a completion worth less than this fraction of the job's best counts "
             "as worthless.",
         ),

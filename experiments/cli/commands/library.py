@@ -10,7 +10,6 @@ import typer
 from experiments.cli import console
 from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
-from experiments.cli.files import READ
 from experiments.cli.options import AsJson, Output
 from experiments.cli.results import read_document, write_instance
 from experiments.library import Library, LibraryEntry
@@ -32,7 +31,6 @@ Directory = Annotated[
     typer.Option(
         "--library", help="Directory of another table and its schedules. [default: the shipped one]"
     ),
-    READ,
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.")]
 Patterns = Annotated[
@@ -42,7 +40,6 @@ Patterns = Annotated[
 Result = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="JSON document with schedules."),
-    READ,
 ]
 Instance = Annotated[
     str | None,

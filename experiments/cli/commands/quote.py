@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ
 from experiments.cli.options import (
     InstanceFile,
     OasisFlags,
     Set,
-    among,
     choose_options,
-    known_policy,
 )
 from experiments.cli.results import Delivery, pages, read_instance, read_job
 from experiments.evaluation.live import quote_recourse
-from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
+from experiments.evaluation.policies import OASIS, POLICIES
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import quote_facts
 from oasis.model.errors import located_at
@@ -37,11 +34,10 @@ def command(
         typer.Argument(
             metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
         ),
-        READ,
     ],
     policy: Annotated[
-        str, typer.Option(autocompletion=among((OASIS, RECOURSE)), help=f"{OASIS} or {RECOURSE}.")
-    ] = OASIS,
+        Literal["oasis", "recourse"], typer.Option(case_sensitive=False, help="Who would decide.")
+    ] = "oasis",
     oasis_options: OasisFlags,
     assignments: Set = None,
     delivery: Delivery,
@@ -56,7 +52,6 @@ def command(
 
     Example: oasis quote instance.json job.json
     """
-    policy = known_policy(policy, "--policy", (OASIS, RECOURSE), own=False)
     (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)

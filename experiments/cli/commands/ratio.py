@@ -1,4 +1,4 @@
-"""``oasis ratio``: the competitive ratio of OASiS, or of another policy, on one instance."""
+"""``oasis ratio`` and ``solve``: the offline optimum, alone or beside what a policy earned."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.options import (
     A_POLICY,
+    AsJson,
     InstanceFile,
     OasisFlags,
+    ResultFile,
     Set,
+    SetMethod,
     Solving,
     choose_options,
     known_method,
@@ -23,11 +26,12 @@ from experiments.cli.options import (
     note_unused,
 )
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import Delivery, pages, read_instance
+from experiments.cli.results import Delivery, deliver, pages, read_instance
 from experiments.evaluation.job_comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 from experiments.evaluation.provenance import instance_reference
-from experiments.evaluation.tables import ratio_facts, theory_facts
+from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts
+from oasis.solvers import Status
 from oasis.traces.table import notes_of
 
 COLUMNS = (
@@ -70,7 +74,7 @@ def _row(row: JobComparison) -> tuple[str, ...]:
     return (row.job_id, str(row.arrival), *cells[0], *cells[1])
 
 
-def command(
+def ratio(
     *,
     file: InstanceFile,
     policy: Annotated[
@@ -104,7 +108,8 @@ def command(
     Example: oasis ratio instance.json --time-limit 60
     """
     from experiments.evaluation.competitive_ratio import measure  # noqa: PLC0415 (needs an extra)
-    from offline import METHODS, solve  # noqa: PLC0415
+    from offline import METHODS  # noqa: PLC0415
+    from offline import solve as solve_with  # noqa: PLC0415
 
     method, limits = known_method(how.method), how.given()
     policy = known_policy(policy, "--policy")
@@ -118,7 +123,9 @@ def command(
     entry = entry_of(policy)
     make = partial(entry.make, instance, options)
     who = "OASiS" if policy == OASIS else policy
-    solve_offline = partial(solve, method=method, seed=how.solver_seed, params=params, **limits)
+    solve_offline = partial(
+        solve_with, method=method, seed=how.solver_seed, params=params, **limits
+    )
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
@@ -139,3 +146,44 @@ def command(
 
         delivery(document, show, lambda: pages().ratio_page({file.stem: result}, rows))
     return DONE if result.proven else LIMIT
+
+
+def solve(
+    *,
+    file: InstanceFile,
+    how: Solving,
+    assignments: SetMethod = None,
+    output: ResultFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
+
+    Starts from OASiS's own schedule and never returns a worse one. The first limit reached ends the
+    solve and is its status; the result is then an interval, and the exit code is 3. Ctrl-C and
+    SIGTERM stop at any moment and print what is proven so far.
+
+    Example: oasis solve instance.json --time-limit 300 --gap 0.01
+    """
+    from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
+
+    method, limits = known_method(how.method), how.given()
+    params = method_params(method, assignments)
+    instance = read_instance(file)
+    with CtrlC() as ctrl_c:
+        with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
+            result = solve_offline(
+                instance,
+                method,
+                on_progress=on_progress,
+                seed=how.solver_seed,
+                params=params,
+                **limits,
+            )
+        note_unused(params, result.method)
+        # Outside of `raising`: Ctrl-C must not cut a
+        # result in half while it is written.
+        document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
+        title = f"offline optimum of {len(instance.jobs)} jobs"
+        shown = partial(console.print_facts, title, solve_facts(result))
+        deliver(document, shown, as_json=as_json, output=output)
+    return DONE if result.status is Status.OPTIMAL else LIMIT

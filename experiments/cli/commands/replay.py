@@ -10,7 +10,6 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ
 from experiments.cli.options import (
     READING_PANEL,
     Chosen,
@@ -76,7 +75,6 @@ Reading = Annotated[dict[str, Any], Flags(READING, trace_panel)]
 TraceFile = Annotated[
     Path,
     typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
-    READ,
 ]
 TraceFormat = Annotated[
     str | None,
@@ -274,7 +272,7 @@ def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
         return None
     if not source.header.lstrip().startswith("{"):
         return None
-    return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED, source.path))
+    return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED))
 
 
 def _elastic_title(workload: Workload) -> str:

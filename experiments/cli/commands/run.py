@@ -10,7 +10,6 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import READ
 from experiments.cli.options import (
     A_POLICY,
     OasisFlags,
@@ -47,7 +46,6 @@ def command(
             metavar="FILE",
             help="Instance file (JSON). With --from: by default the file that it names.",
         ),
-        READ,
     ] = None,
     policy: Annotated[
         str | None,
@@ -66,7 +64,6 @@ def command(
             help="Repeat this result of oasis run: the same policy and options on the same "
             "instance.",
         ),
-        READ,
     ] = None,
     every_job: Annotated[
         bool,
@@ -90,13 +87,18 @@ def command(
         (options,) = choose_options(
             [name], assignments, oasis=oasis_options, shared={SEED: policy_seed}
         ).values()
-        instance, path = _instance(file)
+        recipe, path = None, file
     else:
         if policy or oasis_options or policy_seed is not None or assignments:
             raise oasis.InputError("--from", "expected no policy and no options beside it")
         recipe = read_recipe(result)
         name, options = _recorded(recipe, result)
-        instance, path = _instance(file or _named(recipe, result))
+        path = file or recipe.file
+    if path is None:
+        expected = "expected an instance file, or --from with a result that names one"
+        raise oasis.InputError("FILE", expected)
+    instance = read_instance(path)
+    if recipe is not None:
         _check_same(recipe, instance, path)
     entry = entry_of(name)
     scheduler = entry.make(instance, options)
@@ -126,12 +128,6 @@ def command(
     delivery(document, show, lambda: pages().run_page(instance, run))
 
 
-def _instance(file: Path | None) -> tuple[oasis.Instance, Path]:
-    if file is None:
-        raise oasis.InputError("FILE", "expected an instance file, or --from with a result")
-    return read_instance(file), file
-
-
 def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
     name = known_policy(recipe.policy, f"--from {result}: policy")
@@ -149,12 +145,6 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
         with located_at(source=result):
             recipe.check_files(entry.files(options))
     return name, options
-
-
-def _named(recipe: Recipe, result: Path) -> Path:
-    if recipe.file is None:
-        raise oasis.InputError(f"--from {result}", "names no instance file; expected FILE too")
-    return recipe.file
 
 
 def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:

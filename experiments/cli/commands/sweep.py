@@ -5,28 +5,31 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments.cli import console
-from experiments.cli.exit_codes import DONE, FAILED_CELLS
-from experiments.cli.files import READ, TABLE, reading, written
+from experiments.cli.exit_codes import DONE, FAILED_CELLS, InterruptedWorkError
+from experiments.cli.files import TABLE, reading, written
 from experiments.cli.options import (
     AsJson,
     Workers,
-    known,
     naming_flags,
 )
 from experiments.cli.progress import Pace
-from experiments.cli.sweep_report import counted, list_cells, report, saying_what_is_kept
+from experiments.evaluation.pairs import pairs_of_sweep, said
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
+from oasis.version import __version__
 
 if TYPE_CHECKING:
-    from experiments.sweep import Cell, Executor, SweepProgress
+    import pandas as pd
+
+    from experiments.sweep import Cell, Executor, ResultStore, SweepProgress, SweepResult
 
 
 Show = Callable[["SweepProgress"], None]
@@ -34,53 +37,34 @@ Show = Callable[["SweepProgress"], None]
 
 @contextmanager
 def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
-    """Callback that shows how many cells are done, and adds that to `reached`."""
+    """Callback that shows how many cells are done, and adds that to `reached`.
+
+    Off a terminal it writes lines as cells are done, the rarer the longer it takes.
+    """
     states = [] if reached is None else reached
-    with _bar() if console.stderr().is_terminal else nullcontext(_log()) as show:
-
-        def take(progress: SweepProgress) -> None:
-            states.append(progress)
-            show(progress)
-
-        yield take
-
-
-def describe(progress: SweepProgress, elapsed: float) -> str:
-    """One line: elapsed time, cells done, failed, and shared ones such as offline solves."""
-    return f"{elapsed:7.1f} s  {counted(progress)}"
-
-
-@contextmanager
-def _bar() -> Iterator[Show]:
+    pace, task = Pace(), None
     with console.progress_bar() as bar:
-        task = None
 
         def show(progress: SweepProgress) -> None:
             nonlocal task
-            total = progress.total + progress.shared_total
+            states.append(progress)
+            if bar.disable:
+                # The end needs no line: the table follows.
+                if progress.done < progress.total and pace.is_due():
+                    console.note(f"{pace.elapsed:7.1f} s  {counted(progress)}")
+                return
             done = progress.done + progress.shared_done
             if task is None:  # what was kept says nothing about the speed
+                total = progress.total + progress.shared_total
                 task = bar.add_task("", total=total, completed=done)
             bar.update(task, completed=done, description=counted(progress))
 
         yield show
 
 
-def _log() -> Show:
-    """Write a line as cells are done, the rarer the longer it takes."""
-    pace = Pace()
-
-    def show(progress: SweepProgress) -> None:
-        # The end needs no line: the table follows.
-        if progress.done < progress.total and pace.is_due():
-            console.note(describe(progress, pace.elapsed))
-
-    return show
-
-
 def command(
     *,
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML)."), READ],
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).")],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -174,7 +158,7 @@ def engine_of(workers: Workers) -> Executor:
     from experiments import sweep  # noqa: PLC0415
 
     processes, scheduler = workers.processes, workers.scheduler
-    if known(workers.engine, ("local", "dask"), "--engine") == "local":
+    if workers.engine == "local":
         if scheduler is not None:
             raise InputError("--scheduler", "expected --engine dask with it")
         return sweep.Local(-1 if processes is None else processes)
@@ -199,3 +183,91 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"joblib\b")
         yield
+
+
+@contextmanager
+def saying_what_is_kept(*, is_kept: bool = True) -> Iterator[list[SweepProgress]]:
+    """Inside, Ctrl-C becomes an error that says what is kept, by the last of the progress given."""
+    reached: list[SweepProgress] = []
+    try:
+        yield reached
+    except KeyboardInterrupt:
+        kept = "what was recorded before is kept"
+        if reached:
+            kept = f"{counted(replace(reached[-1], failed=0))} are recorded"
+        kept = f"{kept}, the same command goes on from there" if is_kept else "no run is kept"
+        raise InterruptedWorkError(f"interrupted; {kept}") from None
+
+
+def counted(progress: SweepProgress) -> str:
+    """How many cells are done, failed, and shared ones, such as offline solves, they wait for."""
+    shared = ""
+    if progress.shared_done < progress.shared_total:
+        shared = f"{progress.shared_done} of {progress.shared_total} shared solves, "
+    failed = f", {progress.failed} failed" if progress.failed else ""
+    return f"{shared}{progress.done} of {progress.total} cells{failed}"
+
+
+def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None:
+    """List the cells, each with its recorded status or ``to run``."""
+    import pandas as pd  # noqa: PLC0415
+
+    from experiments import sweep  # noqa: PLC0415
+    from experiments.sweep.summary import label  # noqa: PLC0415
+
+    records = sweep.recorded(cells, store, on_note=console.note)
+    states = [records[cell.key].status if cell.key in records else "to run" for cell in cells]
+    if as_json:
+        listed = [{**cell.columns, "state": s} for cell, s in zip(cells, states, strict=True)]
+        console.print_json({"cells": listed, "version": __version__})
+        return
+    frame = pd.DataFrame([cell.columns for cell in cells])
+    points = frame[sweep.varying(frame)].to_dict("records")
+    rows = [
+        (label(point, "instance."), label(point, "policy."), str(cell.seed), state)
+        for point, cell, state in zip(points, cells, states, strict=True)
+    ]
+    columns = (("instance", False), ("policy", False), ("seed", True), ("", False))
+    console.print_rows(columns, rows, title=f"{len(cells)} cells")
+
+
+def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
+    """Print the means over the seeds, and on standard error what failed."""
+    from experiments import sweep  # noqa: PLC0415
+    from experiments.sweep import summary as table  # noqa: PLC0415 (needs an extra)
+
+    progress, headline = result.progress, result.task.headline
+    pairs = pairs_of_sweep(result.frame)
+    failures = result.frame[result.frame["status"] == sweep.FAILED]
+    if as_json:
+        document = {
+            "output": str(result.output),
+            "cells": progress.total,
+            "failed": progress.failed,
+            "kept": progress.kept,
+            "summary": _plain(sweep.summarise(result.frame, headline)),
+            "paired": [one.to_dict() for one in pairs],
+            "failures": _plain(failures[[*sweep.varying(result.frame), "seed", "error"]]),
+            "version": __version__,
+        }
+        console.print_json(document)
+    else:
+        figures = table.shown_of(result.frame, headline)
+        means = table.summarise(result.frame, figures)
+        rows = table.rows_of(means, figures)
+        console.print_rows(table.columns_of(figures), rows, title=table.TITLE)
+        console.print_notes([*table.notes_of(means, figures), *said(pairs)])
+    # One line for each error, not for each cell: hundreds fail for one reason.
+    for error, group in failures.groupby("error", sort=False):
+        console.note(f"{len(group)} failed: {error}")
+    fresh = progress.total - progress.kept
+    verb = "wrote" if is_written else "could not write"
+    console.note(f"{verb} {result.output}: {fresh} cells run, {progress.kept} recorded before")
+
+
+def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows for JSON, None for what is missing."""
+    from experiments.sweep.summary import is_missing, plain  # noqa: PLC0415 (needs an extra)
+
+    rows = frame.to_dict("records")
+    return [{name: None if is_missing(v) else plain(v) for name, v in row.items()} for row in rows]

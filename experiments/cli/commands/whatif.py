@@ -106,7 +106,6 @@ def command(
     machines: Annotated[
         str | None,
         typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST)),
-        files.READ,
     ] = None,
     placement: replay.Placement = "pooled",
     policies: Annotated[

@@ -11,7 +11,6 @@ from experiments.cli import console
 from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.files import is_stdout
-from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.options import (
     A_POLICY,
     Output,
@@ -97,7 +96,7 @@ def command(
             console.note(f"{count} of {evaluations} instances, {largest}")
 
     names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
-    with naming_flags(names), sigterm_as_ctrl_c():
+    with naming_flags(names):
         worst = worst_case(
             lambda instance: entry.make(instance, options),
             Space(jobs, servers, slots, gpus, workers, work, values),

@@ -12,7 +12,7 @@ import pytest
 
 import oasis
 from baselines import DRF, FIFO
-from experiments.cli.commands import plot, verify
+from experiments.cli.commands.kept import plot, verify
 from experiments.evaluation.checking import check_document
 from experiments.evaluation.comparison import compare
 from experiments.evaluation.competitive_ratio import CompetitiveRatio, competitive_ratio
@@ -130,9 +130,9 @@ def kept(tmp_path: Path) -> tuple[Path, Path]:
 def test_verify_prints_what_was_checked(
     kept: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    verify.command(*kept)
+    verify(*kept)
     assert "2, every constraint (2)-(13) holds" in capsys.readouterr().out
-    verify.command(*kept, as_json=True)
+    verify(*kept, as_json=True)
     assert json.loads(capsys.readouterr().out)["schedules"] == 2
 
 
@@ -140,7 +140,7 @@ def test_verify_names_the_file_and_what_is_wrong(kept: tuple[Path, Path]) -> Non
     path, result = kept
     result.write_text(json.dumps(SCHEDULES | {"total_utility": 1.0}))
     with pytest.raises(oasis.OasisError, match=rf"^{result}: total_utility: states 1\.0"):
-        verify.command(path, result)
+        verify(path, result)
 
 
 def test_plot_draws_schedules_on_the_instance_that_is_given(
@@ -149,8 +149,8 @@ def test_plot_draws_schedules_on_the_instance_that_is_given(
     path, result = kept
     result.write_text(json.dumps(SCHEDULES))
     with pytest.raises(oasis.OasisError, match="names no instance file; expected --instance too"):
-        plot.command(result, tmp_path / "picture.png")
-    plot.command(result, tmp_path / "picture.png", path)
+        plot(result, tmp_path / "picture.png")
+    plot(result, tmp_path / "picture.png", path)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -159,4 +159,4 @@ def test_plot_says_of_what_there_are_pictures(kept: tuple[Path, Path], tmp_path:
     result.write_text(json.dumps(COMPARED.to_dict() | {"kind": "describe"}))
     kinds = "run, quote, solve, ratio, compare, replay, whatif"
     with pytest.raises(oasis.OasisError, match=f"kind: expected one of {kinds}, got 'describe'$"):
-        plot.command(result, tmp_path / "picture.png")
+        plot(result, tmp_path / "picture.png")

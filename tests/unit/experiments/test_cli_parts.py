@@ -19,12 +19,12 @@ from experiments.cli.command import as_command
 from experiments.cli.main import main
 from experiments.cli.options import (
     Flags,
+    Limits,
     choose_options,
     comma_counts,
     comma_list,
     flag,
     known_policy,
-    limits_of,
     naming_flags,
 )
 from experiments.cli.results import (
@@ -179,13 +179,13 @@ def test_what_is_given_of_each_policy() -> None:
 
 
 def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -> None:
-    assert limits_of(None, None) == {"time_limit": 60.0}
-    assert limits_of(3.0, None) == {"time_limit": 3.0}
-    assert limits_of(None, 2.0) == {"work_limit": 2.0}
-    assert limits_of(3.0, None, gap=0.1) == {"time_limit": 3.0, "gap": 0.1}
+    assert Limits(None, None).given() == {"time_limit": 60.0}
+    assert Limits(3.0, None).given() == {"time_limit": 3.0}
+    assert Limits(None, 2.0).given() == {"work_limit": 2.0}
+    assert Limits(3.0, None, gap=0.1).given() == {"time_limit": 3.0, "gap": 0.1}
     criteria = {"gap": 0.1, "no_improvement": 5.0}
-    assert limits_of(None, 2.0, **criteria) == {"work_limit": 2.0, **criteria}
-    assert limits_of(3.0, 2.0) == {"time_limit": 3.0, "work_limit": 2.0}
+    assert Limits(None, 2.0, **criteria).given() == {"work_limit": 2.0, **criteria}
+    assert Limits(3.0, 2.0).given() == {"time_limit": 3.0, "work_limit": 2.0}
 
 
 def test_errors_inside_a_file_name_it(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_bug_is_no_bad_input(
         """Fail."""
         raise bug
 
-    monkeypatch.setattr("experiments.cli.commands.example.command", command)
+    monkeypatch.setattr("experiments.cli.commands.about.example", command)
     for words, ends in (
         (["example"], "; run again with --verbose for the traceback\n"),
         (["example", "--verbose"], "\n"),
@@ -249,7 +249,7 @@ def test_bad_input_is_one_line(
         """Fail."""
         raise error
 
-    monkeypatch.setattr("experiments.cli.commands.example.command", command)
+    monkeypatch.setattr("experiments.cli.commands.about.example", command)
     for words in (["example"], ["example", "--verbose"]):
         with pytest.raises(SystemExit) as ended:
             main(words)

@@ -501,7 +501,7 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
             ("fig3", "--job-counts", "many"),
             "--job-counts: expected counts with commas between, got 'many'",
         ),
-        (("fig3", "--picture-format", "gif"), "--picture-format: expected one of"),
+        (("fig3", "--picture-format", "gif"), "--picture-format: 'gif' is not one of"),
         (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
         (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),
         (("fig3", "--job-counts", "3,3"), "--job-counts: expected each entry once, got 3 again"),

@@ -9,8 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from experiments.cli.console import print_facts, print_notes, print_rows
-from experiments.cli.layout import lay_out, printable
+from experiments.cli.console import lay_out, print_facts, print_notes, print_rows, printable
 from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.tables import comparison_table
 

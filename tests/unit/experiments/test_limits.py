@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import oasis
-from experiments.cli.options import limits_of
+from experiments.cli.options import Limits
 from experiments.evaluation.limits import Duration, read_seconds, read_share
 from experiments.sweep import expand, sweep_config
 from experiments.sweep.tasks import RatioOptions
@@ -72,9 +72,10 @@ def test_units_of_work_are_no_time() -> None:
     with pytest.raises(ValueError, match=r"^expected units of work >= 0, or inf, got '5s'$"):
         read_seconds("5s", "units of work", is_time=False)
     assert isinstance(read_seconds("5s"), Duration)
-    assert limits_of(None, 3.0, no_improvement=5.0) == {"work_limit": 3.0, "no_improvement": 5.0}
+    units = {"work_limit": 3.0, "no_improvement": 5.0}
+    assert Limits(**units).given() == units
     with pytest.raises(ValueError, match="--no-improvement: expected units of work with --work"):
-        limits_of(None, 3.0, no_improvement=read_seconds("5s"))
+        Limits(None, 3.0, no_improvement=read_seconds("5s")).given()
 
 
 def ratio_options(**task: Any) -> RatioOptions:

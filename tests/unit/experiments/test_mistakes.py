@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,147 +14,38 @@ from typer.core import TyperGroup
 import oasis
 from experiments.cli.app import COMMANDS, oasis_command, run_app
 from experiments.cli.main import main
-from experiments.cli.usage import usage_message
 
-EXTRA = "Got unexpected extra argument(s) (b)"
-
-
-def refused(*words: str) -> str:
-    with pytest.raises(oasis.OasisError) as caught:
-        run_app(list(words))
-    return str(caught.value)
-
-
-# -- commas, options, commands ---------------------------------------------------------------------
+# -- values, options, commands ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("generate --preset testbed --seed four -o x", "--seed: expected an integer, got 'four'"),
-        ("generate --preset testbed --seed=1.5 -o x", "--seed: expected an integer, got '1.5'"),
-        ("import plain a --elasticity x -o y", "--elasticity: expected a number, got 'x'"),
-        ("whatif a.csv --seed -1", "--seed: expected at least 0, got '-1'"),
-        ("kubernetes run --slot-seconds ten", "--slot-seconds: expected a number, got 'ten'"),
-        ("kubernetes run --lookahead 9 --lookahead=0", "--lookahead: expected at least 1, got '0'"),
+        ("generate --seed four -o x", "--seed: Input should be a valid integer"),
+        ("import plain a --elasticity x -o y", "--elasticity: Input should be a valid number"),
+        ("whatif a.csv --seed -1", "--seed: Input should be greater than or equal to 0"),
         ("ratio a --time-limit -1", "--time-limit: expected seconds >= 0, or inf, got -1"),
         (
             "kubernetes report --since x",
             "--since: expected a time >= 0, or inf (such as 90, 90s, 5m, 1h or 500ms), got 'x'",
         ),
+        ("compare a.json --policies fifo drf", "Got unexpected extra argument(s) (drf)"),
+        ("generate --mix 0.2 0.3 0.5 -o x.json", "--mix: expected 3 numbers, got [0.2]"),
+        ("run a.json --polcy fifo", "No such option: --polcy (Possible options: --plot, --policy,"),
+        ("solve a.json --timelimit 5", "--time-limit"),
+        ("compar a.json", "Did you mean 'compare'?"),
+        ("library lst", "Did you mean 'list'?"),
+        ("help compar", "Did you mean 'compare'?"),
+        ("import slrum a.csv", "Did you mean 'slurm'?"),
     ],
 )
-def test_a_value_of_another_kind_is_shown_with_what_was_expected(line: str, message: str) -> None:
+def test_a_mistake_is_one_line_with_the_help_that_tells_more(line: str, message: str) -> None:
     words = line.split()
-    depth = 2 if words[0] in ("import", "kubernetes") else 1
-    assert refused(*words) == f"{message} (see 'oasis {' '.join(words[:depth])} --help')"
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            "compare a.json --policies oasis fifo drf",
-            "--policies: expected commas, not blanks: --policies oasis,fifo,drf, got --policies "
-            "oasis fifo drf",
-        ),
-        (
-            "replay --policies fifo, las a.csv",
-            "--policies: expected commas, not blanks: --policies fifo,las, got --policies fifo, "
-            "las",
-        ),
-        (
-            "figure fig3 --job-counts=3 4 -o x",
-            "--job-counts: expected commas, not blanks: --job-counts 3,4, got --job-counts=3 4",
-        ),
-        (
-            "generate --mix 0.2 0.3 0.5 -o x.json",
-            "--mix: expected commas, not blanks: --mix 0.2,0.3,0.5, got --mix 0.2 0.3 0.5",
-        ),
-    ],
-)
-def test_a_list_with_blanks_is_told_to_have_commas(line: str, message: str) -> None:
-    words = line.split()
-    place = f"oasis {words[0]}"
-    assert usage_message(EXTRA, words, place, []) == message
-    if "replay" not in line:  # there, what is extra is not the last entry
-        assert refused(*words) == f"{message} (see '{place} --help')"
-
-
-def test_another_extra_argument_is_said_as_it_is() -> None:
-    assert usage_message(EXTRA, ["run", "a.json", "b"], "oasis run", []) == ""
-    assert usage_message(EXTRA, ["compare", "--policies", "a", "x.json"], "oasis compare", []) == ""
-
-
-@pytest.mark.parametrize(
-    ("line", "suggested"),
-    [
-        ("run a.json --polcy fifo", "'--policy'"),
-        ("run a.json --policies fifo", "'--policy'"),
-        ("run a.json --all", "'--all-decisions'"),
-        ("solve a.json --seed 1", "'--solver-seed'"),
-        ("solve a.json --timelimit 5", "'--time-limit'"),
-        ("replay a.csv --gpus 4", "'--gpus-per-server'"),
-    ],
-)
-def test_an_option_is_suggested(line: str, suggested: str) -> None:
-    message = refused(*line.split())
-    assert re.match(rf"No such option: --\w+; did you mean .*{suggested}", message)
-
-
-def test_an_option_without_its_value_exists() -> None:
-    assert "--policy" in (message := refused("run", "a.json", "--policy"))
-    assert "No such option" not in message
-
-
-def test_a_command_is_suggested() -> None:
-    assert "Did you mean 'compare'?" in refused("compar", "a.json")
-    assert "Did you mean 'list'?" in refused("library", "lst")
-
-
-# -- import without a format -----------------------------------------------------------------------
-
-FILES = {
-    "plain": "id,submitted,duration,gpus\na,0,60,1\n",
-    "slurm": "JobIDRaw|Submit|ElapsedRaw|AllocTRES\n1|2024-01-01T00:00:00|60|gres/gpu=1\n",
-    "swf": "; Version: 2.2\n1 0 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n",
-    "philly": "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:00:00,3600,2,7200,vc1\n",
-    "openb": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,deletion_time,"
-    "scheduled_time\npod-0,8000,16384,1,1000,LS,0,60,0\n",
-    "openb nodes": "sn,cpu_milli,memory_mib,gpu,model\nnode-0,64000,262144,2,P100\n",
-}
-KNOWN = (
-    "FORMAT: expected one of plain, philly, slurm, swf, openb, helios, acme, pai, supercloud,"
-    " tiresias, gavel, batsim before the file, got "
-)
-
-
-@pytest.mark.parametrize("is_packed", [False, True])
-@pytest.mark.parametrize("kind", FILES)
-def test_import_without_a_format_says_what_the_file_looks_like(
-    tmp_path: Path, kind: str, is_packed: bool
-) -> None:
-    path = tmp_path / "trace"
-    text = FILES[kind].encode()
-    path.write_bytes(gzip.compress(text) if is_packed else text)
-    message = refused("import", str(path))
-    files = {"openb": f"{path} NODES", "openb nodes": f"PODS {path}"}.get(kind, str(path))
-    command = f"oasis import {kind.split(maxsplit=1)[0]} {files} -o mine.json"
-    assert message.startswith(f"{KNOWN}{str(path)!r}, which looks like {kind}: {command}")
-
-
-@pytest.mark.parametrize("text", [b"", b"\xff\xfe\x00", b"a,b\n1,2\n", b"{}", b"\x1f\x8bbroken"])
-def test_a_file_that_is_not_recognised_is_not_guessed(tmp_path: Path, text: bytes) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_bytes(text)
-    message = refused("import", str(path))
-    assert message.startswith(f"{KNOWN}{str(path)!r}; oasis import FORMAT {path} -o mine.json")
-
-
-def test_a_format_that_is_none_is_suggested() -> None:
-    assert "FORMAT: expected one of plain, " in refused("import", "absent.csv")
-    assert "got 'Philly'; did you mean 'philly'?" in refused("import", "Philly", "a.csv")
-    assert "got 'slrum'; did you mean 'slurm'?" in refused("import", "slrum", "a.csv")
+    with pytest.raises(oasis.OasisError) as caught:
+        run_app(words)
+    assert message in str(caught.value)
+    assert re.search(r" \(see 'oasis[a-z -]* --help'\)$", str(caught.value))
+    assert "\n" not in str(caught.value)
 
 
 # -- help ------------------------------------------------------------------------------------------
@@ -216,7 +105,6 @@ def test_help_of_a_command_is_its_help(
         shown = capsys.readouterr().out
         assert run_app([*words, "--help"]) == 0
         assert capsys.readouterr().out == shown
-    assert "Did you mean 'compare'?" in refused("help", "compar")
 
 
 def test_the_help_is_shown_without_what_the_commands_need() -> None:

@@ -94,8 +94,9 @@ def test_reader_of_standard_error_that_has_gone_is_no_error(
 
     monkeypatch.setattr(sys, "stderr", Gone())
     with solver_progress(nothing) as show:
-        show(news(1.0, 2.0))
-        threading.Event().wait(0.1)
+        for bound in (3.0, 2.0):
+            show(news(1.0, bound))
+            threading.Event().wait(0.1)
 
 
 def on_a_terminal(script: str) -> tuple[subprocess.CompletedProcess[str], str]:
@@ -214,7 +215,7 @@ def screen_of(shown: str) -> list[str]:
 VERBOSE = """
 import logging, time
 from experiments.cli import progress
-from experiments.cli.verbose import logging_to_stderr
+from experiments.cli.console import logging_to_stderr
 from oasis.solvers import SolveProgress
 progress.PATIENCE_SECONDS = 0.1
 log = logging.getLogger("offline.solve")

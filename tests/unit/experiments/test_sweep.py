@@ -461,7 +461,9 @@ def test_one_worker_gives_the_rows_of_many(swept: SweepResult, tmp_path: Path) -
 def test_malformed_toml_is_refused_by_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "c.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(oasis.OasisError, match=r"^expected TOML: "):
+    with pytest.raises(
+        oasis.OasisError, match=r"^expected the configuration of a sweep, which is TOML: "
+    ):
         read_config(path)
 
 

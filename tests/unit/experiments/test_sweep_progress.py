@@ -1,10 +1,8 @@
-"""Progress of a sweep in a log, and its answer to SIGTERM."""
+"""Progress of a sweep in a log, and its answer to Ctrl-C."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
@@ -14,10 +12,9 @@ from typing import Any
 import pytest
 
 from experiments.cli import progress as shown
-from experiments.cli.commands.sweep import describe, sweep_progress
-from experiments.cli.interrupt import sigterm_as_ctrl_c
+from experiments.cli.commands.sweep import counted, saying_what_is_kept, sweep_progress
+from experiments.cli.exit_codes import InterruptedWorkError
 from experiments.cli.main import main
-from experiments.cli.sweep_report import counted, interrupted
 from experiments.sweep.cells import Cell
 from experiments.sweep.executors import check_cluster, execute
 from experiments.sweep.run import SweepProgress, run_sweep
@@ -26,12 +23,6 @@ from oasis.model.errors import OasisError
 from tests.sweeping import small
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_line_has_cells_failures_and_shared_solves() -> None:
-    progress = SweepProgress(total=24, done=6, failed=1, shared_total=4, shared_done=3)
-    line = "   12.3 s  3 of 4 shared solves, 6 of 24 cells, 1 failed"
-    assert describe(progress, 12.34) == line
 
 
 def test_off_a_terminal_lines_come_late_and_seldom(
@@ -47,13 +38,6 @@ def test_off_a_terminal_lines_come_late_and_seldom(
     assert [line.split("s  ")[1] for line in lines] == [
         f"{done} of 40 cells" for done in (10, 20, 30)
     ]
-
-
-def test_sigterm_is_taken_for_ctrl_c_inside_only() -> None:
-    former = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), sigterm_as_ctrl_c():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == former
 
 
 def test_an_address_that_is_none_is_told() -> None:
@@ -158,4 +142,7 @@ def test_an_interruption_counts_shared_solves_as_the_bar_does() -> None:
     reached = SweepProgress(total=12, done=1, failed=1, shared_total=4, shared_done=3)
     assert counted(reached) == "3 of 4 shared solves, 1 of 12 cells, 1 failed"
     said = "interrupted; 3 of 4 shared solves, 1 of 12 cells are recorded, the same command"
-    assert str(interrupted(reached)).startswith(said)
+    kept = saying_what_is_kept()
+    kept.__enter__().append(reached)
+    with pytest.raises(InterruptedWorkError, match=f"^{said}"):
+        kept.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import oasis
 from experiments.cli.command import as_command
-from experiments.cli.verbose import LOGGERS
+from experiments.cli.console import LOGGERS
 from tests.builders import exit_code
 
 GRID = """

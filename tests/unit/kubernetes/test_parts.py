@@ -305,7 +305,7 @@ def test_a_verbose_controller_says_each_line_once() -> None:
     code = """
 import logging
 from experiments.cli.commands.kubernetes.running import log_as
-from experiments.cli.verbose import logging_to_stderr
+from experiments.cli.console import logging_to_stderr
 with logging_to_stderr():
     log_as("text")
     logging.getLogger("oasis.kubernetes").debug("only once")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from experiments.cli.commands import show_versions
+from experiments.cli.commands import about
 from tests.builders import exit_code
 
 
@@ -64,7 +64,7 @@ def test_versions_name_what_is_missing_and_its_extra(capsys: pytest.CaptureFixtu
     assert exit_code("show-versions", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["oasis-scheduler"] == oasis.__version__
-    assert found["numpy"] == show_versions.installed("numpy")
+    assert found["numpy"] == about.installed("numpy")
     assert exit_code("show-versions") == 0
     said = capsys.readouterr().out
     assert found["highspy"] in said
@@ -73,6 +73,6 @@ def test_versions_name_what_is_missing_and_its_extra(capsys: pytest.CaptureFixtu
 def test_a_package_that_is_missing_has_a_dash_and_its_extra(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(show_versions, "installed", lambda _: None)
+    monkeypatch.setattr(about, "installed", lambda _: None)
     assert exit_code("show-versions") == 0
     assert "- (extra solve)" in capsys.readouterr().out

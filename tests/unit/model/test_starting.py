@@ -34,19 +34,22 @@ def test_the_command_is_the_script_or_the_module(
     assert starting.is_command() is is_command
 
 
-def test_signals_that_are_ignored_stay_ignored_and_others_come_back() -> None:
+def test_signals_that_are_ignored_stay_ignored_and_others_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(starting, "is_command", lambda: True)
     former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        starting.quit_at_once()
+        starting.guard_command()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert callable(signal.getsignal(signal.SIGTERM))
         starting.work_begins()
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        starting.quit_at_once()
+        starting.guard_command()
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
         starting.work_begins()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

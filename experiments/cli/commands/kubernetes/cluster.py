@@ -13,7 +13,6 @@ from typing import Annotated, Any
 import typer
 
 import oasis
-from experiments.cli.files import READ
 from experiments.cli.options import naming_flags
 from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
@@ -60,7 +59,6 @@ class ClusterOptions:
         typer.Option(
             help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"
         ),
-        READ,
     ] = None
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None
 

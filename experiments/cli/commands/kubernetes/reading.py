@@ -15,7 +15,6 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.files import READ
 from experiments.cli.options import AsJson
 from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
@@ -29,7 +28,7 @@ from oasis.kubernetes.objects.existing import controller_of
 from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.errors import located_at
-from oasis.model.file_kinds import kind_of, read_content, refuse_other
+from oasis.model.file_kinds import read_content
 from oasis.scheduling.capabilities import Planner
 
 if TYPE_CHECKING:
@@ -228,7 +227,7 @@ def _draw(document: Mapping[str, Any]) -> Figure:
 
 def quote(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False), READ
+        Path, typer.Argument(metavar="FILE.yaml", help="An OasisJob.", show_default=False)
     ],
     *,
     gpu: cluster.Gpu = cluster.GPU,
@@ -268,8 +267,6 @@ def read_object(file: Path) -> dict[str, Any]:
 
     with located_at(source=file):
         content = read_content(file)
-        text = content.decode("utf-8", errors="replace")
-        refuse_other(kind_of(text), ("kubernetes", "csv"), f"an {KIND}", str(file))
         try:
             item = yaml.safe_load(content.decode("utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:

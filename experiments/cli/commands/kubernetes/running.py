@@ -15,7 +15,6 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.files import READ
 from experiments.cli.options import (
     A_POLICY,
     AsJson,
@@ -54,7 +53,6 @@ def run(
             help="U and L of OASiS: bounds as JSON, or an instance file with past jobs.",
             show_default=False,
         ),
-        READ,
     ] = None,
     slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,

@@ -1,0 +1,195 @@
+"""What a command has written with -o: verified, drawn, and put on a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import oasis
+from experiments.cli import console
+from experiments.cli.files import HTML, PICTURE, is_stdout, reading
+from experiments.cli.options import AsJson, InstanceFile, Style
+from experiments.cli.results import read_document, read_instance, write_page, write_picture
+from experiments.evaluation.checking import check_document, instance_of
+from experiments.evaluation.provenance import (
+    check_digest,
+    digest_of,
+    instance_digest,
+    named_file,
+)
+from oasis.model.errors import located_at
+from oasis.simulator.result import result_from_dict
+
+Result = Annotated[
+    Path,
+    typer.Argument(metavar="RESULT", help="JSON document of a result."),
+]
+
+
+def verify(file: InstanceFile, result: Result, as_json: AsJson = False) -> None:
+    """Verify a result: its schedules against every constraint, its figures against its schedules.
+
+    RESULT is what `oasis run`, `solve` or `ratio` wrote with -o. Or it is a JSON object that your
+    own scheduler wrote: `{"schedules": [{"job_id": "j0", "workers": [[slot, server, count], ..],
+    "ps": [..]}, ..]}`, with slots and servers counted from 0 in the order of FILE, and, if you
+    wish, `total_utility`. If something is wrong, one line names constraint, job, slot and server,
+    and the exit code is 2.
+
+    Example: oasis verify instance.json result.json
+    """
+    instance = read_instance(file)
+    data = read_document(result)
+    with located_at(source=result):
+        checked = check_document(instance, data)
+    if as_json:
+        document = {
+            "verified": True,
+            "result": checked.kind,
+            "schedules": checked.schedules,
+            **checked.totals,
+            "version": oasis.__version__,
+        }
+        console.print_json(document)
+        return
+    facts = [("schedules", f"{checked.schedules}, every constraint (2)-(13) holds")]
+    facts += [
+        (name.replace("_", " "), f"{console.number(total)}, recomputed")
+        for name, total in checked.totals.items()
+    ]
+    console.print_facts(f"{result}: verified", facts)
+
+
+def plot(
+    result: Result,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="Picture to draw (.png, .svg or .pdf)."),
+        PICTURE,
+    ],
+    instance: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instance that the result is of. [default: the file that the result names]",
+        ),
+    ] = None,
+    style: Style = None,
+) -> None:
+    """Draw a result that a command wrote.
+
+    These commands are `oasis run`, `solve`, `ratio`, `compare`, `replay`, `whatif` and `quote`. The
+    same pictures as those of --plot, without running anything again. The table of `oasis sweep`,
+    and a JSON object with `schedules` alone, as `oasis verify` takes it, are drawn too.
+
+    Example: oasis plot result.json -o result.png
+    """
+    from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
+    from experiments.plotting.sweeps import is_table, read_sweep, sweep_page  # noqa: PLC0415
+
+    if is_table(result):
+        with located_at(source=result):
+            frame = read_sweep(result).to_pandas()
+            write_picture(lambda: sweep_page(frame), output, style)
+        console.note(f"wrote {output}")
+        return
+    data = read_document(result)
+    with located_at(source=result):
+        problem = _problem(data, instance)
+        write_picture(lambda: picture_of(data, result.stem, problem), output, style)
+    console.note(f"wrote {output}")
+
+
+def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
+    """The instance that a result is of, if the picture is of one; refused if it is another."""
+    from experiments.plotting.files import NEED_INSTANCE, kind_of  # noqa: PLC0415
+
+    kind = kind_of(data)
+    if kind not in NEED_INSTANCE:
+        result_from_dict(data)  # says what is wrong with it
+        if kind != "ratio":
+            return None
+    named = file or named_file(data)
+    if named is None and kind in NEED_INSTANCE:
+        raise oasis.InputError("", "names no instance file; expected --instance too")
+    if named is None or (kind == "ratio" and file is None and not named.is_file()):
+        why = "names no instance file" if named is None else f"{named} is not there"
+        without = "drawn without the jobs that make the difference"
+        console.note(f"{without}: {why}; --instance names one")
+        return None
+    problem = read_instance(named)
+    if (digest := digest_of(data)) is not None:
+        check_digest(problem, digest)
+    return problem
+
+
+def report(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULT...", help="JSON documents of results, and Parquet tables of sweeps."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="Page to write (HTML); -: standard output."),
+        HTML,
+    ],
+    instances: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--instance",
+            metavar="FILE",
+            help="An instance that results are of; repeatable. [default: the files that they name]",
+        ),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
+    style: Style = None,
+) -> None:
+    """Put results on one page: what was run, tables, pictures, proofs, and how to reproduce them.
+
+    RESULT is what `oasis run`, `solve`, `ratio`, `compare`, `replay`, `whatif` or `quote` wrote
+    with -o, an object with `schedules`, or the table of `oasis sweep`. Schedules are verified again
+    on the instance that the result names.
+    The page is one file of HTML: its pictures and style are inside, and it loads nothing.
+
+    Example: oasis report ratio.json compare.json -o report.html
+    """
+    from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
+    from experiments.plotting.sweeps import is_table, read_sweep  # noqa: PLC0415
+    from experiments.report import (  # noqa: PLC0415 (needs an extra)
+        report_page,
+        section_of,
+        sweep_section,
+    )
+
+    problems = {instance_digest(one): one for one in map(read_instance, instances or ())}
+    sections = []
+    with drawing_style(style):
+        for result in results:
+            if is_table(result):
+                with located_at(source=result):
+                    sections.append(sweep_section(str(result), read_sweep(result)))
+                continue
+            data = read_document(result)
+            with located_at(source=result):
+                section = section_of(str(result), data, _named_instance(data, problems))
+            sections.append(section)
+            for note in section.notes:
+                console.note(f"{result}: {note}")
+    write_page(report_page(sections, title), output)
+    if not is_stdout(output):
+        count = len(sections)
+        console.note(f"wrote {output}: {count} {'result' if count == 1 else 'results'}")
+
+
+def _named_instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Instance | None:
+    """The instance that a result is of; the only one given, if the result has no digest."""
+    if not isinstance(data, dict):
+        return None  # what is wrong with it is said when it is read
+    if digest_of(data) is None and len(problems) == 1:
+        return next(iter(problems.values()))
+    if (named := named_file(data)) is not None:
+        reading(named)
+    return instance_of(data, problems)
