@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import resource_tracker
 from time import monotonic, perf_counter, sleep
 from typing import Any, Protocol
@@ -26,6 +27,8 @@ from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
 from experiments.sweep.task import MEASURED, Figures
 from oasis.model.errors import InputError
+from oasis.model.instance import Instance
+from oasis.scheduling.site import site_of
 from oasis.version import __version__
 
 # A killed driver cannot report it, but its children
@@ -76,6 +79,13 @@ def _end_with(driver: int) -> None:
 
 
 def _figures(cell: Cell) -> Figures:
+    _check_code(cell)
+    figures = cell.task.function(cell.make_case())
+    json.dumps(figures)  # a task that returns anything but plain data fails here, by name
+    return figures
+
+
+def _check_code(cell: Cell) -> None:
     # A Dask worker has its own copy of the package, perhaps an older one.
     own_code = fingerprint(cell.task.function)
     if own_code != cell.code:
@@ -83,44 +93,43 @@ def _figures(cell: Cell) -> Figures:
             f"the worker runs other code than the sweep: {__version__} {own_code}, "
             f"expected {cell.identity['version']} {cell.code}"
         )
-    if cell.policy is not None:
-        files = [
-            (one["of"], one["sha256"]) for one in entry_of(cell.policy).files(cell.policy_options)
-        ]
-        if files != [(one["of"], one["sha256"]) for one in cell.files]:
-            raise RuntimeError(
-                f"the worker has other files of {cell.policy} than the sweep: got {files}"
+    files = [] if cell.policy is None else entry_of(cell.policy).files(cell.policy_options)
+    digests = [(one["of"], one["sha256"]) for one in files]
+    if digests != [(one["of"], one["sha256"]) for one in cell.files]:
+        raise RuntimeError(
+            f"the worker has other files of {cell.policy} than the sweep: got {digests}"
+        )
+
+
+def rehearse(cells: Sequence[Cell]) -> None:
+    """Do all that comes before the work of `cells`: a worker that lacks a package fails here."""
+    for cell in cells:
+        _check_code(cell)
+        for name in cell.task.modules:
+            import_module(name)
+        if cell.policy is not None:
+            instance = cell.source.make(cell.seed)
+            site = (
+                site_of(instance.cluster, instance.horizon)
+                if isinstance(instance, Instance)
+                else instance.workload.site
             )
-    figures = cell.task.function(cell.make_case())
-    json.dumps(figures)  # a task that returns anything but plain data fails here, by name
-    return figures
-
-
-POLL_SECONDS = 0.2
+            cell.make_policy(instance).reset(site)
 
 
 def check_cluster(address: str, seconds: float) -> None:
-    """Check that a Dask scheduler answers at `address` and has a worker, within `seconds`.
+    """Check that a Dask scheduler answers at `address` within `seconds`.
 
-    A client of Dask that finds no scheduler takes its time to close and prints a traceback, and one
-    that finds no workers never ends. So both are looked for first.
+    A client of Dask that finds none takes its time to close and prints a traceback.
     """
     expected = f"expected a Dask scheduler at {address}"
     begin = monotonic()
-    answered: list[Any] = []
     try:
-        _run(asyncio.wait_for(_wait_for_worker(address, answered), seconds))
-    except TimeoutError:
-        if answered:
-            expected += f" with workers, it has none after {seconds:g} s"
-            raise InputError("scheduler", expected) from None
-        raise InputError("scheduler", f"{expected}, no answer in {seconds:g} s") from None
-    except OSError as error:  # says what the operating system or Dask has against the address
-        passed = monotonic() - begin
-        why = f"no answer in {seconds:g} s" if passed >= seconds else str(error)
-        raise InputError("scheduler", f"{expected}: {why}") from None
-    except ValueError as error:
-        raise InputError("scheduler", f"{expected}: {error}") from None
+        _run(asyncio.wait_for(_find_scheduler(address), seconds))
+    except (OSError, ValueError) as error:  # says what is wrong with the address, or nothing
+        is_late = monotonic() - begin >= seconds
+        why = f", no answer in {seconds:g} s" if is_late else f": {error}"
+        raise InputError("scheduler", expected + why) from None
     except Exception as error:  # noqa: BLE001 - whatever a stranger's answer makes of Dask's reader
         kind = type(error).__name__.strip("_")
         expected += f", something else answers there ({kind})"
@@ -138,20 +147,15 @@ def _run(look: Coroutine[Any, Any, None]) -> None:
         pool.submit(asyncio.run, look).result()
 
 
-async def _wait_for_worker(address: str, answered: list[Any]) -> None:
+async def _find_scheduler(address: str) -> None:
     from distributed.core import rpc  # noqa: PLC0415 (needs an extra)
     from distributed.security import Security  # noqa: PLC0415
 
     security = Security().get_connection_args("client")
     async with rpc(address, connection_args=security) as scheduler:
-        while True:
-            identity = await scheduler.identity()
-            if identity["type"] != "Scheduler":
-                raise InputError("", f"got a {identity['type']}")
-            answered.append(identity["id"])
-            if identity["workers"]:
-                return
-            await asyncio.sleep(POLL_SECONDS)
+        identity = await scheduler.identity()
+    if identity["type"] != "Scheduler":
+        raise InputError("", f"got a {identity['type']}")
 
 
 LOST = CellResult(
@@ -284,12 +288,8 @@ class Dask:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
 
         check_cluster(self.scheduler, self.connect_seconds)
-        try:
-            client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
-        except (OSError, ValueError) as error:
-            expected = f"expected a Dask scheduler at {self.scheduler}: {error}"
-            raise InputError("scheduler", expected) from None
-        with client:
+        with Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False) as client:
+            self._check_workers(client, cells)
             # A pure call may be answered from the cluster's
             # memory, with times that were measured before.
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
@@ -301,5 +301,22 @@ class Dask:
                     raise InputError("scheduler", f"the one at {self.scheduler} went away")
                 elif isinstance(future.exception(), KilledWorker):
                     yield cell, LOST
-                else:  # such as a worker that lacks a package
+                else:  # such as a worker that came later and lacks a package
                     yield cell, failure(future.exception())
+
+    def _check_workers(self, client: Any, cells: Sequence[Cell]) -> None:
+        """Check that there are workers, and that each can do every kind of cell."""
+        try:
+            client.wait_for_workers(1, timeout=self.connect_seconds)
+        except TimeoutError:
+            expected = f"expected a Dask scheduler at {self.scheduler} with workers"
+            none = f"{expected}, it has none after {self.connect_seconds:g} s"
+            raise InputError("scheduler", none) from None
+        kinds = {(cell.task.name, cell.policy): cell for cell in cells}
+        # Not as a task, which would wait behind the cells of another sweep.
+        answers = client.run(rehearse, list(kinds.values()), on_error="return")
+        lacking = [f"{name}: {answer}" for name, answer in answers.items() if answer is not None]
+        if lacking:
+            count = f"{len(lacking)} of {len(answers)} workers cannot do the cells"
+            # A worker without the package fails fast, and would get most of the cells.
+            raise InputError("scheduler", f"{count}, {' '.join(lacking[0].split())}")

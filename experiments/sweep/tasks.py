@@ -205,7 +205,7 @@ TASKS: Mapping[str, CellTask] = {
             ratio,
             RatioOptions,
             ("proven", "total_utility", "ratio_lower", "ratio_upper"),
-            shared=CellTask("optimum", optimum, RatioOptions),
+            shared=CellTask("optimum", optimum, RatioOptions, modules=("offline",)),
         ),
     )
 }

@@ -19,7 +19,7 @@ from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
 from experiments.cli.sweep_report import counted, interrupted
 from experiments.sweep.cells import Cell
-from experiments.sweep.executors import check_cluster, execute
+from experiments.sweep.executors import Dask, execute
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import CellResult, ResultStore
 from oasis.model.errors import OasisError
@@ -56,19 +56,17 @@ def test_sigterm_is_taken_for_ctrl_c_inside_only() -> None:
     assert signal.getsignal(signal.SIGTERM) == former
 
 
-def test_an_address_that_is_none_is_told() -> None:
-    expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
-    with pytest.raises(OasisError, match=expected):
-        check_cluster("foo://x:1", 1.0)
+def test_an_address_that_is_none_is_told_in_a_notebook_too() -> None:
+    def connect() -> None:
+        expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
+        with pytest.raises(OasisError, match=expected):
+            list(Dask("foo://x:1", 1.0).run([]))
 
-
-def test_inside_an_event_loop_as_in_a_notebook_the_answer_is_the_same() -> None:
     async def cell() -> None:
-        check_cluster("foo://x:1", 1.0)
+        connect()
 
-    expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
-    with pytest.raises(OasisError, match=expected):
-        asyncio.run(cell())
+    connect()
+    asyncio.run(cell())
 
 
 def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
