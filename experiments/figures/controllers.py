@@ -25,11 +25,10 @@ from experiments.figures.figure import (
     elastic,
     groups,
     headings,
-    label,
     mark,
     means,
 )
-from experiments.plotting.canvas import SMALL, fill
+from experiments.plotting.canvas import SMALL, fill, label, name_rows
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
 from oasis.simulator import Outcome, PlainJob, Workload, replay
@@ -232,8 +231,7 @@ def draw(name: str, across: str, rows: Sequence[Row], ax: Axes) -> None:
             if name in OF_FINISHED and row["unfinished"] and row[name] is not None:
                 text = f" ({row['unfinished']:.2g})"
                 ax.annotate(text, (row.get(f"{name}_high") or row[name], place), **BESIDE)
-    ax.set_yticks(range(len(POLICIES)), list(POLICIES))
-    ax.set_ylim(len(POLICIES) - 0.5, -0.5)
+    name_rows(ax, POLICIES)
     ax.grid(axis="y", color="0.9")
     ax.set_axisbelow(True)
     label(ax, across, "", TITLES[name], 3)

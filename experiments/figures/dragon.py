@@ -28,10 +28,9 @@ from experiments.figures.figure import (
     half_widths,
     headings,
     interval,
-    label,
     mark,
 )
-from experiments.plotting.canvas import SMALL, ink, line, paper, share_axes
+from experiments.plotting.canvas import SMALL, ink, label, line, paper
 from oasis.simulator import Outcome, Workload, replay
 
 # Fig. 7 and section 4.2: parts of the mean elapsed time, in units of the default scheduler's.
@@ -396,7 +395,8 @@ def draw8(rows: Sequence[Row], ax: Axes) -> None:
         text = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
         ax.plot(minutes, shares, linestyle=line(k), color=ink(), label=text)
-    share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
+    ax.set_ylim(0.0, 1.05)
+    label(ax, "time (minutes)", "share of the GPUs in use", TITLES[8])
 
 
 TITLES = {

@@ -25,7 +25,6 @@ from experiments.plotting.canvas import (
     fill,
     hatch,
     ink,
-    legend_below,
     marker,
     new_figure,
 )
@@ -184,14 +183,6 @@ def bars(
     """Bars with the k-th filling and hatching."""
     look = {"color": fill(k), "hatch": hatch(k), "edgecolor": ink()} | look
     ax.bar(places, heights, width, **look)
-
-
-def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
-    """Names of the axes and of the picture, and the legend in so many columns."""
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
-    ax.set_title(title)
-    legend_below(ax, columns)
 
 
 def _hashable(value: Any) -> Hashable:

@@ -23,10 +23,9 @@ from experiments.figures.figure import (
     groups,
     headings,
     interval,
-    label,
     mark,
 )
-from experiments.plotting.canvas import ink, line, marker, paper, share_axes
+from experiments.plotting.canvas import ink, label, line, marker, paper
 from oasis.scheduling import NOTHING, Plan, Policy, View
 from oasis.simulator import Workload, replay
 from oasis.simulator.speed import Load
@@ -345,7 +344,8 @@ def draw8(rows: Sequence[Row], ax: Axes) -> None:
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
             text = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
             ax.plot(list(MINUTES), shares, linestyle=line(k), color=shade, label=text)
-    share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
+    ax.set_ylim(0.0, 1.0)
+    label(ax, "time (minutes)", "share of the cores busy", TITLES[8], 2)
 
 
 TITLES = {

@@ -20,13 +20,22 @@ from experiments.figures.figure import (
     half_widths,
     headings,
     interval,
-    label,
     mark,
     means,
     ratio,
 )
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import SMALL, fill, hatch, ink, line, marker, paper
+from experiments.plotting.canvas import (
+    SMALL,
+    fill,
+    hatch,
+    ink,
+    label,
+    line,
+    marker,
+    name_rows,
+    paper,
+)
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 
@@ -246,8 +255,7 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
     if any(row["published_low"] is not None for row in rows):
         ax.plot([], [], label="published median", **published_mark())
     ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_yticks(range(len(policies)), policies)
-    ax.set_ylim(len(policies) - 0.5, -0.5)
+    name_rows(ax, policies)
     label(ax, "completion minus target (slots)", "policy", title, 4)
 
 

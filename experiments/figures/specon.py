@@ -25,7 +25,6 @@ from experiments.figures.figure import (
     groups,
     headings,
     interval,
-    label,
     mark,
     means,
     stays,
@@ -51,7 +50,7 @@ from experiments.figures.specon_draws import (
     pooled_mean,
     progress,
 )
-from experiments.plotting.canvas import fill, ink, line, marker, paper
+from experiments.plotting.canvas import fill, ink, label, line, marker, name_rows, paper
 from oasis.scheduling import Allocation, Plan, Policy, Site, View
 from oasis.simulator import replay
 
@@ -315,8 +314,7 @@ def reading_draw(figure: str, rows: Sequence[Row], ax: Axes) -> None:
         look = {"markerfacecolor": fill(k), "label": f"crowding: {crowding}"}
         mark(ax, places, some, "overall", k, times=100, sideways=True, **look)
     ax.axvline(0.0, color=ink(), linewidth=0.8)
-    ax.set_yticks(range(len(choices)), choices if figure == FIRST else [""] * len(choices))
-    ax.set_ylim(len(choices) - 0.5, -0.5)
+    name_rows(ax, choices if figure == FIRST else [""] * len(choices))
     label(ax, "mean lower by (%)", "", f"Fig. {figure}")
 
 

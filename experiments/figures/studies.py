@@ -15,12 +15,11 @@ from experiments.figures.figure import (
     fraction,
     groups,
     headings,
-    label,
     mark,
     means,
 )
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import SMALL, line, marker, paper
+from experiments.plotting.canvas import SMALL, label, line, marker, paper
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 FIXED = ("the study has its own", "policies", "jobs", "servers")
