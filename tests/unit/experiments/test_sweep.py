@@ -205,11 +205,11 @@ def test_criteria_end_the_solve_and_are_part_of_the_cell_where_they_are_given(
 ) -> None:
     (plain,) = expand(_one(task={"name": "ratio"}))
     assert plain.identity["task"].keys() == {"name", "time_limit", "work_limit", "seed", "method"}
-    config = _one(task={"name": "ratio", "gap": 1e6, "no_improvement": math.inf})
+    config = _one(task={"name": "ratio", "gap": 1.0, "no_improvement": math.inf})
     (cell,) = expand(config)
-    assert cell.identity["task"] == plain.identity["task"] | {"gap": 1e6}
+    assert cell.identity["task"] == plain.identity["task"] | {"gap": 1.0}
     (row,) = run_sweep(config, tmp_path / "ratio.parquet").frame.to_dict("records")
-    assert (row["offline_status"], row["proven"], row["task.gap"]) == ("gap_limit", False, 1e6)
+    assert (row["offline_status"], row["proven"], row["task.gap"]) == ("gap_limit", False, 1.0)
 
 
 def test_parameters_of_the_method_reach_it_and_are_part_of_the_cell(tmp_path: Path) -> None:
@@ -419,18 +419,24 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"task": {"time_limit": 3}}, "task: unknown key 'time_limit'; expected one of none"),
     (
         {"task": {"name": "ratio", "time_limit": -1}},
-        "task.time_limit: expected a finite number",
+        "task.time_limit: expected seconds >= 0, or inf",
     ),
-    ({"task": {"name": "ratio", "gap": -1}}, "task.gap: expected a finite number >= 0"),
-    ({"task": {"name": "ratio", "gap": math.nan}}, "task.gap: expected a finite number >= 0"),
-    ({"task": {"name": "ratio", "gap": -math.inf}}, "task.gap: expected a finite number >= 0"),
-    ({"task": {"name": "ratio", "time_limit": math.nan}}, "task.time_limit: expected a finite"),
-    ({"task": {"name": "ratio", "time_limit": -math.inf}}, "task.time_limit: expected a finite"),
+    ({"task": {"name": "ratio", "gap": -1}}, "task.gap: expected a share from 0 to 1"),
+    ({"task": {"name": "ratio", "gap": math.nan}}, "task.gap: expected a share from 0 to 1"),
+    ({"task": {"name": "ratio", "gap": -math.inf}}, "task.gap: expected a share from 0 to 1"),
+    (
+        {"task": {"name": "ratio", "time_limit": math.nan}},
+        "task.time_limit: expected seconds >= 0, or inf",
+    ),
+    (
+        {"task": {"name": "ratio", "time_limit": -math.inf}},
+        "task.time_limit: expected seconds >= 0, or inf",
+    ),
     ({"task": {"name": "ratio", "seed": -1}}, "task.seed: expected an integer >= 0"),
     ({"task": {"name": "ratio", "seed": 2**31}}, "task.seed: expected an integer <= 2147"),
     (
         {"task": {"name": "ratio", "work_limit": -1}},
-        "task.work_limit: expected a finite number",
+        "task.work_limit: expected units of work >= 0, or inf",
     ),
     (
         {"task": {"name": "ratio", "work_limit": 1, "time_limit": 1}},
