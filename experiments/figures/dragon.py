@@ -48,9 +48,7 @@ FIG7: Mapping[str, Mapping[str, float | None]] = {
 FIG8: Mapping[str, float] = {
     "kubernetes-default": 0.57,
     "locality-aware": 0.45,
-    "dragon": 0.79,
-    "dragon (code)": 0.79,
-    "dragon (release)": 0.79,
+    **dict.fromkeys(("dragon", "dragon (code)", "dragon (release)"), 0.79),
 }
 
 # Section 4.2: by how much longer the default scheduler runs a job than DRAGON does.
@@ -86,15 +84,7 @@ LINK_GBPS = 1.0  # published
 RESTART = (40.0, 60.0)  # seconds, published
 
 
-@dataclass(frozen=True, slots=True)
-class MachinePark:
-    """Machines that are alike."""
-
-    machines: int
-    gpus: int
-
-
-TESTBED, SIMULATED = MachinePark(2, 4), MachinePark(4, 8)
+TESTBED, SIMULATED = (2, 4), (4, 8)  # machines, and the GPUs of each
 
 
 def exponent(model: Model) -> float:
@@ -138,7 +128,7 @@ def job(
 
 
 def workload(
-    cluster: MachinePark,
+    cluster: tuple[int, int],
     jobs: Sequence[dict[str, Any]],
     restart: float,
     *,
@@ -146,18 +136,11 @@ def workload(
     exposed: float = EXPOSED,
 ) -> Workload:
     """These jobs on a cluster; a change of a running job costs `restart` seconds."""
-    # `rigid`: each job works with exactly the workers that it asks for, as without DRAGON, which
-    # alone starts a job again with other workers: "all the processes of workers and parameter
-    # servers must be launched before the training can be started". `exposed`: share of network time
-    # felt.
-    entries = list(jobs)
-    if rigid:
-        entries = [entry | {"workers": entry["workers"]["initial"]} for entry in entries]
-    capacity = {"gpu": cluster.gpus}
-    link = {"link_gbps": LINK_GBPS / exposed}
-    costs = dict.fromkeys(("resume", "resize", "migrate"), restart)
-    machine = {"id": "node", "count": cluster.machines, "capacity": capacity} | link
-    return elastic(entries, machine, costs=costs)
+    # `rigid`: as without DRAGON, which alone starts a job again with other workers: "all the
+    # processes of workers and parameter servers must be launched before the training can be
+    # started". `exposed`: share of network time felt.
+    machine = {"id": "node", "count": cluster[0], "capacity": {"gpu": cluster[1]}}
+    return elastic(jobs, machine | {"link_gbps": LINK_GBPS / exposed}, restart, rigid=rigid)
 
 
 DEFAULT, LOCALITY, DRAGON = "kubernetes-default", "locality-aware", "dragon"
@@ -438,7 +421,7 @@ def gap(intensity: float) -> float:
 def mean_run() -> float:
     """Mean seconds for which a job runs with the workers that it asks for, from that reading."""
     # The middle of three even draws from 2 to 8 has mean 5: the load is 5 mean_run / (32 gap).
-    gpus = SIMULATED.machines * SIMULATED.gpus
+    gpus = math.prod(SIMULATED)
     return INTENSITIES[-1] * gpus * SHORTEST_GAP / ((FEWEST_WORKERS + MOST_WORKERS) / 2)
 
 

@@ -44,7 +44,9 @@ def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[
     """Group cells by their values of `keys`, in order of appearance."""
     by_key: dict[tuple[Hashable, ...], list[Row]] = {}
     for cell in cells:
-        by_key.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
+        values = (cell[key] for key in keys)
+        key = tuple(tuple(value) if isinstance(value, list) else value for value in values)
+        by_key.setdefault(key, []).append(cell)
     return by_key
 
 
@@ -86,8 +88,22 @@ def headings(text: str) -> dict[str, str]:
     return by_name
 
 
-def elastic(jobs: Iterable[Row], machine: Row, **others: Any) -> Workload:
-    """A workload of these jobs on machines like this one, as files of elastic jobs have them."""
+def elastic(
+    jobs: Iterable[Row],
+    machine: Row,
+    restart: float | None = None,
+    *,
+    rigid: bool = False,
+    **others: Any,
+) -> Workload:
+    """A workload of these jobs on machines like this one, as files of elastic jobs have them.
+
+    A change of a running job costs `restart` seconds; `rigid` ones work with what they ask for.
+    """
+    if restart is not None:
+        others["costs"] = dict.fromkeys(("resume", "resize", "migrate"), restart)
+    if rigid:
+        jobs = [job | {"workers": job["workers"]["initial"]} for job in jobs]
     plain: Row = {"format": "oasis-elastic-workload", "version": 1, "jobs": list(jobs), **others}
     return elastic_from_dict(
         {**plain, "machines": [machine], "resources": list(machine["capacity"])}
@@ -183,10 +199,6 @@ def bars(
     """Bars with the k-th filling and hatching."""
     look = {"color": fill(k), "hatch": hatch(k), "edgecolor": ink()} | look
     ax.bar(places, heights, width, **look)
-
-
-def _hashable(value: Any) -> Hashable:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _value(text: str) -> Any:

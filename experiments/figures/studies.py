@@ -25,9 +25,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 FIXED = ("the study has its own", "policies", "jobs", "servers")
 
 
-def testbed() -> dict[str, Any]:
-    """Twelve jobs on nine machines, as in the paper's experiment."""
-    return {"preset": "testbed"}
+TESTBED = {"preset": "testbed"}  # twelve jobs on nine machines, as in the paper's experiment
 
 
 def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) -> dict[str, Any]:
@@ -62,7 +60,7 @@ def floor_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS with every floor on every family."""
     settings.refuse(*FIXED)
     instances = [
-        testbed(),
+        TESTBED,
         calibrated(settings, 20, 10, 20),
         calibrated(settings, 100, 50, 100),
         calibrated(settings, 100, 50, 300),
@@ -127,7 +125,7 @@ BONUSES = [0.25, 1.0, 3.0]  # for jobs that have run, under no commitment
 def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS, RRH, SRTF, and recourse at each commitment and bonus."""
     settings.refuse(*FIXED)
-    instances = [testbed(), calibrated(settings, 100, 20, 100)]
+    instances = [TESTBED, calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
         settings.oasis(),
         {"name": "rrh"},

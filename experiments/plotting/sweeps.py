@@ -12,13 +12,13 @@ from experiments.evaluation.pairs import pairs_of_sweep
 from experiments.plotting.comparison import Points, means_page
 from oasis.model.errors import InputError
 from oasis.model.extras import require
+from oasis.model.file_kinds import MAGIC
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 
-MAGIC = b"PAR1"  # with which every Parquet file begins
 NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
 
 

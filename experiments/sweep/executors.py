@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 import threading
 import traceback
-from collections.abc import Coroutine, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from experiments.evaluation.policies import entry_of
 from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
-from experiments.sweep.task import MEASURED, Figures
+from experiments.sweep.task import MEASURED
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.scheduling.site import site_of
@@ -46,7 +44,9 @@ def execute(cell: Cell) -> CellResult:
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
         try:
-            figures = _figures(cell)
+            check_code(cell)
+            figures = cell.task.function(cell.make_case())
+            json.dumps(figures)  # a task that returns anything but plain data fails here, by name
         except Exception as error:  # noqa: BLE001 - the other cells go on
             return failure(error)
         return CellResult(DONE, figures | {f"{MEASURED}cell_seconds": perf_counter() - begin})
@@ -58,8 +58,8 @@ def failure(error: BaseException) -> CellResult:
     return CellResult(FAILED, {}, text, "".join(traceback.format_exception(error)))
 
 
-def execute_for(driver: int, cell: Cell) -> CellResult:
-    """As `execute`, in a worker process that ends with the process `driver`."""
+def execute_for(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
+    """The cell and its record, in a worker process that ends with the process `driver`."""
     global _watching  # noqa: PLW0603
     if not _watching:
         _watching = True
@@ -68,7 +68,8 @@ def execute_for(driver: int, cell: Cell) -> CellResult:
         if hasattr(signal, "pthread_sigmask"):  # a task's own processes begin with none blocked
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
         threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
-    return execute(cell)
+    os.chdir(folder)  # joblib keeps its processes, and files of a cell are named from here
+    return cell, execute(cell)
 
 
 def _end_with(driver: int) -> None:
@@ -78,14 +79,8 @@ def _end_with(driver: int) -> None:
     os._exit(1)
 
 
-def _figures(cell: Cell) -> Figures:
-    _check_code(cell)
-    figures = cell.task.function(cell.make_case())
-    json.dumps(figures)  # a task that returns anything but plain data fails here, by name
-    return figures
-
-
-def _check_code(cell: Cell) -> None:
+def check_code(cell: Cell) -> None:
+    """Check that this process has the code and the files that the cell was made with."""
     # A Dask worker has its own copy of the package, perhaps an older one.
     own_code = fingerprint(cell.task.function)
     if own_code != cell.code:
@@ -104,7 +99,7 @@ def _check_code(cell: Cell) -> None:
 def rehearse(cells: Sequence[Cell]) -> None:
     """Do all that comes before the work of `cells`: a worker that lacks a package fails here."""
     for cell in cells:
-        _check_code(cell)
+        check_code(cell)
         for name in cell.task.modules:
             import_module(name)
         if cell.policy is not None:
@@ -122,10 +117,13 @@ def check_cluster(address: str, seconds: float) -> None:
 
     A client of Dask that finds none takes its time to close and prints a traceback.
     """
+    from distributed.utils import LoopRunner  # noqa: PLC0415 (needs an extra)
+
     expected = f"expected a Dask scheduler at {address}"
     begin = monotonic()
     try:
-        _run(asyncio.wait_for(_find_scheduler(address), seconds))
+        # In a thread of its own, because an event loop may run here already, as in Jupyter.
+        LoopRunner().run_sync(_find_scheduler, address, callback_timeout=seconds)
     except (OSError, ValueError) as error:  # says what is wrong with the address, or nothing
         is_late = monotonic() - begin >= seconds
         why = f", no answer in {seconds:g} s" if is_late else f": {error}"
@@ -134,17 +132,6 @@ def check_cluster(address: str, seconds: float) -> None:
         kind = type(error).__name__.strip("_")
         expected += f", something else answers there ({kind})"
         raise InputError("scheduler", expected) from None
-
-
-def _run(look: Coroutine[Any, Any, None]) -> None:
-    """Run `look` here, or in a thread where an event loop runs already, as in Jupyter."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(look)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, look).result()
 
 
 async def _find_scheduler(address: str) -> None:
@@ -208,8 +195,13 @@ class Local:
                     yield cell, record
             except BrokenProcessPool:
                 for cell in started:
-                    if remaining.pop(cell.key, None) is not None:
-                        yield cell, _run_alone(cell)
+                    if remaining.pop(cell.key, None) is None:
+                        continue
+                    try:
+                        ((_, record),) = _parallel(1, [cell], [])
+                    except BrokenProcessPool:
+                        record = LOST
+                    yield cell, record
 
 
 def _parallel(
@@ -221,7 +213,7 @@ def _parallel(
     def calls() -> Iterator[object]:
         for cell in cells:
             started.append(cell)
-            yield joblib.delayed(_paired)(os.getpid(), os.getcwd(), cell)
+            yield joblib.delayed(execute_for)(os.getpid(), os.getcwd(), cell)
 
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         # Two at least: with one, joblib would run the cells in this process, which must survive.
@@ -253,19 +245,6 @@ def _signals_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
-
-
-def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
-    os.chdir(folder)  # joblib keeps its processes, and files of a cell are named from here
-    return cell, execute_for(driver, cell)
-
-
-def _run_alone(cell: Cell) -> CellResult:
-    try:
-        ((_, record),) = _parallel(1, [cell], [])
-    except BrokenProcessPool:
-        return LOST
-    return record
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-pytest.importorskip("pyarrow", reason="needs the sweep extra")
-
 from baselines import FIFO
-from experiments.figures.figure import read_csv
-from experiments.figures.specon import (
-    CHOICES,
-    DEFAULT,
-    SPECON,
-    measure,
-    schedule_run,
-    schedule_table,
-)
+from experiments.figures.specon import CHOICES, DEFAULT, SPECON, measure
 from experiments.figures.specon_draws import (
     BETWEEN,
     EARLY_PROGRESS,
@@ -40,12 +28,11 @@ from experiments.figures.specon_draws import (
     scaled,
 )
 from oasis.simulator import replay
-
-PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+from tests.packaging.figure_rows import data
 
 
 def rows_of(figure):
-    return {row["policy"]: row for row in read_csv(PICTURES / f"specon-{figure}.csv")}
+    return {row["policy"]: row for row in data(f"specon-{figure}")}
 
 
 def simulated(draw, schedule, number=0):
@@ -164,16 +151,3 @@ def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
         found.append(1.0 - measure(draw, number, 4, CHOICES[SPECON])["mean"] / mean)
     assert round(math.fsum(found) / 100, 3) == 0.068
     assert round(rows_of("6")[SPECON]["overall"], 3) == 0.102
-
-
-@pytest.mark.nightly  # by default another row of the readings is made again
-def test_the_data_of_the_page_are_those_of_the_command():
-    runs = [
-        schedule_run("5", {"draw": number, "policy": policy})
-        for policy in (DEFAULT, SPECON)
-        for number in range(100)
-    ]
-    kept = rows_of("5")
-    for row in schedule_table("5", runs):
-        for name, value in kept[row["policy"]].items():
-            assert value == row[name] or value == pytest.approx(row[name], rel=1e-9)
