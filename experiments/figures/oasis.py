@@ -448,27 +448,28 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
     return rows
 
 
-def draw_fig6(rows: Sequence[Row], ax: Axes) -> None:
-    """Total utility: a line for each number of jobs, 95 % intervals, and the published line."""
-    _lines(rows, "utility", ax)
-    with_published = [row for row in rows if row["published"] is not None]
-    _published_line(ax, with_published, [row["published"] for row in with_published])
-    ax.set_ylim(bottom=0.0)
-    label(ax, USED, "total utility", f"{FIG6_TITLE} ({rows[0]['policy']})", 3)
-
-
-def draw_relative(rows: Sequence[Row], ax: Axes) -> None:
-    """Utility over that of the same seeds at 100 %: what the factor alone does."""
-    _lines(rows, "relative", ax)
-    with_published = [row for row in rows if row["published"] is not None]
-    true = [row["published"] for row in with_published if row["scale"] == 1.0]
-    _published_line(ax, with_published, [row["published"] / true[0] for row in with_published])
-    ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
-    title = f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})"
-    label(ax, USED, "utility / utility at 100 % (no unit)", title, 3)
+def draw_fig6(figure: str, rows: Sequence[Row], ax: Axes) -> None:
+    """Total utility, or that over the same seeds' at 100 %, by number of jobs; and as published."""
+    is_total = figure == "utility"
+    _lines(rows, figure, ax)
+    printed = [row for row in rows if row["published"] is not None]
+    if printed:
+        true = 1.0 if is_total else next(r["published"] for r in printed if r["scale"] == 1.0)
+        places = [100 * row["scale"] for row in printed]
+        text = f"published, {PUBLISHED_JOBS} jobs"
+        look = {"marker": "x", "color": "0.3", "linewidth": 2, "label": text}
+        ax.plot(places, [row["published"] / true for row in printed], ":", **look)
+    if is_total:
+        ax.set_ylim(bottom=0.0)
+        label(ax, USED, "total utility", f"{FIG6_TITLE} ({rows[0]['policy']})", 3)
+    else:
+        ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
+        title = f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})"
+        label(ax, USED, "utility / utility at 100 % (no unit)", title, 3)
 
 
 USED = "U/L used (% of the true value)"
+FIG6_PANELS = partial(draw_fig6, "utility"), partial(draw_fig6, "relative")
 
 
 def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
@@ -483,13 +484,6 @@ def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
     ticks = sorted({100 * row["scale"] for row in rows})
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
-
-
-def _published_line(ax: Axes, rows: Sequence[Row], values: Sequence[float]) -> None:
-    if rows:
-        text = f"published, {PUBLISHED_JOBS} jobs"
-        places = [100 * row["scale"] for row in rows]
-        ax.plot(places, values, ":", marker="x", color="0.3", linewidth=2, label=text)
 
 
 # -- all of them -----------------------------------------------------------------------------------
@@ -541,7 +535,7 @@ FIGURES: tuple[PublishedFigure, ...] = (
         each="policy",
     ),
     PublishedFigure(
-        *("fig6", FIG6_TITLE, fig6_table, FIG6_SHOWN, (draw_fig6, draw_relative), fig6_grid),
+        *("fig6", FIG6_TITLE, fig6_table, FIG6_SHOWN, FIG6_PANELS, fig6_grid),
         size=(7.0, 4.8),
         each="policy",
     ),

@@ -103,20 +103,20 @@ def _read_file(path: Path) -> dict[str, Any]:
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
     messages: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+
+    def take(record: logging.LogRecord) -> bool:
+        messages.append(record.getMessage())
+        return False  # it is said once, as an error
+
     logger = logging.getLogger("matplotlib")
-    was_propagating = logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
+    logger.addFilter(take)
     settings: Any = {}
     try:
         settings = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
         messages.append(str(error))
     finally:
-        logger.removeHandler(handler)
-        logger.propagate = was_propagating
+        logger.removeFilter(take)
     if messages:
         raise InputError("style", f"{path}: {' '.join(messages[0].split())}")
     return dict(settings)

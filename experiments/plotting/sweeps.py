@@ -73,7 +73,7 @@ def sweep_page(frame: pd.DataFrame) -> Figure:
     # Points of one policy alone do not repeat its name.
     is_one = len({label(row, "policy.") for row in rows}) == 1
     parts = ("instance.",) if is_one and len(rows) > 1 else ("policy.", "instance.")
-    names = [" ".join(filter(None, (label(row, part) for part in parts))) for row in rows]
+    names = [label(row, *parts) for row in rows]
     drawn: dict[str, Points] = {
         figure: [(name, interval_in(row, figure)) for name, row in zip(names, rows, strict=True)]
         for figure in figures

@@ -24,7 +24,7 @@ from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
 from experiments.sweep.task import MEASURED
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, OasisError
 from oasis.model.instance import Instance
 from oasis.scheduling.site import site_of
 from oasis.version import __version__
@@ -294,7 +294,9 @@ class Dask:
         kinds = {(cell.task.name, cell.policy): cell for cell in cells}
         # Not as a task, which would wait behind the cells of another sweep.
         answers = client.run(rehearse, list(kinds.values()), on_error="return")
-        lacking = [f"{name}: {answer}" for name, answer in answers.items() if answer is not None]
+        # An error of the input is the cell's own, and is recorded when it runs.
+        fine = type(None), OasisError
+        lacking = [f"{name}: {one}" for name, one in answers.items() if not isinstance(one, fine)]
         if lacking:
             count = f"{len(lacking)} of {len(answers)} workers cannot do the cells"
             # A worker without the package fails fast, and would get most of the cells.

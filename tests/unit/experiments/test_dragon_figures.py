@@ -24,20 +24,14 @@ from experiments.figures.dragon import (
     INTENSITIES,
     LEAST,
     LOCALITY,
-    MODELS,
-    TESTBED,
     arrivals,
     by_policy,
-    exponent,
     gap,
-    job,
     mean_run,
     measure,
-    speedup,
     study,
     table1,
     use_by_time,
-    workload,
 )
 from experiments.figures.dragon_readings import Coded, Released
 from experiments.figures.figure import reproduce
@@ -65,11 +59,6 @@ def test_the_jobs_are_those_of_table_1():
     assert [machine.amounts for machine in table1().site.machines] == [(4.0,), (4.0,)]
 
 
-def test_without_dragon_jobs_work_with_exactly_what_they_ask_for():
-    jobs = table1(rigid=True).jobs
-    assert [(each.min_workers, each.max_workers) for each in jobs] == [(n, n) for n in ASKED]
-
-
 def test_drawn_arrivals_keep_the_mean_gaps_and_repeat():
     draws = [arrivals(seed) for seed in range(400)]
     assert draws[3] == arrivals(3) != arrivals(4)
@@ -81,20 +70,6 @@ def test_drawn_arrivals_keep_the_mean_gaps_and_repeat():
     )
     assert 40.0 <= table1(5).costs.resize <= 60.0
     assert table1().costs.resize == 50.0
-
-
-def test_speedups_are_published_up_to_four_workers_and_go_on_by_a_power():
-    model = MODELS["I"]
-    table = speedup(model, 8)
-    assert table[:4] == [rate / 92.12 for rate in (92.12, 154.14, 192.01, 280.79)]
-    assert table[7] == 8 ** exponent(model)
-    assert speedup(model, 2) == table[:2]
-
-
-def test_a_restart_costs_what_it_is_told_and_a_start_nothing():
-    one = job("a", "R", 0.0, 1e4, (2, 3, 4))
-    costs = workload(TESTBED, [one], 45.0).costs
-    assert (costs.start, costs.resume, costs.resize, costs.migrate) == (0.0, 45.0, 45.0, 45.0)
 
 
 def test_intensity_is_the_offered_load():

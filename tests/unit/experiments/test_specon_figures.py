@@ -9,7 +9,6 @@ import pytest
 from baselines import FIFO
 from experiments.figures.specon import CHOICES, DEFAULT, SPECON, measure
 from experiments.figures.specon_draws import (
-    BETWEEN,
     EARLY_PROGRESS,
     FIG6_MEAN,
     LOSS,
@@ -17,12 +16,10 @@ from experiments.figures.specon_draws import (
     NEAR,
     NEAR_JOB,
     SCHEDULES,
-    WITHIN,
     as_published,
     candidate,
     curve,
     default_times,
-    is_as_published,
     pace,
     progress,
     scaled,
@@ -62,22 +59,6 @@ def test_random_schedules_are_those_of_the_paper():
     assert draw.work != candidate(SCHEDULES["12"], 4).work
 
 
-def test_what_is_not_published_is_drawn_from_wide_ranges():
-    drawn = [candidate(SCHEDULES["5"], seed) for seed in range(300)]
-    for name, most in (("loss", LOSS), ("within", WITHIN)):
-        found = [getattr(draw, name) for draw in drawn]
-        assert 0.0 <= min(found) < 0.02 * most
-        assert 0.98 * most < max(found) <= most
-    logs = [math.log(each) for draw in drawn for each in draw.work]
-    spread = math.sqrt(math.fsum(each**2 for each in logs) / len(logs))
-    assert spread == pytest.approx(WITHIN / math.sqrt(3), rel=0.05)  # even between 0 and WITHIN
-    mixed = [candidate(SCHEDULES["7"], seed) for seed in range(300)]
-    logs = [math.log(each) for draw in mixed for each in draw.work]
-    spread = math.sqrt(math.fsum(each**2 for each in logs) / len(logs))
-    assert spread == pytest.approx(math.hypot(BETWEEN, WITHIN) / math.sqrt(3), rel=0.05)
-    assert {candidate(SCHEDULES["7"], seed, 0.0).loss for seed in range(5)} == {0.0}
-
-
 @pytest.mark.parametrize("figure", SCHEDULES)
 def test_the_default_schedulers_times_are_those_of_the_simulator(figure):
     schedule = SCHEDULES[figure]
@@ -99,14 +80,6 @@ def test_draws_have_what_is_published_of_the_default_run(figure):
         assert math.fsum(times) / len(times) == pytest.approx(known.mean, rel=1e-4)
         assert max(ends) == pytest.approx(known.makespan, rel=NEAR)
         assert times[known.job - 1] == pytest.approx(known.time, rel=NEAR_JOB)
-
-
-def test_draws_that_differ_from_the_published_run_are_passed_over():
-    schedule = SCHEDULES["7"]
-    first = as_published("7", 0)
-    passed = [scaled(candidate(schedule, seed), schedule) for seed in range(first.seed)]
-    assert len(passed) > 10
-    assert not any(is_as_published(draw, schedule) for draw in passed)
 
 
 def test_the_mean_of_fig_6_follows_from_what_is_printed():

@@ -45,14 +45,6 @@ def test_the_spread_of_the_overhead_is_the_published_one():
     assert spread.pop() == pytest.approx(SAVING_SPREAD, abs=0.01)
 
 
-def test_each_draw_has_an_overhead_of_its_own():
-    drawn = [as_published("6", seed).workload(4, seed).costs for seed in range(5)]
-    assert len({costs.save for costs in drawn}) == 5
-    for seed, costs in enumerate(drawn):
-        assert costs.save + costs.migrate == pytest.approx(overhead(seed))
-        assert costs.save == costs.migrate == costs.resume
-
-
 def test_nothing_moves_under_the_default_scheduler():
     rows = data("specon-9")
     for policy in specon.SHOWN_POLICIES:
