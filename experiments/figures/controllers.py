@@ -25,11 +25,10 @@ from experiments.figures.figure import (
     elastic,
     groups,
     headings,
-    label,
     mark,
     means,
 )
-from experiments.plotting.canvas import SMALL, fill
+from experiments.plotting.canvas import SMALL, fill, label, name_rows
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Deadline
 from oasis.simulator import Outcome, PlainJob, Workload, replay
@@ -91,10 +90,9 @@ def at_load(recorded: Sequence[PlainJob], load: float, seed: int, worth: str = S
     ]
     # On a link that is faster by this factor, a step takes the part of the time that is felt.
     link = {"link_gbps": LINK_GBPS / EXPOSED}
-    # The middle of the range that the DRAGON paper prints for a restart.
-    costs = dict.fromkeys(("resume", "resize", "migrate"), sum(RESTART) / 2)
     machine = {"id": "node", "count": MACHINES, "capacity": {"gpu": GPUS}} | link
-    return elastic(jobs, machine, costs=costs, observation={"interval": LOOK})
+    # The middle of the range that the DRAGON paper prints for a restart.
+    return elastic(jobs, machine, sum(RESTART) / 2, observation={"interval": LOOK})
 
 
 def _job(
@@ -232,8 +230,7 @@ def draw(name: str, across: str, rows: Sequence[Row], ax: Axes) -> None:
             if name in OF_FINISHED and row["unfinished"] and row[name] is not None:
                 text = f" ({row['unfinished']:.2g})"
                 ax.annotate(text, (row.get(f"{name}_high") or row[name], place), **BESIDE)
-    ax.set_yticks(range(len(POLICIES)), list(POLICIES))
-    ax.set_ylim(len(POLICIES) - 0.5, -0.5)
+    name_rows(ax, POLICIES)
     ax.grid(axis="y", color="0.9")
     ax.set_axisbelow(True)
     label(ax, across, "", TITLES[name], 3)

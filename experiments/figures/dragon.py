@@ -18,20 +18,17 @@ from experiments.figures.figure import (
     Case,
     DirectFigure,
     Row,
-    amount,
     area,
     bars,
     crossed,
     elastic,
-    fraction,
     groups,
     half_widths,
     headings,
     interval,
-    label,
     mark,
 )
-from experiments.plotting.canvas import SMALL, ink, line, paper, share_axes
+from experiments.plotting.canvas import SMALL, ink, label, line, paper
 from oasis.simulator import Outcome, Workload, replay
 
 # Fig. 7 and section 4.2: parts of the mean elapsed time, in units of the default scheduler's.
@@ -49,9 +46,7 @@ FIG7: Mapping[str, Mapping[str, float | None]] = {
 FIG8: Mapping[str, float] = {
     "kubernetes-default": 0.57,
     "locality-aware": 0.45,
-    "dragon": 0.79,
-    "dragon (code)": 0.79,
-    "dragon (release)": 0.79,
+    **dict.fromkeys(("dragon", "dragon (code)", "dragon (release)"), 0.79),
 }
 
 # Section 4.2: by how much longer the default scheduler runs a job than DRAGON does.
@@ -87,15 +82,7 @@ LINK_GBPS = 1.0  # published
 RESTART = (40.0, 60.0)  # seconds, published
 
 
-@dataclass(frozen=True, slots=True)
-class MachinePark:
-    """Machines that are alike."""
-
-    machines: int
-    gpus: int
-
-
-TESTBED, SIMULATED = MachinePark(2, 4), MachinePark(4, 8)
+TESTBED, SIMULATED = (2, 4), (4, 8)  # machines, and the GPUs of each
 
 
 def exponent(model: Model) -> float:
@@ -139,7 +126,7 @@ def job(
 
 
 def workload(
-    cluster: MachinePark,
+    cluster: tuple[int, int],
     jobs: Sequence[dict[str, Any]],
     restart: float,
     *,
@@ -147,18 +134,11 @@ def workload(
     exposed: float = EXPOSED,
 ) -> Workload:
     """These jobs on a cluster; a change of a running job costs `restart` seconds."""
-    # `rigid`: each job works with exactly the workers that it asks for, as without DRAGON, which
-    # alone starts a job again with other workers: "all the processes of workers and parameter
-    # servers must be launched before the training can be started". `exposed`: share of network time
-    # felt.
-    entries = list(jobs)
-    if rigid:
-        entries = [entry | {"workers": entry["workers"]["initial"]} for entry in entries]
-    capacity = {"gpu": cluster.gpus}
-    link = {"link_gbps": LINK_GBPS / exposed}
-    costs = dict.fromkeys(("resume", "resize", "migrate"), restart)
-    machine = {"id": "node", "count": cluster.machines, "capacity": capacity} | link
-    return elastic(entries, machine, costs=costs)
+    # `rigid`: as without DRAGON, which alone starts a job again with other workers: "all the
+    # processes of workers and parameter servers must be launched before the training can be
+    # started". `exposed`: share of network time felt.
+    machine = {"id": "node", "count": cluster[0], "capacity": {"gpu": cluster[1]}}
+    return elastic(jobs, machine | {"link_gbps": LINK_GBPS / exposed}, restart, rigid=rigid)
 
 
 DEFAULT, LOCALITY, DRAGON = "kubernetes-default", "locality-aware", "dragon"
@@ -317,7 +297,7 @@ def table6(runs: Sequence[Row]) -> list[Row]:
                 pairs = zip(part[policy], part[DRAGON], strict=True)
                 factors = [own[f"running{k}"] / best[f"running{k}"] for own, best in pairs]
                 name = f"{policy}, {kind}"
-                row |= amount(factors, name) if kind == DRAWN else {name: factors[0]}
+                row |= interval(factors, name, "amount") if kind == DRAWN else {name: factors[0]}
         low, high = FIG6_FACTORS
         rows.append({**row, "published_low": low, "published_high": high})
     return rows
@@ -332,11 +312,13 @@ def table7(runs: Sequence[Row]) -> list[Row]:
             row: Row = {"arrivals": kind, "policy": policy, "seeds": len(own[policy])}
             for name in PARTS:
                 pairs = zip(own[policy], own[DEFAULT], strict=True)
-                row |= amount([run[name] / base["elapsed"] for run, base in pairs], name)
+                row |= interval(
+                    [run[name] / base["elapsed"] for run, base in pairs], name, "amount"
+                )
                 row[f"{name}_published"] = FIG7[policy][name]
-            row |= fraction([run["use"] for run in own[policy]], "use")
+            row |= interval([run["use"] for run in own[policy]], "use", "fraction")
             row["use_published"] = FIG8[policy]
-            row |= amount([run["at_once"] for run in own[policy]], "at_once")
+            row |= interval([run["at_once"] for run in own[policy]], "at_once", "amount")
             pairs = zip(own[policy], own[LOCALITY], strict=True)
             row["below_locality"] = sum(r["elapsed"] < other["elapsed"] for r, other in pairs)
             rows.append(row)
@@ -396,7 +378,8 @@ def draw8(rows: Sequence[Row], ax: Axes) -> None:
         text = f"{policy} (mean {part[0]['mean']:.0%}, published {part[0]['published_mean']:.0%})"
         minutes, shares = [row["minute"] for row in part], [row["in_use"] for row in part]
         ax.plot(minutes, shares, linestyle=line(k), color=ink(), label=text)
-    share_axes(ax, "share of the GPUs in use", TITLES[8], top=1.05)
+    ax.set_ylim(0.0, 1.05)
+    label(ax, "time (minutes)", "share of the GPUs in use", TITLES[8])
 
 
 TITLES = {
@@ -438,7 +421,7 @@ def gap(intensity: float) -> float:
 def mean_run() -> float:
     """Mean seconds for which a job runs with the workers that it asks for, from that reading."""
     # The middle of three even draws from 2 to 8 has mean 5: the load is 5 mean_run / (32 gap).
-    gpus = SIMULATED.machines * SIMULATED.gpus
+    gpus = math.prod(SIMULATED)
     return INTENSITIES[-1] * gpus * SHORTEST_GAP / ((FEWEST_WORKERS + MOST_WORKERS) / 2)
 
 

@@ -25,7 +25,6 @@ from experiments.plotting.canvas import (
     fill,
     hatch,
     ink,
-    legend_below,
     marker,
     new_figure,
 )
@@ -45,25 +44,18 @@ def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[
     """Group cells by their values of `keys`, in order of appearance."""
     by_key: dict[tuple[Hashable, ...], list[Row]] = {}
     for cell in cells:
-        by_key.setdefault(tuple(_hashable(cell[key]) for key in keys), []).append(cell)
+        values = (cell[key] for key in keys)
+        key = tuple(tuple(value) if isinstance(value, list) else value for value in values)
+        by_key.setdefault(key, []).append(cell)
     return by_key
 
 
 def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
-    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one.
-
-    The interval keeps to what the values of `scale` can be
-    (`experiments.evaluation.intervals.interval_of`).
-    """
+    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one."""
+    # Of fractions the interval is cut off at 0 and 1, of an amount, which cannot be negative, at 0.
+    # Means of ratios of 1 and more are geometric, and the interval is that of the logarithms.
     ends = interval_of(values, scale).to_dict()
     return {name: ends["mean"], f"{name}_low": ends["low"], f"{name}_high": ends["high"]}
-
-
-# Of fractions the interval is cut off at 0 and 1, of what cannot be negative at 0. Means of ratios
-# of 1 and more are geometric, and the interval is that of the logarithms, from 1 on.
-fraction = partial(interval, scale="fraction")
-amount = partial(interval, scale="amount")
-ratio = partial(interval, scale="ratio")
 
 
 def means(cells: Sequence[Row], *names: str, scale: str = "amount") -> Row:
@@ -87,8 +79,22 @@ def headings(text: str) -> dict[str, str]:
     return by_name
 
 
-def elastic(jobs: Iterable[Row], machine: Row, **others: Any) -> Workload:
-    """A workload of these jobs on machines like this one, as files of elastic jobs have them."""
+def elastic(
+    jobs: Iterable[Row],
+    machine: Row,
+    restart: float | None = None,
+    *,
+    rigid: bool = False,
+    **others: Any,
+) -> Workload:
+    """A workload of these jobs on machines like this one, as files of elastic jobs have them.
+
+    A change of a running job costs `restart` seconds; `rigid` ones work with what they ask for.
+    """
+    if restart is not None:
+        others["costs"] = dict.fromkeys(("resume", "resize", "migrate"), restart)
+    if rigid:
+        jobs = [job | {"workers": job["workers"]["initial"]} for job in jobs]
     plain: Row = {"format": "oasis-elastic-workload", "version": 1, "jobs": list(jobs), **others}
     return elastic_from_dict(
         {**plain, "machines": [machine], "resources": list(machine["capacity"])}
@@ -184,18 +190,6 @@ def bars(
     """Bars with the k-th filling and hatching."""
     look = {"color": fill(k), "hatch": hatch(k), "edgecolor": ink()} | look
     ax.bar(places, heights, width, **look)
-
-
-def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
-    """Names of the axes and of the picture, and the legend in so many columns."""
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
-    ax.set_title(title)
-    legend_below(ax, columns)
-
-
-def _hashable(value: Any) -> Hashable:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _value(text: str) -> Any:

@@ -23,10 +23,9 @@ from experiments.figures.figure import (
     groups,
     headings,
     interval,
-    label,
     mark,
 )
-from experiments.plotting.canvas import ink, line, marker, paper, share_axes
+from experiments.plotting.canvas import ink, label, line, marker, paper
 from oasis.scheduling import NOTHING, Plan, Policy, View
 from oasis.simulator import Workload, replay
 from oasis.simulator.speed import Load
@@ -79,9 +78,7 @@ def ten_jobs(
     # The draws are the same for all models and batch sizes, so that bars differ by these alone.
     rng = np.random.default_rng([7, seed])
     jobs = [_job(k, NETWORKS[model], batch, rng) for k in range(JOBS)]
-    if rigid:
-        jobs = [job | {"workers": job["workers"]["initial"]} for job in jobs]
-    return _on_the_testbed(jobs, exposed)
+    return _on_the_testbed(jobs, exposed, rigid=rigid)
 
 
 def one_job(model: str, workers: int) -> Workload:
@@ -91,11 +88,10 @@ def one_job(model: str, workers: int) -> Workload:
     return _on_the_testbed([job], EXPOSED)
 
 
-def _on_the_testbed(jobs: list[dict[str, Any]], exposed: float) -> Workload:
+def _on_the_testbed(jobs: list[Row], exposed: float, *, rigid: bool = False) -> Workload:
     capacity = {"cpu": CORES, "memory_gb": MEMORY}
-    link = {"link_gbps": LINK_GBPS / exposed}
-    costs = dict.fromkeys(("resize", "resume", "migrate"), RESIZE)
-    return elastic(jobs, {"id": "node", "count": NODES, "capacity": capacity} | link, costs=costs)
+    machine = {"id": "node", "count": NODES, "capacity": capacity}
+    return elastic(jobs, machine | {"link_gbps": LINK_GBPS / exposed}, RESIZE, rigid=rigid)
 
 
 def _job(k: int, network: Network, batch: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -169,7 +165,8 @@ def measure(workload: Workload, policy: str) -> tuple[Row, list[Step]]:
         changes.extend(_cores(workload, progress))
 
     outcome = replay(workload, chosen, on_settled=settle)
-    ends = [_end(job.arrival, job.end, job.waiting) for job in outcome.jobs]
+    # A terminated job has only waited.
+    ends = [job.arrival + job.waiting if job.end is None else job.end for job in outcome.jobs]
     times = [end - job.arrival for end, job in zip(ends, outcome.jobs, strict=True)]
     row: Row = {
         "mean": math.fsum(times) / len(times),
@@ -194,11 +191,6 @@ def _cores(workload: Workload, progress: JobProgress) -> list[Step]:
         cores = rate * dict(job.worker)[CPU] + (gang.ps_count * dict(job.ps)[CPU] if rate else 0.0)
         steps += [(begin, cores), (end, -cores)]
     return steps
-
-
-def _end(arrival: float, end: float | None, waited: float) -> float:
-    """Time at which a job left; a terminated job has only waited."""
-    return arrival + waited if end is None else end
 
 
 def mean_busy(steps: Sequence[Step], begin: float, end: float) -> float:
@@ -345,7 +337,8 @@ def draw8(rows: Sequence[Row], ax: Axes) -> None:
             shares = [row[f"{policy}_{minute}"] for minute in MINUTES]
             text = f"{row['model']}, {policy} (mean {row[policy]:.0%})"
             ax.plot(list(MINUTES), shares, linestyle=line(k), color=shade, label=text)
-    share_axes(ax, "share of the cores busy", TITLES[8], columns=2)
+    ax.set_ylim(0.0, 1.0)
+    label(ax, "time (minutes)", "share of the cores busy", TITLES[8], 2)
 
 
 TITLES = {

@@ -14,19 +14,26 @@ from experiments.evaluation.policies import FLOOR, OASIS
 from experiments.figures.figure import (
     PublishedFigure,
     Row,
-    amount,
     bars,
     groups,
     half_widths,
     headings,
     interval,
-    label,
     mark,
     means,
-    ratio,
 )
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import SMALL, fill, hatch, ink, line, marker, paper
+from experiments.plotting.canvas import (
+    SMALL,
+    fill,
+    hatch,
+    ink,
+    label,
+    line,
+    marker,
+    name_rows,
+    paper,
+)
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 
@@ -109,7 +116,7 @@ def utility_table(
     rows = []
     for (jobs, policy), part in groups(labelled(cells), "instance.jobs", "policy").items():
         row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
-        row |= amount([cell["total_utility"] for cell in part], "utility")
+        row |= interval([cell["total_utility"] for cell in part], "utility", "amount")
         is_full = settings.full_size
         row["published"] = published(paper_name(str(policy)), int(str(jobs))) if is_full else None
         row["first"] = sum(map(first, part))
@@ -246,8 +253,7 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
     if any(row["published_low"] is not None for row in rows):
         ax.plot([], [], label="published median", **published_mark())
     ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_yticks(range(len(policies)), policies)
-    ax.set_ylim(len(policies) - 0.5, -0.5)
+    name_rows(ax, policies)
     label(ax, "completion minus target (slots)", "policy", title, 4)
 
 
@@ -351,7 +357,7 @@ def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         # A bound of 0 proves that no schedule earns anything; a ratio of 0 over 0 says nothing.
         row["nothing_to_earn"] = sum(cell["offline_upper_bound"] == 0 for cell in part)
         row["ratios"] = len(ratios)
-        row |= ratio(ratios, "ratio")
+        row |= interval(ratios, "ratio", "ratio")
         row["median"] = float(np.median(ratios)) if ratios else None
         row |= {"smallest": min(ratios, default=None), "largest": max(ratios, default=None)}
         ends = FIG5 if settings.full_size else (None, None)
@@ -430,37 +436,38 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         own = [cell["total_utility"] for cell in part]
         base = [true.get((policy, jobs, cell["seed"])) for cell in part]
         row: Row = {"policy": policy, "jobs": jobs, "scale": scale, "seeds": len(part)}
-        row["alpha"] = amount([cell["alpha"] for cell in part], "alpha")["alpha"]
-        row |= amount(own, "utility")
+        row["alpha"] = interval([cell["alpha"] for cell in part], "alpha", "amount")["alpha"]
+        row |= interval(own, "utility", "amount")
         # Seed by seed: the instances differ more among each other than the factors do.
-        row |= amount([a / b for a, b in zip(own, base, strict=True) if b], "relative")
+        row |= interval([a / b for a, b in zip(own, base, strict=True) if b], "relative", "amount")
         is_published = settings.full_size and jobs == PUBLISHED_JOBS
         row["published"] = FIG6.get(float(str(scale))) if is_published else None
         rows.append(row)
     return rows
 
 
-def draw_fig6(rows: Sequence[Row], ax: Axes) -> None:
-    """Total utility: a line for each number of jobs, 95 % intervals, and the published line."""
-    _lines(rows, "utility", ax)
-    with_published = [row for row in rows if row["published"] is not None]
-    _published_line(ax, with_published, [row["published"] for row in with_published])
-    ax.set_ylim(bottom=0.0)
-    label(ax, USED, "total utility", f"{FIG6_TITLE} ({rows[0]['policy']})", 3)
-
-
-def draw_relative(rows: Sequence[Row], ax: Axes) -> None:
-    """Utility over that of the same seeds at 100 %: what the factor alone does."""
-    _lines(rows, "relative", ax)
-    with_published = [row for row in rows if row["published"] is not None]
-    true = [row["published"] for row in with_published if row["scale"] == 1.0]
-    _published_line(ax, with_published, [row["published"] / true[0] for row in with_published])
-    ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
-    title = f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})"
-    label(ax, USED, "utility / utility at 100 % (no unit)", title, 3)
+def draw_fig6(figure: str, rows: Sequence[Row], ax: Axes) -> None:
+    """Total utility, or that over the same seeds' at 100 %, by number of jobs; and as published."""
+    is_total = figure == "utility"
+    _lines(rows, figure, ax)
+    printed = [row for row in rows if row["published"] is not None]
+    if printed:
+        true = 1.0 if is_total else next(r["published"] for r in printed if r["scale"] == 1.0)
+        places = [100 * row["scale"] for row in printed]
+        text = f"published, {PUBLISHED_JOBS} jobs"
+        look = {"marker": "x", "color": "0.3", "linewidth": 2, "label": text}
+        ax.plot(places, [row["published"] / true for row in printed], ":", **look)
+    if is_total:
+        ax.set_ylim(bottom=0.0)
+        label(ax, USED, "total utility", f"{FIG6_TITLE} ({rows[0]['policy']})", 3)
+    else:
+        ax.axhline(1.0, color="0.6", linewidth=0.8, zorder=0)
+        title = f"the same, relative to 100 %, seed by seed ({rows[0]['policy']})"
+        label(ax, USED, "utility / utility at 100 % (no unit)", title, 3)
 
 
 USED = "U/L used (% of the true value)"
+FIG6_PANELS = partial(draw_fig6, "utility"), partial(draw_fig6, "relative")
 
 
 def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
@@ -475,13 +482,6 @@ def _lines(rows: Sequence[Row], figure: str, ax: Axes) -> None:
     ticks = sorted({100 * row["scale"] for row in rows})
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_xticks([], minor=True)
-
-
-def _published_line(ax: Axes, rows: Sequence[Row], values: Sequence[float]) -> None:
-    if rows:
-        text = f"published, {PUBLISHED_JOBS} jobs"
-        places = [100 * row["scale"] for row in rows]
-        ax.plot(places, values, ":", marker="x", color="0.3", linewidth=2, label=text)
 
 
 # -- all of them -----------------------------------------------------------------------------------
@@ -533,7 +533,7 @@ FIGURES: tuple[PublishedFigure, ...] = (
         each="policy",
     ),
     PublishedFigure(
-        *("fig6", FIG6_TITLE, fig6_table, FIG6_SHOWN, (draw_fig6, draw_relative), fig6_grid),
+        *("fig6", FIG6_TITLE, fig6_table, FIG6_SHOWN, FIG6_PANELS, fig6_grid),
         size=(7.0, 4.8),
         each="policy",
     ),

@@ -18,10 +18,9 @@ from experiments.figures.figure import (
     crossed,
     elastic,
     headings,
-    label,
     stays,
 )
-from experiments.plotting.canvas import TINY, fill, hatch, ink
+from experiments.plotting.canvas import TINY, fill, hatch, ink, label, name_rows
 from oasis.scheduling import PolicyJob
 from oasis.simulator import Workload
 
@@ -184,8 +183,7 @@ def draw(name: str, rows: Sequence[Row], ax: Axes) -> None:
                 text = "+".join(str(count) for count in workers if count)
                 ax.text(middle, place, text, ha="center", va="center", fontsize=TINY)
     ax.axhline(len(jobs) - 0.5, color=ink(), linewidth=0.8)
-    ax.set_yticks(range(len(labels)), labels, fontsize=TINY)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
+    name_rows(ax, labels, fontsize=TINY)
     ax.set_xlim(left=0.0)
     label(ax, "time (s)", "", name)
 

@@ -21,11 +21,9 @@ from experiments.figures.figure import (
     DirectFigure,
     Row,
     crossed,
-    fraction,
     groups,
     headings,
     interval,
-    label,
     mark,
     means,
     stays,
@@ -51,7 +49,7 @@ from experiments.figures.specon_draws import (
     pooled_mean,
     progress,
 )
-from experiments.plotting.canvas import fill, ink, line, marker, paper
+from experiments.plotting.canvas import fill, ink, label, line, marker, name_rows, paper
 from oasis.scheduling import Allocation, Plan, Policy, Site, View
 from oasis.simulator import replay
 
@@ -138,7 +136,9 @@ def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
     ]
     overall = [1.0 - own["mean"] / other["mean"] for own, other in pairs]
     # A gain of the size of rounding is none.
-    row = fraction([sum(gain > 1e-9 for gain in some) / jobs for some in each], "reduced")
+    row = interval(
+        [sum(gain > 1e-9 for gain in some) / jobs for some in each], "reduced", "fraction"
+    )
     row |= interval(overall, "overall")
     # The paper shows one run: this is where one run may lie, not where the mean does.
     low, high = np.quantile(overall, (0.025, 0.975)).tolist()
@@ -315,8 +315,7 @@ def reading_draw(figure: str, rows: Sequence[Row], ax: Axes) -> None:
         look = {"markerfacecolor": fill(k), "label": f"crowding: {crowding}"}
         mark(ax, places, some, "overall", k, times=100, sideways=True, **look)
     ax.axvline(0.0, color=ink(), linewidth=0.8)
-    ax.set_yticks(range(len(choices)), choices if figure == FIRST else [""] * len(choices))
-    ax.set_ylim(len(choices) - 0.5, -0.5)
+    name_rows(ax, choices if figure == FIRST else [""] * len(choices))
     label(ax, "mean lower by (%)", "", f"Fig. {figure}")
 
 

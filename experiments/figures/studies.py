@@ -11,24 +11,20 @@ from experiments.evaluation.policies import FLOOR
 from experiments.figures.figure import (
     PublishedFigure,
     Row,
-    amount,
-    fraction,
     groups,
     headings,
-    label,
+    interval,
     mark,
     means,
 )
 from experiments.figures.settings import FigureSettings, policy_label
-from experiments.plotting.canvas import SMALL, line, marker, paper
+from experiments.plotting.canvas import SMALL, label, line, marker, paper
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 
 FIXED = ("the study has its own", "policies", "jobs", "servers")
 
 
-def testbed() -> dict[str, Any]:
-    """Twelve jobs on nine machines, as in the paper's experiment."""
-    return {"preset": "testbed"}
+TESTBED = {"preset": "testbed"}  # twelve jobs on nine machines, as in the paper's experiment
 
 
 def calibrated(settings: FigureSettings, jobs: int, servers: int, horizon: int) -> dict[str, Any]:
@@ -63,7 +59,7 @@ def floor_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS with every floor on every family."""
     settings.refuse(*FIXED)
     instances = [
-        testbed(),
+        TESTBED,
         calibrated(settings, 20, 10, 20),
         calibrated(settings, 100, 50, 100),
         calibrated(settings, 100, 50, 300),
@@ -80,7 +76,7 @@ def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
             "floor": floor,
             "seeds": len(part),
             **means(part, "share", scale="fraction"),
-            **amount([cell["total_utility"] for cell in part], "utility"),
+            **interval([cell["total_utility"] for cell in part], "utility", "amount"),
         }
         for (name, floor), part in groups(shared(cells), "family", f"policy.{FLOOR}").items()
     ]
@@ -128,7 +124,7 @@ BONUSES = [0.25, 1.0, 3.0]  # for jobs that have run, under no commitment
 def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
     """OASiS, RRH, SRTF, and recourse at each commitment and bonus."""
     settings.refuse(*FIXED)
-    instances = [testbed(), calibrated(settings, 100, 20, 100)]
+    instances = [TESTBED, calibrated(settings, 100, 20, 100)]
     policies: list[dict[str, Any]] = [
         settings.oasis(),
         {"name": "rrh"},
@@ -159,9 +155,9 @@ def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
             "policy": policy,
             "seeds": len(part),
             **means(part, "share", scale="fraction"),
-            **amount([cell["total_utility"] for cell in part], "utility"),
-            **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
-            **amount([cell["given_up_after_start"] for cell in part], "given_up"),
+            **interval([cell["total_utility"] for cell in part], "utility", "amount"),
+            **interval([cell["wasted_share"] or 0.0 for cell in part], "wasted", "fraction"),
+            **interval([cell["given_up_after_start"] for cell in part], "given_up", "amount"),
         }
         for (where, policy), part in groups(named, "family", "policy").items()
     ]

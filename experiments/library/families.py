@@ -189,18 +189,14 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
     >>> len(problems_like([])), len(problems_like(["testbed", "*-t300-*-j400-*"]))
     (200, 19)
     """
-    globs = tuple(patterns)
-    for pattern in globs:
-        if not any(_is_like(problem, pattern) for problem in PROBLEMS.values()):
+    everything = PROBLEMS.values()
+    like = {
+        glob: [p for p in everything if fnmatchcase(p.name, glob) or fnmatchcase(p.family, glob)]
+        for glob in patterns
+    }
+    for glob, alike in like.items():
+        if not alike:
             raise InputError(
-                "", f"no instance and no family is like {pattern!r}; see 'oasis library list'"
+                "", f"no instance and no family is like {glob!r}; see 'oasis library list'"
             )
-    return [
-        problem
-        for problem in PROBLEMS.values()
-        if not globs or any(_is_like(problem, pattern) for pattern in globs)
-    ]
-
-
-def _is_like(problem: Problem, pattern: str) -> bool:
-    return any(fnmatchcase(text, pattern) for text in (problem.name, problem.family))
+    return [p for p in everything if not like or any(p in alike for alike in like.values())]

@@ -8,7 +8,7 @@ import io
 import json
 import lzma
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import date
 from pathlib import Path
@@ -115,9 +115,10 @@ class LibraryEntry:
     def to_row(self) -> dict[str, str]:
         """The row of the table: text by column, with a check sum of all the others."""
         row = {name: str(value) for name, value in asdict(self).items()}
-        row |= {name: f"{row_value:.{DIGITS}f}" for name, row_value in self._numbers().items()}
+        row |= {name: f"{getattr(self, name):.{DIGITS}f}" for name in NUMBERS}
         row = {**row, "gap_percent": f"{100 * self.gap:.4f}", "proof": self.proof}
-        return {**{name: row[name] for name in COLUMNS[:-1]}, COLUMNS[-1]: _sum_of(row)}
+        row = {name: row[name] for name in COLUMNS[:-1]}
+        return {**row, COLUMNS[-1]: digest("\n".join(row.values()).encode())}
 
     @classmethod
     def from_row(cls, row: Mapping[str, str]) -> Self:
@@ -127,15 +128,12 @@ class LibraryEntry:
             raise InputError(where, f"expected the columns {', '.join(COLUMNS)}")
         try:
             values: dict[str, Any] = {field.name: row[field.name] for field in fields(cls)}
-            values |= {name: float(row[name]) for name in ("value", "bound")}
+            values |= {name: float(row[name]) for name in NUMBERS}
             for name in ("value_date", "bound_date"):
                 date.fromisoformat(row[name])
         except ValueError as error:
             raise InputError(where, f"{error}") from None
         record = cls(**values)
-        if row["proof"] != record.proof:
-            text = f"{where}: proof: states {row['proof']}, recomputed {record.proof}"
-            raise VerificationError("proof", text)
         if row != record.to_row():
             raise InputError(where, "the row has changed since it was written: its check differs")
         return record
@@ -172,10 +170,8 @@ class LibraryEntry:
         """Return whether verified schedules of that value exceed the bound."""
         return self.bound < value - BETTER * abs(value)
 
-    def _numbers(self) -> dict[str, float]:
-        return {"value": self.value, "bound": self.bound}
 
-
+NUMBERS = ("value", "bound")
 COLUMNS = (
     *("name", "family", "value", "bound", "gap_percent", "proof"),
     *("value_by", "value_date", "bound_by", "bound_date", "fingerprint", "schedules", "check"),
@@ -200,10 +196,6 @@ def _with(record: LibraryEntry, other: LibraryEntry, *names: str) -> LibraryEntr
     # both are rounded, so that a bound may lie below an equal value by their last digits
     changes["bound"] = max(changes.get("bound", record.bound), value)
     return replace(record, **changes)
-
-
-def _sum_of(row: Mapping[str, str]) -> str:
-    return digest("\n".join(row[name] for name in COLUMNS[:-1]).encode())
 
 
 SHIPPED = Path(__file__).parent / "data"
@@ -318,7 +310,11 @@ class Library:
             # Durable, and under a name of its own: the row that the table has now keeps its file.
             write_bytes(self._file(record), packed(schedules), durable=True)
         after = before | {record.name: record}
-        write_text(self.table, _table(after[name] for name in PROBLEMS if name in after))
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(after[name].to_row() for name in PROBLEMS if name in after)
+        write_text(self.table, stream.getvalue())
         former = before.get(record.name)
         if former is not None and former.schedules != record.schedules:
             # The former file goes last, when no row names it any more.
@@ -334,11 +330,3 @@ VALUE_TOLERANCE = 1e-9  # relative: exponentials differ in their last digits bet
 def fingerprint(instance: Instance) -> str:
     """The first 16 digits of the digest of an instance."""
     return instance_digest(instance)[:SHOWN]
-
-
-def _table(records: Iterable[LibraryEntry]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(record.to_row() for record in records)
-    return stream.getvalue()

@@ -103,20 +103,20 @@ def _read_file(path: Path) -> dict[str, Any]:
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
     messages: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+
+    def take(record: logging.LogRecord) -> bool:
+        messages.append(record.getMessage())
+        return False  # it is said once, as an error
+
     logger = logging.getLogger("matplotlib")
-    was_propagating = logger.propagate
-    logger.addHandler(handler)
-    logger.propagate = False
+    logger.addFilter(take)
     settings: Any = {}
     try:
         settings = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
         messages.append(str(error))
     finally:
-        logger.removeHandler(handler)
-        logger.propagate = was_propagating
+        logger.removeFilter(take)
     if messages:
         raise InputError("style", f"{path}: {' '.join(messages[0].split())}")
     return dict(settings)
@@ -216,9 +216,9 @@ def axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
     return new_figure(width, height).add_subplot() if ax is None else ax
 
 
-def shorten(name: str) -> str:
+def shorten(name: str, most: int = LONGEST_LABEL) -> str:
     """`name` cut to the length that fits beside a plot, to be drawn `as_written`."""
-    return as_written(name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…")
+    return as_written(name if len(name) <= most else name[: most - 1] + "…")
 
 
 def as_written(name: str) -> str:
@@ -231,6 +231,12 @@ def label_rows(ax: Axes, names: Sequence[str]) -> None:
     step = -(-len(names) // MOST_LABELS) or 1
     shown = range(0, len(names), step)
     ax.set_yticks(list(shown), [shorten(names[k]) for k in shown], fontsize=SMALL)
+
+
+def name_rows(ax: Axes, names: Sequence[str], least: int = 1, **look: Any) -> None:
+    """All names of the rows 0, 1, ... on the y axis, from above; with room for `least` rows."""
+    ax.set_yticks(range(len(names)), list(names), **look)
+    ax.set_ylim(max(len(names), least) - 0.5, -0.5)
 
 
 def legend_below(ax: Axes, columns: int) -> None:
@@ -250,12 +256,9 @@ def legend_below(ax: Axes, columns: int) -> None:
     )
 
 
-def share_axes(ax: Axes, what: str, title: str, *, top: float = 1.0, columns: int = 1) -> None:
-    """Label axes of a share over time in minutes, and put the legend below."""
-    ax.set_xlabel("time (minutes)")
-    ax.set_ylabel(what)
-    ax.set_ylim(0.0, top)
-    ax.set_title(title)
+def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
+    """Names of the axes and of the picture, and the legend in so many columns."""
+    ax.set(xlabel=x, ylabel=y, title=title)
     legend_below(ax, columns)
 
 

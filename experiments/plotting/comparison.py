@@ -16,11 +16,11 @@ from experiments.evaluation.intervals import scale_of
 from experiments.evaluation.tables import brief
 from experiments.plotting.canvas import (
     SMALL,
-    as_written,
     axes,
     bar_style,
     ink,
     legend_below,
+    name_rows,
     new_figure,
     shorten,
 )
@@ -130,17 +130,14 @@ def plot_comparison(
     for k, (name, figure) in enumerate(shown.bars):
         marks = ["*" if policy in counts else "" for policy in rows]
         _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
-    ax.set_yticks(range(len(rows)), _labels(comparison, counts))
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    name_rows(ax, _labels(comparison, counts))
     if shown.bars == MEASURES["utility"].bars:
         _draw_optimum(ax, comparison)
     ax.margins(x=0.18)
     # Where every value is 0, an axis still needs a length.
     ax.set_xlim(0.0, max(1.0, ax.get_xlim()[1]))
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=shown.is_count))
-    ax.set_ylabel("policy")
-    ax.set_xlabel(unit)
-    ax.set_title(shown.title)
+    ax.set(xlabel=unit, ylabel="policy", title=shown.title)
     # The only bar of its kind needs no legend: the title says what it is.
     if len(ax.get_legend_handles_labels()[0]) > 1:
         legend_below(ax, 3)
@@ -231,9 +228,7 @@ Mean = Mapping[str, float | None]
 Points = Sequence[tuple[str, Mean]]
 MOST_POINTS = 40  # rows that can be told apart
 LONGEST_NAME = 48
-MANY_TIMES = (
-    10.0  # the largest mean of a ratio over the smallest, from which the axis is one of logs
-)
+MANY_TIMES = 10.0  # largest over smallest mean of a ratio, from which the axis is logarithmic
 
 
 def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
@@ -264,12 +259,10 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
         ax.set_xscale("log")
     name = figure.replace("_", " ")
     more = f", first {len(shown)} of {len(means):,}" if len(shown) < len(means) else ""
-    ax.set_yticks(range(len(shown)), [_name(point) for point, _ in shown], fontsize=SMALL)
-    ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
+    name_rows(ax, [shorten(point, LONGEST_NAME) for point, _ in shown], fontsize=SMALL)
     ax.grid(axis="y", color="0.9", linewidth=0.6)
-    ax.set_ylabel("point of the grid")
+    ax.set(ylabel="point of the grid", title=f"{name}: mean and 95 % interval{more}")
     ax.set_xlabel(f"{name} of the jobs that finished" if figure in OF_FINISHED else name)
-    ax.set_title(f"{name}: mean and 95 % interval{more}")
     return ax
 
 
@@ -287,8 +280,8 @@ def plot_pairs(pairs: Sequence[Pair], *, ax: Axes | None = None) -> Axes:
     ]
     ax = plot_means(points, "more utility", ax=ax)
     ax.axvline(0.0, color="0.7", linewidth=0.8)
-    ax.set_xlabel("more utility on shared seeds (% of the second policy's)")
-    ax.set_ylabel("pair of policies")
+    across = "more utility on shared seeds (% of the second policy's)"
+    ax.set(xlabel=across, ylabel="pair of policies")
     return ax
 
 
@@ -303,8 +296,3 @@ def means_page(means: Mapping[str, Points], pairs: Sequence[Pair] = ()) -> Figur
     if pairs:
         plot_pairs(pairs, ax=places[-1])
     return page
-
-
-def _name(point: str) -> str:
-    short = point if len(point) <= LONGEST_NAME else point[: LONGEST_NAME - 1] + "…"
-    return as_written(short)

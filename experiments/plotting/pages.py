@@ -41,11 +41,14 @@ def run_page(instance: Instance, run: Run) -> Figure:
     )
     if run.admitted_unfinished:
         title += f", {run.admitted_unfinished} of them did not finish"
-    return _page(instance, run.schedules, title, run if run.bounds is not None else None)
+    priced = run if run.bounds is not None else None
+    return schedules_page(instance, run.schedules, title, run=priced)
 
 
-def schedules_page(instance: Instance, schedules: Mapping[str, Schedule], title: str) -> Figure:
-    """Utilisation, schedule and utilities of schedules from anywhere.
+def schedules_page(
+    instance: Instance, schedules: Mapping[str, Schedule], title: str, *, run: Run | None = None
+) -> Figure:
+    """Utilisation, schedule and utilities of schedules from anywhere; and the prices of a `run`.
 
     Examples
     --------
@@ -55,13 +58,6 @@ def schedules_page(instance: Instance, schedules: Mapping[str, Schedule], title:
     >>> schedules_page(instance, run.schedules, "mine").get_suptitle()
     'mine'
     """
-    return _page(instance, schedules, title, None)
-
-
-def _page(
-    instance: Instance, schedules: Mapping[str, Schedule], title: str, run: Run | None
-) -> Figure:
-    """The page of a run with prices, or without prices where `run` is None."""
     priced = run is not None
     maps, jobs = 2.8 * (1 + priced), min(7.5, max(4.0, 1.2 + 0.12 * len(instance.jobs)))
     figure = new_figure(12.0, maps + jobs + 0.4)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import SMALL, as_written, axes, bar_style, legend_below
+from experiments.plotting.canvas import SMALL, as_written, axes, bar_style, label, name_rows
 from experiments.plotting.schedule import tasks_by_slot
 from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS, TaskGroup
@@ -31,13 +31,11 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
     ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    ax.set_xlabel("time (slots)")
-    ax.set_ylabel("count")
-    ax.set_title(
+    title = (
         f"{as_written(decision.job_id)} would be admitted\n"
         f"utility {decision.utility:.4g}, cost {decision.cost:.4g}, payoff {decision.payoff:.4g}"
     )
-    legend_below(ax, 2)
+    label(ax, "time (slots)", "count", title, 2)
     return ax
 
 
@@ -58,10 +56,7 @@ def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
         spot = rejection.bottleneck
         place = f"{as_written(spot.resource)} of {TaskGroup(spot.group).hosts}"
         title += f"\n{100 * spot.share:.0f} % of what it would cost is for {place}"
-    ax.set_yticks(range(len(values)), list(values))
-    ax.set_ylim(len(values) - 0.5, -0.5)
+    name_rows(ax, list(values))
     ax.margins(x=0.25)
-    ax.set_ylabel("worth")
-    ax.set_xlabel("multiple of its own utility")
-    ax.set_title(title)
+    ax.set(xlabel="multiple of its own utility", ylabel="worth", title=title)
     return ax

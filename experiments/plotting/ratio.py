@@ -18,7 +18,8 @@ from experiments.plotting.canvas import (
     bar_style,
     heat_map,
     ink,
-    legend_below,
+    label,
+    name_rows,
     paper,
     shorten,
 )
@@ -84,12 +85,9 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     # A ratio is at least 1, and the mark of a 1 needs room.
     ax.set_xlim(left=0.9)
     ax.xaxis.set_major_formatter(LogFormatter())
-    ax.set_yticks(range(len(results)), [shorten(name) for name in results])
-    ax.set_ylim(len(results) - 0.5, -0.5)
-    ax.set_ylabel("instance")
-    ax.set_xlabel("offline optimum / utility of OASiS (no unit)")
-    ax.set_title("Competitive ratio and its bounds")
-    legend_below(ax, 4)
+    name_rows(ax, [shorten(name) for name in results])
+    across = "offline optimum / utility of OASiS (no unit)"
+    label(ax, across, "instance", "Competitive ratio and its bounds", 4)
     return ax
 
 
@@ -104,13 +102,7 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
     """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
-    right: dict[str, Any] = {
-        "xytext": (-6, -6),
-        "textcoords": "offset points",
-        "fontsize": SMALL,
-        "va": "top",
-        "ha": "right",
-    }
+    right: dict[str, Any] = above | {"xytext": (-6, -6), "va": "top", "ha": "right"}
     bound = result.corrected_ratio_bound
     if result.lower is None or result.upper is None:
         text = "undefined: OASiS earned nothing"
@@ -156,27 +148,24 @@ def plot_differences(
     drawn: set[str] = set()
     for place, (row, value) in enumerate(zip(shown, values, strict=True)):
         k = list(TAKEN).index(row.taken_by)
-        label = TAKEN[row.taken_by].format(who=as_written(who))
-        ax.barh(place, value, 0.75, label=None if label in drawn else label, **bar_style(k))
-        drawn.add(label)
+        text = TAKEN[row.taken_by].format(who=as_written(who))
+        ax.barh(place, value, 0.75, label=None if text in drawn else text, **bar_style(k))
+        drawn.add(text)
     # One bar for all others, so that the bars still add up to the whole difference.
     if remaining:
         values.append(math.fsum(difference(row) for row in remaining))
         names.append(f"{len(remaining):,} others")
-        label, style = "all others together", bar_style(len(TAKEN))
-        ax.barh(len(shown), values[-1], 0.75, label=label, **style)
+        style = bar_style(len(TAKEN))
+        ax.barh(len(shown), values[-1], 0.75, label="all others together", **style)
     for place, value in enumerate(values):
         ax.annotate(f" {value:+.4g} ", (max(value, 0.0), place), va="center", fontsize=SMALL)
     ax.axvline(0.0, color=ink(), linewidth=0.8)
-    ax.set_yticks(range(len(names)), names, fontsize=SMALL)
-    ax.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    name_rows(ax, names, fontsize=SMALL)
     ax.margins(x=0.2)
-    ax.set_ylabel("job")
-    ax.set_xlabel(f"utility in the best schedule, less that of {as_written(who)}")
-    ax.set_title("Jobs that make the difference")
     if not values:
         ax.text(0.5, 0.5, "none: every job earns the same", transform=ax.transAxes, ha="center")
-    legend_below(ax, 2)
+    across = f"utility in the best schedule, less that of {as_written(who)}"
+    label(ax, across, "job", "Jobs that make the difference", 2)
     return ax
 
 
@@ -222,6 +211,5 @@ def plot_rents(
     ax = axes(ax)
     norm = Normalize(0.0, highest if highest > 0 else 1.0)
     heat_map(ax, shown, cluster.resources, norm, "utility per slot")
-    ax.set_ylabel("resource")
-    ax.set_title(f"Rents of {shown_group.hosts}")
+    ax.set(ylabel="resource", title=f"Rents of {shown_group.hosts}")
     return ax

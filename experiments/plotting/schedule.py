@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,6 +26,7 @@ from experiments.plotting.canvas import (
     ink,
     label_rows,
     legend_below,
+    name_rows,
     new_figure,
     shorten,
     slot_axis,
@@ -36,10 +37,6 @@ from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.model.utility import Sigmoid
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 CRITICAL = 4.0  # gamma2 per slot from which section V of the paper calls a job time-critical
 NAMES = ("time-critical", "time-sensitive", "time-insensitive")
@@ -313,10 +310,9 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
             ax.text(place, row, as_written(text), ha="center", va="center", fontsize=SMALL)
     ax.set_xlim(first, end)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    ax.set_ylim(max(len(jobs), 3) - 0.5, -0.5)
-    ax.set_yticks(range(len(jobs)), [shorten(job["job"]) for job in jobs])
-    ax.set_xlabel("time (slots)")
-    ax.set_title("Plan: workers + parameter servers of each job, and their nodes")
+    name_rows(ax, [shorten(job["job"]) for job in jobs], 3)
+    title = "Plan: workers + parameter servers of each job, and their nodes"
+    ax.set(xlabel="time (slots)", title=title)
     return figure
 
 

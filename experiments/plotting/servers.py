@@ -120,10 +120,8 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
     slot_axis(ax, horizon, step)
     ax.set_ylim(bottom=0.0)
-    ax.set_ylabel("wanted (% of what there is)")
-    ax.set_title(
-        f"Demand of {len(description.instance.jobs)} jobs, if all ran from their arrival on"
-    )
+    title = f"Demand of {len(description.instance.jobs)} jobs, if all ran from their arrival on"
+    ax.set(ylabel="wanted (% of what there is)", title=title)
     legend_below(ax, 3)
     return ax
 

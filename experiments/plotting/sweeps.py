@@ -12,13 +12,13 @@ from experiments.evaluation.pairs import pairs_of_sweep
 from experiments.plotting.comparison import Points, means_page
 from oasis.model.errors import InputError
 from oasis.model.extras import require
+from oasis.model.file_kinds import MAGIC
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
 
-MAGIC = b"PAR1"  # with which every Parquet file begins
 NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
 
 
@@ -73,7 +73,7 @@ def sweep_page(frame: pd.DataFrame) -> Figure:
     # Points of one policy alone do not repeat its name.
     is_one = len({label(row, "policy.") for row in rows}) == 1
     parts = ("instance.",) if is_one and len(rows) > 1 else ("policy.", "instance.")
-    names = [" ".join(filter(None, (label(row, part) for part in parts))) for row in rows]
+    names = [label(row, *parts) for row in rows]
     drawn: dict[str, Points] = {
         figure: [(name, interval_in(row, figure)) for name, row in zip(names, rows, strict=True)]
         for figure in figures

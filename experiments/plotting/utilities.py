@@ -79,10 +79,9 @@ def plot_utilities(
         _draw_dots(ax, done, ended)
     _delay_axis(ax, reach, max([reach, *ended.values()]))
     ax.set_ylim(0.0, 1.05 * best or 1.0)
-    ax.set_ylabel("utility")
-    ax.set_title("Utility by completion" + (_CLASSES if len(instance.jobs) > TOO_MANY else ""))
-    if instance.jobs:
-        legend_below(ax, 4 if len(instance.jobs) <= TOO_MANY else 1)
+    is_crowded = len(instance.jobs) > TOO_MANY
+    ax.set(ylabel="utility", title="Utility by completion" + (_CLASSES if is_crowded else ""))
+    legend_below(ax, 1 if is_crowded else 4)
     return ax
 
 

@@ -141,6 +141,7 @@ class Cell:
     def identity(self) -> dict[str, Any]:
         """Everything that determines the result, as plain data."""
         policy = None if self.policy is None else {"name": self.policy, **self.policy_options}
+        digests = [[one["of"], one["sha256"]] for one in self.files]
         return {
             "instance": dict(self.source.identity),
             "policy": policy,
@@ -148,11 +149,7 @@ class Cell:
             "task": {"name": self.task.name, **self.options.to_dict()},
             "version": __version__,
             "code": self.code,
-            **(
-                {"policy_files": [[one["of"], one["sha256"]] for one in self.files]}
-                if self.files
-                else {}
-            ),
+            **({"policy_files": digests} if digests else {}),
         }
 
     @cached_property

@@ -98,11 +98,9 @@ def _not_empty(values: Sequence[Item]) -> Sequence[Item]:
 
 def _axis(option: Option, value: Any) -> list[Any]:
     """The values of an axis: those of a list, or one alone; a row of numbers is one value."""
-    parts = value if isinstance(value, list) else ()
-    is_list = isinstance(value, list) and not (
-        option.is_row and not any(isinstance(part, list) for part in parts)
-    )
-    if not is_list:
+    if not isinstance(value, list) or (
+        option.is_row and not any(isinstance(part, list) for part in value)
+    ):
         return [option.check(value)]
     return list(list_of(option.check)(_not_empty(value)))
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 import threading
 import traceback
-from collections.abc import Coroutine, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import resource_tracker
 from time import monotonic, perf_counter, sleep
 from typing import Any, Protocol
@@ -24,8 +23,10 @@ from experiments.evaluation.policies import entry_of
 from experiments.sweep.cells import Cell
 from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
-from experiments.sweep.task import MEASURED, Figures
-from oasis.model.errors import InputError
+from experiments.sweep.task import MEASURED
+from oasis.model.errors import InputError, OasisError
+from oasis.model.instance import Instance
+from oasis.scheduling.site import site_of
 from oasis.version import __version__
 
 # A killed driver cannot report it, but its children
@@ -43,7 +44,9 @@ def execute(cell: Cell) -> CellResult:
     with _ONE_AT_A_TIME, threadpool_limits(limits=1):
         begin = perf_counter()
         try:
-            figures = _figures(cell)
+            check_code(cell)
+            figures = cell.task.function(cell.make_case())
+            json.dumps(figures)  # a task that returns anything but plain data fails here, by name
         except Exception as error:  # noqa: BLE001 - the other cells go on
             return failure(error)
         return CellResult(DONE, figures | {f"{MEASURED}cell_seconds": perf_counter() - begin})
@@ -55,8 +58,8 @@ def failure(error: BaseException) -> CellResult:
     return CellResult(FAILED, {}, text, "".join(traceback.format_exception(error)))
 
 
-def execute_for(driver: int, cell: Cell) -> CellResult:
-    """As `execute`, in a worker process that ends with the process `driver`."""
+def execute_for(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
+    """The cell and its record, in a worker process that ends with the process `driver`."""
     global _watching  # noqa: PLW0603
     if not _watching:
         _watching = True
@@ -65,7 +68,8 @@ def execute_for(driver: int, cell: Cell) -> CellResult:
         if hasattr(signal, "pthread_sigmask"):  # a task's own processes begin with none blocked
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
         threading.Thread(target=_end_with, args=(driver,), daemon=True).start()
-    return execute(cell)
+    os.chdir(folder)  # joblib keeps its processes, and files of a cell are named from here
+    return cell, execute(cell)
 
 
 def _end_with(driver: int) -> None:
@@ -75,7 +79,8 @@ def _end_with(driver: int) -> None:
     os._exit(1)
 
 
-def _figures(cell: Cell) -> Figures:
+def check_code(cell: Cell) -> None:
+    """Check that this process has the code and the files that the cell was made with."""
     # A Dask worker has its own copy of the package, perhaps an older one.
     own_code = fingerprint(cell.task.function)
     if own_code != cell.code:
@@ -83,75 +88,61 @@ def _figures(cell: Cell) -> Figures:
             f"the worker runs other code than the sweep: {__version__} {own_code}, "
             f"expected {cell.identity['version']} {cell.code}"
         )
-    if cell.policy is not None:
-        files = [
-            (one["of"], one["sha256"]) for one in entry_of(cell.policy).files(cell.policy_options)
-        ]
-        if files != [(one["of"], one["sha256"]) for one in cell.files]:
-            raise RuntimeError(
-                f"the worker has other files of {cell.policy} than the sweep: got {files}"
+    files = [] if cell.policy is None else entry_of(cell.policy).files(cell.policy_options)
+    digests = [(one["of"], one["sha256"]) for one in files]
+    if digests != [(one["of"], one["sha256"]) for one in cell.files]:
+        raise RuntimeError(
+            f"the worker has other files of {cell.policy} than the sweep: got {digests}"
+        )
+
+
+def rehearse(cells: Sequence[Cell]) -> None:
+    """Do all that comes before the work of `cells`: a worker that lacks a package fails here."""
+    for cell in cells:
+        check_code(cell)
+        for name in cell.task.modules:
+            import_module(name)
+        if cell.policy is not None:
+            instance = cell.source.make(cell.seed)
+            site = (
+                site_of(instance.cluster, instance.horizon)
+                if isinstance(instance, Instance)
+                else instance.workload.site
             )
-    figures = cell.task.function(cell.make_case())
-    json.dumps(figures)  # a task that returns anything but plain data fails here, by name
-    return figures
-
-
-POLL_SECONDS = 0.2
+            cell.make_policy(instance).reset(site)
 
 
 def check_cluster(address: str, seconds: float) -> None:
-    """Check that a Dask scheduler answers at `address` and has a worker, within `seconds`.
+    """Check that a Dask scheduler answers at `address` within `seconds`.
 
-    A client of Dask that finds no scheduler takes its time to close and prints a traceback, and one
-    that finds no workers never ends. So both are looked for first.
+    A client of Dask that finds none takes its time to close and prints a traceback.
     """
+    from distributed.utils import LoopRunner  # noqa: PLC0415 (needs an extra)
+
     expected = f"expected a Dask scheduler at {address}"
     begin = monotonic()
-    answered: list[Any] = []
     try:
-        _run(asyncio.wait_for(_wait_for_worker(address, answered), seconds))
-    except TimeoutError:
-        if answered:
-            expected += f" with workers, it has none after {seconds:g} s"
-            raise InputError("scheduler", expected) from None
-        raise InputError("scheduler", f"{expected}, no answer in {seconds:g} s") from None
-    except OSError as error:  # says what the operating system or Dask has against the address
-        passed = monotonic() - begin
-        why = f"no answer in {seconds:g} s" if passed >= seconds else str(error)
-        raise InputError("scheduler", f"{expected}: {why}") from None
-    except ValueError as error:
-        raise InputError("scheduler", f"{expected}: {error}") from None
+        # In a thread of its own, because an event loop may run here already, as in Jupyter.
+        LoopRunner().run_sync(_find_scheduler, address, callback_timeout=seconds)
+    except (OSError, ValueError) as error:  # says what is wrong with the address, or nothing
+        is_late = monotonic() - begin >= seconds
+        why = f", no answer in {seconds:g} s" if is_late else f": {error}"
+        raise InputError("scheduler", expected + why) from None
     except Exception as error:  # noqa: BLE001 - whatever a stranger's answer makes of Dask's reader
         kind = type(error).__name__.strip("_")
         expected += f", something else answers there ({kind})"
         raise InputError("scheduler", expected) from None
 
 
-def _run(look: Coroutine[Any, Any, None]) -> None:
-    """Run `look` here, or in a thread where an event loop runs already, as in Jupyter."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(look)
-        return
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(asyncio.run, look).result()
-
-
-async def _wait_for_worker(address: str, answered: list[Any]) -> None:
+async def _find_scheduler(address: str) -> None:
     from distributed.core import rpc  # noqa: PLC0415 (needs an extra)
     from distributed.security import Security  # noqa: PLC0415
 
     security = Security().get_connection_args("client")
     async with rpc(address, connection_args=security) as scheduler:
-        while True:
-            identity = await scheduler.identity()
-            if identity["type"] != "Scheduler":
-                raise InputError("", f"got a {identity['type']}")
-            answered.append(identity["id"])
-            if identity["workers"]:
-                return
-            await asyncio.sleep(POLL_SECONDS)
+        identity = await scheduler.identity()
+    if identity["type"] != "Scheduler":
+        raise InputError("", f"got a {identity['type']}")
 
 
 LOST = CellResult(
@@ -204,8 +195,13 @@ class Local:
                     yield cell, record
             except BrokenProcessPool:
                 for cell in started:
-                    if remaining.pop(cell.key, None) is not None:
-                        yield cell, _run_alone(cell)
+                    if remaining.pop(cell.key, None) is None:
+                        continue
+                    try:
+                        ((_, record),) = _parallel(1, [cell], [])
+                    except BrokenProcessPool:
+                        record = LOST
+                    yield cell, record
 
 
 def _parallel(
@@ -217,7 +213,7 @@ def _parallel(
     def calls() -> Iterator[object]:
         for cell in cells:
             started.append(cell)
-            yield joblib.delayed(_paired)(os.getpid(), os.getcwd(), cell)
+            yield joblib.delayed(execute_for)(os.getpid(), os.getcwd(), cell)
 
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
         # Two at least: with one, joblib would run the cells in this process, which must survive.
@@ -251,19 +247,6 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
-def _paired(driver: int, folder: str, cell: Cell) -> tuple[Cell, CellResult]:
-    os.chdir(folder)  # joblib keeps its processes, and files of a cell are named from here
-    return cell, execute_for(driver, cell)
-
-
-def _run_alone(cell: Cell) -> CellResult:
-    try:
-        ((_, record),) = _parallel(1, [cell], [])
-    except BrokenProcessPool:
-        return LOST
-    return record
-
-
 @dataclass(frozen=True, slots=True)
 class Dask:
     """An existing Dask cluster whose workers have this package installed.
@@ -284,12 +267,8 @@ class Dask:
         from distributed import Client, KilledWorker, as_completed  # noqa: PLC0415
 
         check_cluster(self.scheduler, self.connect_seconds)
-        try:
-            client = Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False)
-        except (OSError, ValueError) as error:
-            expected = f"expected a Dask scheduler at {self.scheduler}: {error}"
-            raise InputError("scheduler", expected) from None
-        with client:
+        with Client(self.scheduler, timeout=self.connect_seconds, set_as_default=False) as client:
+            self._check_workers(client, cells)
             # A pure call may be answered from the cluster's
             # memory, with times that were measured before.
             futures = {client.submit(execute, cell, pure=False): cell for cell in cells}
@@ -301,5 +280,24 @@ class Dask:
                     raise InputError("scheduler", f"the one at {self.scheduler} went away")
                 elif isinstance(future.exception(), KilledWorker):
                     yield cell, LOST
-                else:  # such as a worker that lacks a package
+                else:  # such as a worker that came later and lacks a package
                     yield cell, failure(future.exception())
+
+    def _check_workers(self, client: Any, cells: Sequence[Cell]) -> None:
+        """Check that there are workers, and that each can do every kind of cell."""
+        try:
+            client.wait_for_workers(1, timeout=self.connect_seconds)
+        except TimeoutError:
+            expected = f"expected a Dask scheduler at {self.scheduler} with workers"
+            none = f"{expected}, it has none after {self.connect_seconds:g} s"
+            raise InputError("scheduler", none) from None
+        kinds = {(cell.task.name, cell.policy): cell for cell in cells}
+        # Not as a task, which would wait behind the cells of another sweep.
+        answers = client.run(rehearse, list(kinds.values()), on_error="return")
+        # An error of the input is the cell's own, and is recorded when it runs.
+        fine = type(None), OasisError
+        lacking = [f"{name}: {one}" for name, one in answers.items() if not isinstance(one, fine)]
+        if lacking:
+            count = f"{len(lacking)} of {len(answers)} workers cannot do the cells"
+            # A worker without the package fails fast, and would get most of the cells.
+            raise InputError("scheduler", f"{count}, {' '.join(lacking[0].split())}")

@@ -148,7 +148,10 @@ def run_sweep(
     [['fifo', 3], ['drf', 3]]
     """
     path = Path(output)
-    _check_output(path)
+    # Before anything is run: hours later would be too late.
+    check_writable(path)
+    if path.exists() and not path.is_file():  # the records would be beside a device
+        raise OSError(errno.EINVAL, "expected a regular file", str(path))
     cells = expand(config, base=base, tasks=tasks) if isinstance(config, SweepConfig) else config
     work = _Work(ResultStore.beside(path), executor or Local(), retry_failed, on_progress, on_note)
     try:
@@ -193,36 +196,36 @@ class _Work:
         shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
         self._shared = shared
         supply = self._kept(list(shared.values()))
-        self.progress = replace(
-            _count(records, len(records) + len(remaining), kept=len(records)),
-            shared_total=len(shared),
-            shared_done=len(supply),
-        )
-        self._report(self.progress)
-        LOGGER.info("%d cells, %d recorded before", len(records) + len(remaining), len(records))
+        self.progress = SweepProgress(len(records) + len(remaining), kept=len(records))
+        self._tell(records, supply)
+        LOGGER.info("%d cells, %d recorded before", self.progress.total, len(records))
         # Before hours of work, not after them, it must show that records can be written.
         if remaining and self._store is not None:
             self._store.prepare()
         # Shared cells come first: the others wait for their figures.
         for cell, record in self._run([c for key, c in shared.items() if key not in supply]):
             supply[cell.key] = record
-            self.progress = replace(self.progress, shared_done=len(supply))
-            self._report(self.progress)
+            self._tell(records, supply)
         ready, lost = _supplied(remaining.values(), supply)
         for cell, record in chain(self._saved(lost), self._run(ready)):
             records[cell.key] = record
-            counts = _count(records, self.progress.total, self.progress.kept)
-            self.progress = replace(counts, shared_total=len(shared), shared_done=len(supply))
-            self._report(self.progress)
+            self._tell(records, supply)
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
         """Report what is recorded: an interruption may fall between a record and its report."""
-        total = len({cell.key for cell in cells})
         assert self._store is not None
-        now = _count(recorded(cells, self._store), total, self.progress.kept)
-        records = recorded(list(self._shared.values()), self._store)
-        self.progress = replace(now, shared_total=len(self._shared), shared_done=len(records))
+        self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
+        self._tell(recorded(cells, self._store), recorded(self._shared.values(), self._store))
+
+    def _tell(self, records: Mapping[str, CellResult], supply: Mapping[str, CellResult]) -> None:
+        self.progress = replace(
+            self.progress,
+            done=len(records),
+            failed=sum(record.status == FAILED for record in records.values()),
+            shared_total=len(self._shared),
+            shared_done=len(supply),
+        )
         self._report(self.progress)
 
     def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
@@ -266,13 +269,6 @@ def _supplied(
     return ready, lost
 
 
-def _check_output(path: Path) -> None:
-    # Before anything is run: hours later would be too late.
-    check_writable(path)
-    if path.exists() and not path.is_file():  # the records would be beside a device
-        raise OSError(errno.EINVAL, "expected a regular file", str(path))
-
-
 def run_until_interrupted(
     cells: Sequence[Cell],
     executor: Executor,
@@ -294,7 +290,7 @@ def run_until_interrupted(
 
 
 def recorded(
-    cells: Sequence[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
+    cells: Iterable[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
 ) -> dict[str, CellResult]:
     """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
     records = {}
@@ -308,8 +304,3 @@ def recorded(
         if record is not None:
             records[cell.key] = record
     return records
-
-
-def _count(records: Mapping[str, CellResult], total: int, kept: int) -> SweepProgress:
-    failed = sum(record.status == FAILED for record in records.values())
-    return SweepProgress(total, len(records), failed, kept)

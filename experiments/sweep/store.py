@@ -106,7 +106,8 @@ def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Tab
     figures = [record.figures for _, record in rows]
     columns: dict[str, pa.Array] = {}
     for part in (parameters, states, figures):
-        for name in sorted({name for row in part for name in row}, key=_rank(part)):
+        names = dict.fromkeys(name for row in part for name in row)  # as they first appear
+        for name in sorted(names, key=lambda name: name.startswith(MEASURED)):
             columns[name] = pa.array([row.get(name) for row in part])
     return pa.table(columns)
 
@@ -127,15 +128,6 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
 def repeatable(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the measured times: what two runs of the same sweep have in common."""
     return frame[[name for name in frame.columns if not name.startswith(MEASURED)]]
-
-
-def _rank(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Order of first appearance, measured times last."""
-    place: dict[str, int] = {}
-    for row in rows:
-        for name in row:
-            place.setdefault(name, len(place))
-    return lambda name: (name.startswith(MEASURED), place[name])
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -125,14 +125,15 @@ MOST_NAMED = 6  # points of the grid in a note
 _ENDS = ("low", "high")
 
 
-def label(row: Mapping[Any, Any], prefix: str) -> str:
-    """Name a point of the grid by the parameters that vary."""
+def label(row: Mapping[Any, Any], *prefixes: str) -> str:
+    """Name a point of the grid by the parameters that vary, those of each prefix in turn."""
     parts = []
-    for name, value in row.items():
-        if name.startswith(prefix) and not is_missing(value):
-            short = name.removeprefix(prefix)
-            text = _text(value)
-            parts.append(text if short in {"preset", "file", "name"} else f"{short}={text}")
+    for prefix in prefixes:
+        for name, value in row.items():
+            if name.startswith(prefix) and not is_missing(value):
+                short = name.removeprefix(prefix)
+                text = _text(value)
+                parts.append(text if short in {"preset", "file", "name"} else f"{short}={text}")
     return " ".join(parts)
 
 
@@ -176,7 +177,8 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     if any(scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
         notes.append(f"proof: {texts.CHECKED}")
-    unfinished = {_point(row): row[LEFT] for row in table.to_dict("records") if _left(row)}
+    left = [row for row in table.to_dict("records") if _left(row)]
+    unfinished = {label(row, "instance.", "policy."): row[LEFT] for row in left}
     if unfinished and any(name in OF_FINISHED for name in figures):
         counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in unfinished.items())
         if len(unfinished) > MOST_NAMED:
@@ -189,10 +191,6 @@ def _left(row: Mapping[Any, Any]) -> float:
     """Mean number of jobs that did not finish at a point; 0 where the table does not have it."""
     count: Any = row.get(LEFT)
     return 0.0 if is_missing(count) else float(count)
-
-
-def _point(row: Mapping[Any, Any]) -> str:
-    return " ".join(filter(None, (label(row, "instance."), label(row, "policy."))))
 
 
 def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:

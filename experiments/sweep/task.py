@@ -89,6 +89,8 @@ class CellTask:
     shared : CellTask, optional
         Is run once for all cells of an instance and seed, before them and without a policy. It
         has the same options; its figures are in ``case.shared``.
+    modules : tuple of str
+        Modules that it imports only when it runs: a Dask worker must show that it has them.
     """
 
     name: str
@@ -96,6 +98,7 @@ class CellTask:
     options: type[Options] = Options
     headline: tuple[str, ...] = ("total_utility", "finished", "mean_completion")
     shared: CellTask | None = None
+    modules: tuple[str, ...] = ()
 
 
 def simulated(case: Case) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import oasis
@@ -24,7 +25,7 @@ from oasis.model.choices import choice
 from oasis.model.document import Reader, entry, mapping, optional
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Sigmoid
-from oasis.model.validation import LARGEST_SEED, integer, number
+from oasis.model.validation import LARGEST_SEED, integer
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
 GIVEN_ONLY = ("gap", "no_improvement", "params")
@@ -61,25 +62,16 @@ def _method(name: Any) -> str:
     return choice(name, METHODS)
 
 
-def _units(value: Any) -> float | None:
-    """A limit; TOML has no null: none is infinite there."""
-    return None if value in (None, math.inf) else number(value, "")
-
-
-def _limit(value: Any) -> float | None:
-    """Seconds, also of a text such as ``"5m"``."""
-    return _units(float(read_seconds(value)) if isinstance(value, str) else value)
-
-
-def _gap(value: Any) -> float | None:
-    share = read_share(value) if isinstance(value, str) else value
-    return share if share in (None, math.inf) else number(share, "")
+def _limit(value: Any, **units: Any) -> float | None:
+    """A limit, also of a text such as ``"5m"``; TOML has no null: none is infinite there."""
+    limit = math.inf if value is None else float(read_seconds(value, **units))
+    return None if limit == math.inf else limit
 
 
 READERS: Mapping[str, Reader[Any]] = {
     "time_limit": _limit,
-    "work_limit": _units,
-    "gap": _gap,
+    "work_limit": partial(_limit, what="units of work", is_time=False),
+    "gap": optional(read_share),
     "no_improvement": _limit,
     "seed": lambda value: integer(value, "", maximum=LARGEST_SEED),
     "method": _method,
@@ -205,7 +197,7 @@ TASKS: Mapping[str, CellTask] = {
             ratio,
             RatioOptions,
             ("proven", "total_utility", "ratio_lower", "ratio_upper"),
-            shared=CellTask("optimum", optimum, RatioOptions),
+            shared=CellTask("optimum", optimum, RatioOptions, modules=("offline",)),
         ),
     )
 }

@@ -14,6 +14,16 @@ EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
 SWEEP = ROOT / "docs" / "examples" / "sweep.toml"
 JOB = ROOT / "docs" / "examples" / "job.json"
 
+# For the beginning of a program: without this package.
+BLOCK = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {name!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+"""
+
 SMALL: dict[str, Any] = {
     "format": "oasis-instance",
     "version": 1,

@@ -9,16 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.cli.main import main
-from tests.packaging.commands import EXAMPLE, JOB, ROOT, SWEEP, assert_refused, shell
-
-BLOCK = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {name!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
-"""
+from tests.packaging.commands import BLOCK, EXAMPLE, JOB, ROOT, SWEEP, assert_refused, shell
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -23,6 +23,8 @@ from pyarrow import parquet
 from experiments.sweep import Dask, expand, run_sweep
 from experiments.sweep.store import MEASURED
 from oasis.model.errors import OasisError
+from oasis.model.extras import EXTRAS, install_line
+from tests.packaging.commands import BLOCK
 from tests.sweeping import FATES, small
 
 ROOT = Path(__file__).parents[2]
@@ -60,17 +62,16 @@ name = "drf"
 """
 
 
-def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", *map(str, arguments)],
         cwd=ROOT,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        **options,
     )
 
 
@@ -172,9 +173,9 @@ def test_ctrl_c_and_sigterm_say_what_is_kept_and_leave_no_process(
 
 
 @contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+def running(*arguments: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
     """Run a process, ended with its own children at the end."""
-    process = start(*arguments)
+    process = start(*arguments, **environment)
     try:
         yield process
     finally:
@@ -185,21 +186,32 @@ def running(*arguments: object) -> Iterator[subprocess.Popen[str]]:
         psutil.wait_procs(children, timeout=PATIENCE_SECONDS)
 
 
+PLACE = ("--host", "127.0.0.1", "--no-dashboard")
+
+
+@contextmanager
+def scheduling(folder: Path) -> Iterator[str]:
+    """Address of a scheduler without workers."""
+    file = folder / "scheduler.json"
+    with running("dask", "scheduler", *PLACE, "--port", 0, "--scheduler-file", file) as scheduler:
+        wait_for(lambda: file.exists() and file.read_text(encoding="utf-8") != "", scheduler)
+        yield json.loads(file.read_text(encoding="utf-8"))["address"]
+
+
+def working(address: str, folder: Path, **environment: str) -> Any:
+    room = ("--nthreads", 1, "--memory-limit", 0, "--local-directory", folder)
+    return running("dask", "worker", address, *PLACE, *room, **environment)
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a scheduler with two workers, each a process."""
     folder = tmp_path_factory.mktemp("dask")
-    file = folder / "scheduler.json"
-    with ExitStack() as stack:
-        place = ("--host", "127.0.0.1", "--no-dashboard")
-        scheduler = stack.enter_context(
-            running("dask", "scheduler", *place, "--port", 0, "--scheduler-file", file)
-        )
-        wait_for(lambda: file.exists() and file.read_text(encoding="utf-8") != "", scheduler)
-        address: str = json.loads(file.read_text(encoding="utf-8"))["address"]
-        for k in range(2):
-            room = ("--nthreads", 1, "--memory-limit", 0, "--local-directory", folder / str(k))
-            stack.enter_context(running("dask", "worker", address, *place, *room))
+    with (
+        scheduling(folder) as address,
+        working(address, folder / "0"),
+        working(address, folder / "1"),
+    ):
         yield address
 
 
@@ -279,12 +291,28 @@ def test_a_stranger_at_the_address_of_a_scheduler_is_told_as_such(tmp_path: Path
 
 
 def test_scheduler_without_workers_is_told_as_such(tmp_path: Path) -> None:
-    file = tmp_path / "scheduler.json"
-    place = ("--host", "127.0.0.1", "--no-dashboard", "--port", 0, "--scheduler-file", file)
-    with running("dask", "scheduler", *place) as scheduler:
-        wait_for(lambda: file.exists() and file.read_text(encoding="utf-8") != "", scheduler)
-        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+    with scheduling(tmp_path) as address:
         assert refused(address, tmp_path) == " with workers, it has none after 2 s"
+
+
+@pytest.mark.parametrize(
+    ("absent", "what"), [("highspy", "solving offline"), ("joblib", "sweeping")]
+)
+def test_a_worker_that_lacks_a_package_is_named_before_any_cell_runs(
+    tmp_path: Path, absent: str, what: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BLOCK.format(name=absent), encoding="utf-8")
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    cells = expand(small(task={"name": "ratio"}))
+    with scheduling(tmp_path) as address, working(address, tmp_path / "0", PYTHONPATH=path):
+        executor = Dask(address, PATIENCE_SECONDS)
+        with pytest.raises(OasisError) as caught:
+            run_sweep(cells, tmp_path / "o.parquet", executor=executor)
+    text = str(caught.value)
+    assert text.startswith("scheduler: 1 of 1 workers cannot do the cells, tcp://127.0.0.1:")
+    extra = install_line(EXTRAS[absent])
+    assert f"{what} needs {absent}: {extra}" in text
+    assert records(tmp_path / "o.parquet") == []
 
 
 def test_more_worker_processes_than_cells_are_not_started(tmp_path: Path) -> None:

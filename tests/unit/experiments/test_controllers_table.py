@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
-
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from experiments.cli.main import main
 from experiments.figures import EXPERIMENTS, FIGURES, FigureSettings
@@ -26,13 +22,12 @@ from experiments.figures.controllers import (
     run,
     table,
 )
-from experiments.figures.figure import read_csv
 from oasis.model.utility import Constant, Deadline
+from tests.packaging.figure_rows import data
 from tests.philly_shape import philly_shaped
 from tests.unit.experiments.test_plotting import assert_readable
 
-PICTURES = Path(__file__).parents[3] / "docs" / "figures"
-TABLES = ("controllers.csv", "philly/controllers.csv")
+TABLES = ("controllers", "philly/controllers")
 SEEDS = {TABLES[0]: 20, TABLES[1]: 15}  # all windows of the trace
 
 
@@ -120,7 +115,7 @@ def test_only_figures_that_can_take_a_trace_get_one(trace):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_tables_have_all_policies_at_all_loads_and_nobody_exceeds_the_bound(name):
-    rows = read_csv(PICTURES / name)
+    rows = data(name)
     expected = [(load, policy) for load in LOADS for policy in POLICIES]
     assert [(row["load"], row["policy"]) for row in rows] == expected
     assert all(0 < row["of_bound"] <= 1.0 for row in rows)
@@ -130,19 +125,9 @@ def test_the_tables_have_all_policies_at_all_loads_and_nobody_exceeds_the_bound(
     assert all(row["mean"] >= row["mean_bound"] for row in whole)
 
 
-def test_the_data_of_the_page_are_those_of_the_command():
-    """The policies that take no time to run."""
-    kept = {(row["load"], row["policy"]): row for row in read_csv(PICTURES / TABLES[0])}
-    seeds = EXPERIMENTS["controllers"].seeds
-    chosen = [c for c in cases(seeds) if c["policy"] in ("dragon", "las") and c["load"] == 1.0]
-    for row in table([run(case) for case in chosen]):
-        for name, value in kept[(row["load"], row["policy"])].items():
-            assert value == row[name] or value == pytest.approx(row[name], rel=1e-9)
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_the_picture_is_readable(name):
-    rows = read_csv(PICTURES / name)
+def test_the_picture_of_a_trace_is_readable():
+    name = TABLES[1]
+    rows = data(name)
     assert_readable(EXPERIMENTS["controllers"].draw(rows, f"{SEEDS[name]} seeds"))
 
 
@@ -157,13 +142,8 @@ def test_with_deadlines_jobs_are_worth_all_or_nothing_and_elasticflow_meets_all(
         getattr(late.utility, "deadline", early.utility.target) == early.utility.target
         for late, early in zip(hard, soft, strict=True)
     )
-    rows = {(row["load"], row["policy"]): row for row in read_csv(PICTURES / "deadlines.csv")}
+    rows = {(row["load"], row["policy"]): row for row in data("deadlines")}
     assert list(rows) == [(load, policy) for load in LOADS for policy in POLICIES]
     assert {rows[load, "elasticflow"]["met"] for load in LOADS} == {1.0}
     assert all(rows[2.0, policy]["met"] < 1.0 for policy in POLICIES if policy != "elasticflow")
     assert rows[2.0, "oasis"]["of_bound"] < rows[2.0, "recourse"]["of_bound"] < 0.95
-    case = {"load": 1.0, "seed": 0, "policy": "dragon", "trace": None, "worth": DEADLINE}
-    seeds = EXPERIMENTS["deadlines"].seeds
-    assert {row["seeds"] for row in rows.values()} == {seeds}
-    made = table([run(case | {"seed": seed}) for seed in range(seeds)])
-    assert made[0]["met"] == pytest.approx(rows[1.0, "dragon"]["met"])

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from pathlib import Path
 
 import pytest
-
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-pytest.importorskip("pyarrow", reason="needs the sweep extra")
 
 from baselines import Dragon
 from experiments.figures import EXPERIMENTS, dragon
@@ -28,27 +24,19 @@ from experiments.figures.dragon import (
     INTENSITIES,
     LEAST,
     LOCALITY,
-    MODELS,
-    TESTBED,
     arrivals,
     by_policy,
-    exponent,
     gap,
-    job,
     mean_run,
     measure,
-    speedup,
     study,
     table1,
     use_by_time,
-    workload,
 )
 from experiments.figures.dragon_readings import Coded, Released
-from experiments.figures.figure import read_csv, reproduce
+from experiments.figures.figure import reproduce
 from oasis.simulator import replay
-from tests.unit.experiments.test_plotting import assert_readable
-
-PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+from tests.packaging.figure_rows import rows
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +59,6 @@ def test_the_jobs_are_those_of_table_1():
     assert [machine.amounts for machine in table1().site.machines] == [(4.0,), (4.0,)]
 
 
-def test_without_dragon_jobs_work_with_exactly_what_they_ask_for():
-    jobs = table1(rigid=True).jobs
-    assert [(each.min_workers, each.max_workers) for each in jobs] == [(n, n) for n in ASKED]
-
-
 def test_drawn_arrivals_keep_the_mean_gaps_and_repeat():
     draws = [arrivals(seed) for seed in range(400)]
     assert draws[3] == arrivals(3) != arrivals(4)
@@ -87,20 +70,6 @@ def test_drawn_arrivals_keep_the_mean_gaps_and_repeat():
     )
     assert 40.0 <= table1(5).costs.resize <= 60.0
     assert table1().costs.resize == 50.0
-
-
-def test_speedups_are_published_up_to_four_workers_and_go_on_by_a_power():
-    model = MODELS["I"]
-    table = speedup(model, 8)
-    assert table[:4] == [rate / 92.12 for rate in (92.12, 154.14, 192.01, 280.79)]
-    assert table[7] == 8 ** exponent(model)
-    assert speedup(model, 2) == table[:2]
-
-
-def test_a_restart_costs_what_it_is_told_and_a_start_nothing():
-    one = job("a", "R", 0.0, 1e4, (2, 3, 4))
-    costs = workload(TESTBED, [one], 45.0).costs
-    assert (costs.start, costs.resume, costs.resize, costs.migrate) == (0.0, 45.0, 45.0, 45.0)
 
 
 def test_intensity_is_the_offered_load():
@@ -120,9 +89,8 @@ def test_intensity_is_the_offered_load():
 
 
 def test_the_published_shares_of_the_elapsed_time_are_reached(printed):
-    rows = {
-        row["policy"]: row for row in dragon.table7(printed) if row["arrivals"] == dragon.MINUTES
-    }
+    minutes = [row for row in dragon.table7(printed) if row["arrivals"] == dragon.MINUTES]
+    rows = {row["policy"]: row for row in minutes}
     assert FIG7[LOCALITY]["elapsed"] == FIG7[LOCALITY]["running"] + FIG7[LOCALITY]["waiting"]
     for policy in (LOCALITY, DRAGON, AS_CODED):
         assert rows[policy]["elapsed"] == pytest.approx(FIG7[policy]["elapsed"], abs=0.10)
@@ -150,11 +118,7 @@ def test_in_how_many_draws_dragon_is_below_locality():
     assert ahead(Coded) == 18
     assert ahead(Released) == 7
     assert ahead(Dragon) == 14
-    kept = {
-        row["policy"]: row["below_locality"]
-        for row in read_csv(PICTURES / "dragon-7.csv")
-        if row["arrivals"] == dragon.DRAWN
-    }
+    kept = {row["policy"]: row["below_locality"] for row in rows("dragon-7", arrivals=dragon.DRAWN)}
     assert (kept[AS_CODED], kept[DRAGON], kept[AS_RELEASED]) == (18, 14, 7)
     tried = {"urgent_after=600": 19, "urgent_after=1200": 20, "idle_after=300": 12}
     for option, won in tried.items():
@@ -221,18 +185,6 @@ def test_a_figure_writes_its_runs_its_rows_and_its_picture(tmp_path, monkeypatch
     assert len(steps) == made.cells == figure.steps(figure.settings(seeds=2)) == 8
     with (tmp_path / "dragon-9-runs.csv").open() as stream:
         assert [row["policy"] for row in csv.DictReader(stream)] == [LOCALITY, DRAGON] * 4
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_data_in_the_documentation_are_whole_and_drawn(name):
-    figure, path = EXPERIMENTS[name], PICTURES / f"{name}.csv"
-    rows = read_csv(path)
-    ranges = {key.removesuffix("_low") for key in rows[0] if key.endswith("_low")}
-    assert set(figure.shown) <= rows[0].keys() | ranges
-    least = 1 if name == "deadlines" else 20  # as its page says
-    assert max(row.get("seeds", 20) for row in rows) >= least
-    assert path.with_suffix(".svg").is_file()
-    assert_readable(figure.draw(rows, "20 seeds"))
 
 
 @pytest.mark.parametrize(

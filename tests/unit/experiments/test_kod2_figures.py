@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-pytest.importorskip("pyarrow", reason="needs the sweep extra")
-
-from experiments.figures.figure import read_csv
 from experiments.figures.kod2 import (
     EXPOSED,
     FIG7,
     KOD2,
     OPERATOR,
     Operator,
-    cases4,
-    cases7,
-    cases8,
     mean_busy,
     measure,
-    run4,
-    run7,
-    run8,
-    table4,
-    table7,
-    table8,
     ten_jobs,
 )
 from oasis.simulator import Machine, PolicyJob, Site, Workload, replay
-
-PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+from tests.packaging.figure_rows import rows as data
 
 
 def test_the_jobs_are_those_of_the_paper():
@@ -93,23 +77,6 @@ def test_all_of_the_network_comes_nearest_the_published_reduction():
 
 
 def test_four_workers_on_one_node_are_four_times_as_quick_and_more_wait_for_the_network():
-    rows = [row for row in table4([run4(c) for c in cases4(1)]) if row["model"] == "VGG-16"]
+    rows = data("kod2-4", model="VGG-16")
     assert [round(row["speedup"], 9) for row in rows[:4]] == [1.0, 2.0, 3.0, 4.0]
     assert all(row["speedup"] < 4 / 2 for row in rows[4:])
-    assert rows == [row for row in read_csv(PICTURES / "kod2-4.csv") if row["model"] == "VGG-16"]
-
-
-@pytest.mark.parametrize(
-    ("name", "cases", "run", "table"),
-    [("kod2-7", cases7, run7, table7), ("kod2-8", cases8, run8, table8)],
-)
-def test_the_data_of_the_page_are_those_of_the_command(name, cases, run, table):
-    chosen = [case for case in cases(20) if case["model"] == "CNN-rand" and case["batch"] == 64]
-    (row,) = table([run(case) for case in chosen])
-    kept = next(
-        each
-        for each in read_csv(PICTURES / f"{name}.csv")
-        if each["model"] == "CNN-rand" and each.get("batch", 64) == 64
-    )
-    for key, value in kept.items():
-        assert value == row[key] or value == pytest.approx(row[key], rel=1e-9)

@@ -122,7 +122,7 @@ def test_a_row_that_has_changed_is_refused(column: str) -> None:
         ("bound", "nan", "expected value <= bound"),
         ("bound", "much", "could not convert"),
         ("value_date", "2026-13-01", "month must be in"),
-        ("proof", "optimal", "states optimal, recomputed open"),
+        ("proof", "optimal", "its check differs"),
     ],
 )
 def test_a_corrupted_value_or_bound_is_caught(column: str, text: str, message: str) -> None:

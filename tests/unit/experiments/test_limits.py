@@ -100,7 +100,7 @@ def test_a_sweep_reads_the_same_units() -> None:
     [
         ({"time_limit": "5x"}, r"task.time_limit: expected seconds >= 0, or inf \(such as"),
         ({"gap": "5x"}, r"task.gap: expected a share from 0 to 1, such as"),
-        ({"work_limit": "5s"}, r"task.work_limit: expected a finite number >= 0, got '5s'"),
+        ({"work_limit": "5s"}, r"task.work_limit: expected units of work >= 0, or inf, got '5s'"),
         ({"work_limit": 5, "no_improvement": "5s"}, "no_improvement: expected units of work with"),
     ],
 )

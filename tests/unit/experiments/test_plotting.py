@@ -10,19 +10,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
-
-import baselines
-import oasis
-from oasis.solvers import Status
-
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-
-import matplotlib as mpl
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 
+import baselines
+import oasis
 from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
 from experiments.plotting.canvas import new_figure
@@ -33,6 +28,7 @@ from experiments.plotting.ratio import plot_ratio
 from experiments.plotting.schedule import plot_schedule
 from experiments.plotting.servers import group_of, plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
+from oasis.solvers import Status
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs" / "examples" / "congested.json"
@@ -365,5 +361,3 @@ def test_a_group_without_a_server_has_no_map_of_its_own() -> None:
     ):
         with pytest.raises(ValueError, match="group: expected one with servers, got 'ps'"):
             plot(group="ps")
-        with pytest.raises(ValueError, match="group: expected one of worker, ps, got 'gpu'"):
-            plot(group="gpu")

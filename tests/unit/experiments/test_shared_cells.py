@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,12 @@ import pandas as pd
 import pytest
 
 import oasis
-from experiments.sweep.cells import drawn, expand, read
+from experiments.sweep.cells import expand
 from experiments.sweep.config import SweepConfig
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import FAILED, CellResult, ResultStore, repeatable
 from experiments.sweep.task import Case, CellTask, Figures, Options
-from experiments.sweep.tasks import TASKS, optimum, ratio
+from experiments.sweep.tasks import TASKS, ratio
 from tests.sweeping import small
 
 RATIO = {"name": "ratio", "work_limit": 5, "seed": 2, "method": "milp"}
@@ -84,16 +83,6 @@ def test_recorded_solves_are_not_repeated(tmp_path: Path) -> None:
     assert kept.progress == SweepProgress(12, 12, kept=12), "nothing is left to solve for"
 
 
-def test_only_drawn_instances_depend_on_the_seed(tmp_path: Path) -> None:
-    oasis.write(oasis.generate("testbed", jobs=2, seed=1), tmp_path / "a.json")
-    file = read("a.json", tmp_path, "instances[0].file")
-    assert not file.draws
-    assert file.make(1) == file.make(2)
-    source = drawn({"preset": "testbed", "jobs": 2}, tmp_path, "instances[0]")
-    assert source.draws
-    assert source.make(1) == file.make(0) != source.make(2)
-
-
 def test_an_instance_file_is_solved_once_whatever_the_seeds(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     oasis.write(oasis.generate("testbed", jobs=2, seed=1), path)
@@ -112,35 +101,6 @@ def test_what_ends_the_shared_task_ends_its_cells(tmp_path: Path) -> None:
     assert len(solves(tmp_path)) == 4
     run_sweep(config(tmp_path, fails=True), output, tasks=COUNTING, retry_failed=True)
     assert len(solves(tmp_path)) == 8
-
-
-def ratios(output: Path, **changes: Any) -> list[dict[str, Any]]:
-    policies = [{"name": ["oasis", "fifo", "dorm"]}]
-    instances = [{"preset": "testbed", "jobs": 4, "horizon": 8}]
-    grid = small(policies=policies, instances=instances, seeds=[1], task=RATIO | changes)
-    frame: pd.DataFrame = run_sweep(grid, output).frame
-    return frame.to_dict("records")
-
-
-def test_ratios_of_all_policies_are_over_one_optimum(tmp_path: Path) -> None:
-    rows = ratios(tmp_path / "o.parquet")
-    assert len({row["offline_objective"] for row in rows}) == 1
-    for row in rows:
-        assert row["proven"]
-        assert row["ratio"] == row["offline_objective"] / row["total_utility"] >= 1
-    assert [row["task.work_limit"] for row in rows] == [5.0] * 3
-    assert [row["task.time_limit"] for row in rows] == [None] * 3
-    kinds = [
-        json.loads(path.read_text(encoding="utf-8"))["cell"]["policy"]
-        for path in (tmp_path / "o.parquet.cells").iterdir()
-    ]
-    assert kinds.count(None) == 1
-
-
-def test_seed_of_a_solve_is_part_of_what_it_follows_from() -> None:
-    cells = [expand(small(task=RATIO | {"seed": seed}))[0] for seed in (2, 3)]
-    keys = {cell.shared_cell.key for cell in cells if cell.shared_cell}
-    assert len(keys) == 2
 
 
 def case(objective: float, upper: float, proven: bool) -> Case:
@@ -176,16 +136,6 @@ def test_a_policy_better_than_the_unfinished_solve_is_the_better_lower_bound() -
 def test_a_policy_above_the_proven_bound_is_an_error() -> None:
     with pytest.raises(oasis.SolverError, match=r"^fifo earned .*, more than the offline upper"):
         ratio(case(0.5, 0.5, proven=True))
-
-
-def test_optimum_is_that_of_the_library() -> None:
-    from offline import solve
-
-    real = case(0.0, 0.0, proven=False)
-    found = optimum(Case(real.instance, real.make_policy, real.seed, real.options))
-    result = solve(real.instance, "milp", work_limit=5, seed=2)
-    assert found["offline_objective"] == result.objective
-    assert found["offline_upper_bound"] == result.upper_bound
 
 
 def test_a_shared_cell_has_no_policy_to_make() -> None:

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-pytest.importorskip("pyarrow", reason="needs the sweep extra")
-
 from baselines import FIFO
-from experiments.figures.figure import read_csv
-from experiments.figures.specon import (
-    CHOICES,
-    DEFAULT,
-    SPECON,
-    measure,
-    schedule_run,
-    schedule_table,
-)
+from experiments.figures.specon import CHOICES, DEFAULT, SPECON, measure
 from experiments.figures.specon_draws import (
-    BETWEEN,
     EARLY_PROGRESS,
     FIG6_MEAN,
     LOSS,
@@ -29,23 +16,20 @@ from experiments.figures.specon_draws import (
     NEAR,
     NEAR_JOB,
     SCHEDULES,
-    WITHIN,
     as_published,
     candidate,
     curve,
     default_times,
-    is_as_published,
     pace,
     progress,
     scaled,
 )
 from oasis.simulator import replay
-
-PICTURES = Path(__file__).parents[3] / "docs" / "figures"
+from tests.packaging.figure_rows import data
 
 
 def rows_of(figure):
-    return {row["policy"]: row for row in read_csv(PICTURES / f"specon-{figure}.csv")}
+    return {row["policy"]: row for row in data(f"specon-{figure}")}
 
 
 def simulated(draw, schedule, number=0):
@@ -75,22 +59,6 @@ def test_random_schedules_are_those_of_the_paper():
     assert draw.work != candidate(SCHEDULES["12"], 4).work
 
 
-def test_what_is_not_published_is_drawn_from_wide_ranges():
-    drawn = [candidate(SCHEDULES["5"], seed) for seed in range(300)]
-    for name, most in (("loss", LOSS), ("within", WITHIN)):
-        found = [getattr(draw, name) for draw in drawn]
-        assert 0.0 <= min(found) < 0.02 * most
-        assert 0.98 * most < max(found) <= most
-    logs = [math.log(each) for draw in drawn for each in draw.work]
-    spread = math.sqrt(math.fsum(each**2 for each in logs) / len(logs))
-    assert spread == pytest.approx(WITHIN / math.sqrt(3), rel=0.05)  # even between 0 and WITHIN
-    mixed = [candidate(SCHEDULES["7"], seed) for seed in range(300)]
-    logs = [math.log(each) for draw in mixed for each in draw.work]
-    spread = math.sqrt(math.fsum(each**2 for each in logs) / len(logs))
-    assert spread == pytest.approx(math.hypot(BETWEEN, WITHIN) / math.sqrt(3), rel=0.05)
-    assert {candidate(SCHEDULES["7"], seed, 0.0).loss for seed in range(5)} == {0.0}
-
-
 @pytest.mark.parametrize("figure", SCHEDULES)
 def test_the_default_schedulers_times_are_those_of_the_simulator(figure):
     schedule = SCHEDULES[figure]
@@ -112,14 +80,6 @@ def test_draws_have_what_is_published_of_the_default_run(figure):
         assert math.fsum(times) / len(times) == pytest.approx(known.mean, rel=1e-4)
         assert max(ends) == pytest.approx(known.makespan, rel=NEAR)
         assert times[known.job - 1] == pytest.approx(known.time, rel=NEAR_JOB)
-
-
-def test_draws_that_differ_from_the_published_run_are_passed_over():
-    schedule = SCHEDULES["7"]
-    first = as_published("7", 0)
-    passed = [scaled(candidate(schedule, seed), schedule) for seed in range(first.seed)]
-    assert len(passed) > 10
-    assert not any(is_as_published(draw, schedule) for draw in passed)
 
 
 def test_the_mean_of_fig_6_follows_from_what_is_printed():
@@ -164,16 +124,3 @@ def test_with_a_loss_of_up_to_a_half_fig_6_gains_less():
         found.append(1.0 - measure(draw, number, 4, CHOICES[SPECON])["mean"] / mean)
     assert round(math.fsum(found) / 100, 3) == 0.068
     assert round(rows_of("6")[SPECON]["overall"], 3) == 0.102
-
-
-@pytest.mark.nightly  # by default another row of the readings is made again
-def test_the_data_of_the_page_are_those_of_the_command():
-    runs = [
-        schedule_run("5", {"draw": number, "policy": policy})
-        for policy in (DEFAULT, SPECON)
-        for number in range(100)
-    ]
-    kept = rows_of("5")
-    for row in schedule_table("5", runs):
-        for name, value in kept[row["policy"]].items():
-            assert value == row[name] or value == pytest.approx(row[name], rel=1e-9)

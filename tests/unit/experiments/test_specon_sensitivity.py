@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-pytest.importorskip("pyarrow", reason="needs the sweep extra")
-
-from experiments.figures import specon
-from experiments.figures.figure import read_csv
 from experiments.figures.specon import CROWDING, READING_CHOICES
 from experiments.figures.specon_draws import (
     SCHEDULES,
@@ -23,14 +17,17 @@ from experiments.figures.specon_draws import (
     default_times,
     pooled_mean,
 )
+from tests.packaging.figure_rows import data, row
 
-DATA = Path(__file__).parents[3] / "docs" / "figures" / "specon-sensitivity.csv"
-DRAWN, NOTHING = CROWDING
+DRAWN, _ = CROWDING
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return {(str(row["figure"]), row["crowding"], row["choice"]): row for row in read_csv(DATA)}
+    return {
+        (str(one["figure"]), one["crowding"], one["choice"]): one
+        for one in data("specon-sensitivity")
+    }
 
 
 @given(
@@ -70,28 +67,14 @@ def test_what_is_left_of_the_evaluation_function_keeps_the_published_point():
     assert points[after] <= 1.0 - 0.65 * 0.5 <= points[before]
 
 
-def test_the_data_of_the_page_are_those_of_the_command(rows):
+def test_every_figure_has_every_crowding_and_choice(rows):
     assert list(rows) == list(product(SCHEDULES, CROWDING, READING_CHOICES))
     assert {row["seeds"] for row in rows.values()} == {100}
-    asked = ("5", NOTHING, "cluster")
-    chosen = [
-        case
-        for case in specon.reading_cases(100)
-        if (case["figure"], case["crowding"]) == asked[:2] and case["choice"] in (None, asked[2])
-    ]
-    (again,) = specon.reading_table([specon.reading_run(case) for case in chosen])
-    for name, value in rows[asked].items():
-        if name != "figure":
-            assert value == again[name] or value == pytest.approx(again[name], rel=1e-9)
 
 
 def test_the_first_rows_are_those_of_the_figures(rows):
     for figure in SCHEDULES:
-        (kept,) = (
-            row
-            for row in read_csv(DATA.parent / f"specon-{figure}.csv")
-            if row["policy"] == "specon"
-        )
+        kept = row(f"specon-{figure}", policy="specon")
         own = rows[figure, DRAWN, "specon"]
         shared = ("mean", "makespan", "overall", "reduced", "as_much", "one_draw_high")
         assert [own[name] for name in shared] == [kept[name] for name in shared]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,9 @@ from experiments.cli import progress as shown
 from experiments.cli.commands.sweep import counted, saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import InterruptedWorkError
 from experiments.cli.main import main
-from experiments.sweep.cells import Cell
-from experiments.sweep.executors import check_cluster, execute
+from experiments.sweep.executors import Dask, Here
 from experiments.sweep.run import SweepProgress, run_sweep
-from experiments.sweep.store import CellResult, ResultStore
+from experiments.sweep.store import ResultStore
 from oasis.model.errors import OasisError
 from tests.sweeping import small
 
@@ -40,30 +38,23 @@ def test_off_a_terminal_lines_come_late_and_seldom(
     ]
 
 
-def test_an_address_that_is_none_is_told() -> None:
-    expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
-    with pytest.raises(OasisError, match=expected):
-        check_cluster("foo://x:1", 1.0)
+def test_an_address_that_is_none_is_told_in_a_notebook_too() -> None:
+    def connect() -> None:
+        expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
+        with pytest.raises(OasisError, match=expected):
+            list(Dask("foo://x:1", 1.0).run([]))
 
-
-def test_inside_an_event_loop_as_in_a_notebook_the_answer_is_the_same() -> None:
     async def cell() -> None:
-        check_cluster("foo://x:1", 1.0)
+        connect()
 
-    expected = r"^scheduler: expected a Dask scheduler at foo://x:1: unknown address scheme"
-    with pytest.raises(OasisError, match=expected):
-        asyncio.run(cell())
+    connect()
+    asyncio.run(cell())
 
 
 def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C may come when a record is written and nobody has been told of it yet."""
-
-    class OneByOne:
-        def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-            for cell in cells:
-                yield cell, execute(cell)
 
     save = ResultStore.save
     saved: list[Any] = []
@@ -77,7 +68,7 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
 
     monkeypatch.setattr(ResultStore, "save", save_then_stop)
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(small(), tmp_path / "small.parquet", executor=OneByOne(), on_progress=told.append)
+        run_sweep(small(), tmp_path / "small.parquet", executor=Here(), on_progress=told.append)
     assert len(list(ResultStore.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
     assert told[-1].done == 3
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the plot extra")
-
 from experiments.figures.figure import Row, read_csv
 from experiments.figures.settings import PRINTED
 

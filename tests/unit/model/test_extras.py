@@ -13,15 +13,10 @@ import baselines
 import oasis
 from oasis.model import extras
 from oasis.model.extras import EXTRAS, install_line, require
+from tests.packaging.commands import BLOCK
 
 ROOT = Path(oasis.__file__).parents[1]
-WITHOUT = """
-import sys
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {package!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Absent())
+SAYING = """
 try:
     {statement}
 except ModuleNotFoundError as error:
@@ -66,7 +61,7 @@ def test_every_extra_exists_and_brings_its_package() -> None:
     ],
 )
 def test_the_error_in_python_names_the_extra(package: str, statement: str, extra: str) -> None:
-    program = WITHOUT.format(package=package, statement=statement)
+    program = BLOCK.format(name=package) + SAYING.format(statement=statement)
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
