@@ -15,7 +15,7 @@ from oasis.traces import table
 from oasis.traces.gres import Resources, resources_of
 from oasis.traces.job_table import combined
 from oasis.traces.plain_instance import known_trace
-from oasis.traces.plain_job import FACTS, GOES_ON, STATES
+from oasis.traces.plain_job import FACTS, STATES, UNENDED
 from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, pd
 
 KNOWN = frozenset(FACTS["slurm"]["known"])  # columns that tell a header from a row of values
@@ -195,7 +195,7 @@ def _uncut(text: str) -> str:
     state = next(iter(text.upper().split(maxsplit=1)), "")
     begin = state.removesuffix(CUT)
     whole = [name for name in CUT_STATES if begin != state and name.startswith(begin)]
-    goes = {STATES.get(name) == GOES_ON for name in whole}
+    goes = {STATES.get(name) in UNENDED for name in whole}
     if len(goes) > 1:
         raise _cut("State")
     return whole[0] if True in goes else text

@@ -20,13 +20,13 @@ from oasis.traces import (
 )
 from oasis.traces.job_table import (
     FIELDS,
+    LOOSE,
     MachineOptions,
     PlainTrace,
     busiest,
     jobs_of,
     kept_line,
     last_slot,
-    loosened,
     ps_counts,
 )
 from oasis.traces.plain import FORMATS
@@ -56,7 +56,7 @@ def file(tmp_path: Path) -> Path:
 
 def everything(file: Path, **given: Any) -> oasis.Instance:
     """Instance that ``oasis import plain FILE --all`` makes with these options."""
-    options = PlainOptions(**loosened(PlainOptions, given))
+    options = PlainOptions(**(LOOSE | given))
     return PLAIN.imported(file, options, frozenset(given))[0]
 
 
