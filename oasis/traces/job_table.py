@@ -30,14 +30,9 @@ from oasis.workloads.work import shares
 
 # --- assumptions about jobs, machines and time ----------------------------------------------------
 
-ORDERED = (
-    ("min_gpus", "max_gpus"),
-    ("min_duration", "max_duration"),
-    ("min_priority", "max_priority"),
-    ("arrival_slots", "horizon"),
-    # Constraint (7) has no solution where a worker sends more than a parameter server takes.
-    ("worker_bandwidth_gbps", "ps_bandwidth_gbps"),
-)
+RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
+# Constraint (7) has no solution where a worker sends more than a parameter server takes.
+BANDWIDTHS = ("worker_bandwidth_gbps", "ps_bandwidth_gbps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +50,22 @@ class Word(Kind):
         return value
 
 
-def _field(fact: Mapping[str, Any]) -> Any:
-    """A field of a class of options; all commands have those about `reading`."""
-    fact = {"minimum": 0, "above": False, "choices": [], "reading": True, **fact}
-    kinds = {
-        **{bool: Flag(), str: Word(tuple(fact["choices"])), int: Whole(fact["minimum"])},
-        float: Number(fact["minimum"], fact["above"]),
-    }
-    entry = {"kind": kinds[type(fact["default"])], "meaning": fact["doc"], "absent": MISSING}
-    told = {"help": fact["doc"], "reading": fact["reading"]}
-    return field(default=fact["default"], metadata={**told, **entry})
-
-
 def options_of_toml(name: str, *bases: type) -> Any:
-    """A class of options by its entry in formats.toml."""
-    facts = {key: fact for key, fact in FACTS["options"][name].items() if key != "doc"}
-    entries = [(k, type(fact["default"]).__name__, _field(fact)) for k, fact in facts.items()]
-    space = {"__doc__": FACTS["options"][name]["doc"].strip(), "__module__": "oasis.traces"}
+    """A class of options by its entry in formats.toml; all commands have those about reading."""
+    doc, *facts = FACTS["options"][name].items()
+    entries: list[Any] = []
+    for key, fact in facts:
+        default, least = fact["default"], fact.get("minimum", 0)
+        kinds = {
+            **{bool: Flag(), str: Word(tuple(fact.get("choices", ()))), int: Whole(least)},
+            float: Number(least, fact.get("above", False)),
+        }
+        metadata = {
+            **{"kind": kinds[type(default)], "meaning": fact["doc"], "absent": MISSING},
+            **{"help": fact["doc"], "reading": fact.get("reading", True)},
+        }
+        entries.append((key, type(default).__name__, field(default=default, metadata=metadata)))
+    space = {"__doc__": doc[1].strip(), "__module__": "oasis.traces"}
     return make_dataclass(name, entries, bases=bases, namespace=space, frozen=True, slots=True)
 
 
@@ -91,7 +85,7 @@ class TraceOptions(_Fields):  # type: ignore[misc]
         check(self)
         if self.insensitive + self.critical > 1:
             raise InputError("critical", "expected insensitive + critical <= 1")
-        for low, high in ORDERED:
+        for low, high in (*RANGES, ("min_priority", "max_priority"), BANDWIDTHS):
             if getattr(self, low) > getattr(self, high):
                 raise InputError(low, f"expected at most {high} ({getattr(self, high):g})")
 
@@ -99,10 +93,10 @@ class TraceOptions(_Fields):  # type: ignore[misc]
 Options = TypeVar("Options", bound=TraceOptions)
 LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
 MOST_NAMED = 12  # choices in an error message
-RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
 # Limits with which no option that is given clashes, before they are chosen to fit all jobs.
-LOOSE = {low: int(low == "arrival_slots") for low, _ in RANGES}
+LOOSE: dict[str, Any] = {low: int(low == "arrival_slots") for low, _ in RANGES}
 LOOSE |= {high: LARGEST_COUNT for _, high in RANGES}
+LOOSE |= {"start": "first", "stride": 1, "max_jobs": LARGEST_COUNT, "keep": "first"}
 FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values where a trace has none
     **{"id": "", "submitted": np.nan, "duration": np.nan, "gpus": 0, "owner": ""},
     **{"started": np.nan, "ended": np.nan, "state": "", "utility": None, "model": ""},
@@ -295,21 +289,20 @@ def kept_line(instance: Instance) -> str | None:
 
 
 def _widened(options: Options, jobs: Frame, fixed: Collection[str], begin: float | None) -> Options:
-    """The options that leave out none of `jobs`, by values of the trace such as its most GPUs."""
+    """`LOOSE` options with the values of the trace, such as its most GPUs."""
     submitted = jobs["submitted"]
     first = submitted.min() if begin is None else begin
     slots = max(1, floor((submitted.max() - first) / options.slot_seconds) + 1)
-    wide = {
-        **{"min_gpus": 0 if options.cpu_jobs else 1, "max_gpus": int(jobs["gpus"].max())},
-        **{"min_duration": 0.0, "max_duration": float(jobs["duration"].max())},
-        "arrival_slots": min(slots, options.horizon) if "horizon" in fixed else slots,
-        **{"start": "first", "stride": 1, "max_jobs": len(jobs), "keep": "first"},
-    }
-    wide |= {name: getattr(options, name) for name in wide if name in fixed}
-    for low, high in RANGES:  # a limit that is given may be above all that there is
-        if high not in fixed:
-            wide[high] = max(wide.get(high, options.horizon), wide[low])
-    return replace(options, **wide)
+    return chosen(
+        options,
+        fixed,
+        min_gpus=0 if options.cpu_jobs else 1,
+        # A limit that is given may be above all that there is.
+        max_gpus=max(int(jobs["gpus"].max()), options.min_gpus),
+        max_duration=max(float(jobs["duration"].max()), options.min_duration),
+        arrival_slots=min(slots, options.horizon),
+        max_jobs=len(jobs),
+    )
 
 
 def _start(jobs: Frame, options: TraceOptions, length: float) -> float:

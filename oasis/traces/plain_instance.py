@@ -96,8 +96,8 @@ class JobTrace:
         kind = source.kind()
         if not (getattr(options, "map", "") and kind is not None and kind.is_table):
             refuse_other(kind, (self.name,), self.looks, source.path)
-        is_log = self.log is not None and source.header.lstrip().startswith("[")
-        trace = read_table(self.log if self.log and is_log else self, source, options)
+        form = self.log if self.log and source.header.lstrip().startswith("[") else self
+        trace = read_table(form, source, options)
         trace.format = self.name
         return trace
 
@@ -512,16 +512,11 @@ def columns_of(
     ]
     if not missing:
         return {name: found[name] for name in KNOWN if name in found}
-    many = len(missing) > 1
-    also = " for duration" if many else ""
-    also = f", or started and ended{also}," if "duration" in missing else ""
-    expected = f"expected {'these columns' if many else 'this column'}{also} once in the header of"
-    hint = ",".join(f"{name}=COLUMN" for name in missing)
-    raise InstanceError(
-        f"{table.COLUMN.strip()}{'s' if many else ''} {', '.join(missing)}",
-        f"{expected} {file}: {','.join(header)[:200]}; --map {hint} names "
-        f"{'others' if many else 'another'}",
-    )
+    expected = f"expected {'these columns' if len(missing) > 1 else 'this column'}"
+    expected += ", or started and ended for duration," if "duration" in missing else ""
+    hint = f"--map {','.join(f'{name}=COLUMN' for name in missing)} names others"
+    shown = f"{expected} once in the header of {file}: {','.join(header)[:200]}; {hint}"
+    raise InstanceError(f"{table.COLUMN}{', '.join(missing)}", shown)
 
 
 def _base(column: str) -> tuple[str, str]:

@@ -213,9 +213,9 @@ def _rates(options: Any) -> Mapping[tuple[str, float], float]:
         expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
         raise InstanceError("throughputs", expected)
     document = table.read_source(options.throughputs).document()
-    kinds = document.get(options.worker_type) if isinstance(document, dict) else None
-    if not isinstance(kinds, dict):
-        known = ", ".join(document) if isinstance(document, dict) else "none"
+    types = document if isinstance(document, dict) else {}
+    if not isinstance(kinds := types.get(options.worker_type), dict):
+        known = ", ".join(types) or "none"
         raise InstanceError("worker_type", f"expected one of {known:.200}", options.worker_type)
     found = {}
     for name, rates in kinds.items():
@@ -294,15 +294,13 @@ class Nodes:
             source = table.read_source(path)
             refuse_other(source.kind(), (NODES,), NODES_LOOK, source.path)
         self.rows = rows = table.csv_rows(source, NODE_COLUMNS)
-        columns = {
-            "sn": rows.texts("sn"),
-            "cpu": rows.number("cpu_milli") / 1000,
-            "memory_gb": rows.number("memory_mib") * GB_PER_MIB,
-            "gpu": rows.number("gpu", whole=True),
-            "model": rows.texts("model"),
-        }
+        nodes = rows.cells.assign(
+            cpu=rows.number("cpu_milli") / 1000,
+            memory_gb=rows.number("memory_mib") * GB_PER_MIB,
+            gpu=rows.number("gpu", whole=True),
+        )
         rows.unique("sn")
-        self.frame = pd.DataFrame(columns, index=rows.lines)[rows.settle()]
+        self.frame = nodes[rows.settle()]
         rows.check_usable(len(self.frame), allow_malformed=options.allow_malformed)
         job_table.check_choice("model", options.model, self.frame["model"])
 
