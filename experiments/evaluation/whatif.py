@@ -70,8 +70,8 @@ class Scenario:
     def identity(self) -> dict[str, Any]:
         """Plain data that determine the jobs and the machines."""
         how = {"placement": self.placement, "load": self.load, "sha256": self.sha256}
-        held = {"held": self.held} if self.held else {}
-        return {"kind": "trace", "machines": list(self.machines), **how, **held}
+        how |= {"held": self.held} if self.held else {}
+        return {"kind": "trace", "machines": list(self.machines), **how}
 
     labels = identity
 
@@ -108,8 +108,8 @@ class Scenario:
         jobs, worth = self.jobs, worth_of(self.jobs)
         names = ("job", "submitted", "duration", "gpus", "owner")
         columns = (jobs[name].tolist() for name in names)
-        each = worth.rows() if worth else repeat(None)
-        plain = [PlainJob(*row, utility=one) for *row, one in zip(*columns, each, strict=False)]
+        nothing = (repeat(None), repeat(None), repeat(""))  # of what really happened
+        plain = map(PlainJob, *columns, *nothing, worth.rows() if worth else repeat(None))
         workload = rigid_workload_on(plain, self.machines, self.placement, self.others)
         # A million jobs of the trace need not be kept beside those of the simulation.
         return replace(workload, recorded=())
@@ -124,8 +124,8 @@ class Scenario:
         """GPU-hours that the jobs want, and those there are while they come."""
         came, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
         first, last = float(came.iloc[0]), float(came.iloc[-1])
-        others = (n * max(0, min(e, last) - max(b, first)) for b, e, n in self.others)
-        capacity = max(0.0, self.gpus * (last - first) - sum(others))
+        others = sum(n * max(0.0, min(e, last) - max(b, first)) for b, e, n in self.others)
+        capacity = max(0.0, self.gpus * (last - first) - others)
         return float(demand) / 3600.0, capacity / 3600.0
 
     @property
