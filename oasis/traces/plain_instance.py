@@ -20,7 +20,7 @@ from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
 from oasis.traces import job_table, table, times
-from oasis.traces.gres import listed_gpus, names_gpus
+from oasis.traces.gres import listed_gpus
 from oasis.traces.job_table import MachineOptions, PlainTrace, TraceOptions
 from oasis.traces.plain_job import FACTS, UNENDED, state_of
 from oasis.traces.table import Frame, MalformedError, Mask, Rows, TraceSource, cell, numbers, pd
@@ -44,7 +44,6 @@ for _decimal, _thousands in (",.", ".,"):
     SIGNS[_decimal] = re.compile(f"{_begin}(?:(?:{_groups})+{_end}|(?:{_groups}){{2,}})")
     GROUPED[_decimal] = re.compile(f"(?:{_begin}(?:{_groups})+|[+-]?[0-9]+)(?:{_end})?")
 POINT = re.compile(r"[+-]?[0-9]+\.(?![0-9]{3}\Z)[0-9]+")  # is no sign of thousands
-AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
 
 
@@ -388,16 +387,11 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
         raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
     if records is None:
         header = table.csv_cells(source.header, delimiter)
-        begin = source.lines[source.first + 1 :][: table.LINES_LOOKED_AT]
-        # A line with fewer cells is a part of a record, whose cells have other places.
-        each = [cells for t in begin if len(cells := table.csv_cells(t, delimiter)) >= len(header)]
-        some = [dict(zip(header, cells, strict=False)) for cells in each]
     else:
-        some = [row for row in records if isinstance(row, dict)]
+        some = (row for row in records if isinstance(row, dict))
         header = list(dict.fromkeys(name for row in some for name in row))
-    words = [name for name in header if _are_words(some[: table.LINES_LOOKED_AT], name)]
     given = parse_map(getattr(options, "map", ""))
-    columns = columns_of(header, given, source.name, form.columns, words)
+    columns = columns_of(header, given, source.name, form.columns)
     wanted = (*form.more, *columns.values())
     if records is None:
         rows = table.csv_rows(source, wanted, delimiter=delimiter)
@@ -427,12 +421,6 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
         rows.note("cells such as 3,5, read as numbers with decimals", commas[","])
         rows.note("cells such as 3,600, read as numbers with signs of thousands", commas["."])
     return rows, columns
-
-
-def _are_words(some: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a column holds words, such as a model of GPU, and no amounts."""
-    texts = [text for row in some if not table.MISSING.fullmatch(text := str(row.get(name, "")))]
-    return bool(texts) and not any(AMOUNT.fullmatch(t) or names_gpus(t) for t in texts)
 
 
 def _sign(rows: Rows, column: str, has_commas: bool) -> dict[str, int]:
@@ -480,13 +468,9 @@ def parse_map(text: str) -> dict[str, str]:
 
 
 def columns_of(
-    header: Sequence[str],
-    given: Mapping[str, str],
-    file: str,
-    preset: Mapping[str, str],
-    words: Collection[str] = (),
+    header: Sequence[str], given: Mapping[str, str], file: str, preset: Mapping[str, str]
 ) -> dict[str, str]:
-    """Columns by what is `given`, the `preset` or their names; those of `words` hold no numbers."""
+    """Columns by what is `given`, the `preset` or their names."""
     found = {name: column for name, column in given.items() if column}
     for name in KNOWN:
         column = preset.get(name, "").removesuffix("?")
@@ -495,8 +479,6 @@ def columns_of(
         # A known format is not guessed at: a column of a likely name may mean something else there.
         elif not (name in given or preset or (name == "waiting" and "started" in found)):
             free = [column for column in header if column not in found.values()]
-            if name in ("gpus", "model") and len(free) > 1:
-                free = [column for column in free if (column in words) == (name == "model")]
             if column := guess(header, free, name):
                 found[name] = column
     for name, column in found.items():
@@ -532,7 +514,7 @@ def _base(column: str) -> tuple[str, str]:
 
 def guess(header: Sequence[str], free: Sequence[str], name: str) -> str:
     """The column with the likeliest name, empty if there is none."""
-    if name in header and (name in free or name not in ("gpus", "model")):
+    if name in free:
         return name
     base = {column: _base(column) if name in TIMED else (_plain(column), "") for column in free}
     # Known names outermost: a likelier name wins, wherever its column stands.

@@ -260,7 +260,9 @@ class Rows:
         """Reject rows whose `key` is empty, or that of a row before that can be used."""
         names = self.cells[key]
         self.reject(names == "", f"no {key}")
-        self.reject(names.where(self.is_good).duplicated() & self.is_good, f"repeated {key}")
+        taken = names[self.is_good].drop_duplicates()
+        first = names.map(pd.Series(taken.index, index=taken))
+        self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
     def keep(self, where: Any) -> None:
         """Leave out the other rows, of which nothing is to be counted."""
