@@ -24,9 +24,8 @@ from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
 from oasis.simulator.state import JobProgress
-from oasis.simulator.workload import rigid_workload_on
-from oasis.traces.job_table import busiest, drawn_utilities
-from oasis.traces.options import TraceOptions
+from oasis.simulator.workload import Held, rigid_workload_on
+from oasis.traces.job_table import TraceOptions, busiest, drawn_utilities
 from oasis.traces.plain_job import PlainJob
 
 POINTS = 240  # of a series over time
@@ -57,6 +56,7 @@ class Scenario:
     placement: str = "pooled"
     load: float = 1.0
     sha256: str = ""  # of the trace
+    held: Held = ()  # by other jobs
     draws: ClassVar[bool] = False
 
     @classmethod
@@ -70,6 +70,7 @@ class Scenario:
     def identity(self) -> dict[str, Any]:
         """Plain data that determine the jobs and the machines."""
         how = {"placement": self.placement, "load": self.load, "sha256": self.sha256}
+        how |= {"held": self.held} if self.held else {}
         return {"kind": "trace", "machines": list(self.machines), **how}
 
     labels = identity
@@ -106,20 +107,25 @@ class Scenario:
         """Machines and jobs of a simulation, without anything that really happened to the jobs."""
         jobs, worth = self.jobs, worth_of(self.jobs)
         names = ("job", "submitted", "duration", "gpus", "owner")
-        rows = zip(*(jobs[name].tolist() for name in names), strict=True)
-        each = worth.rows() if worth else repeat(None)
-        plain = [
-            PlainJob(name, came, lasts, gpus, owner, utility=one)
-            for (name, came, lasts, gpus, owner), one in zip(rows, each, strict=False)
-        ]
+        columns = (jobs[name].tolist() for name in names)
+        nothing = (repeat(None), repeat(None), repeat(""))  # of what really happened
+        plain = map(PlainJob, *columns, *nothing, worth.rows() if worth else repeat(None))
+        workload = rigid_workload_on(plain, self.machines, self.placement, self.others)
         # A million jobs of the trace need not be kept beside those of the simulation.
-        return replace(rigid_workload_on(plain, self.machines, self.placement), recorded=())
+        return replace(workload, recorded=())
+
+    @property
+    def others(self) -> Held:
+        """What others hold, at this load."""
+        return tuple((begin / self.load, end / self.load, n) for begin, end, n in self.held)
 
     @property
     def offered(self) -> tuple[float, float]:
         """GPU-hours that the jobs want, and those there are while they come."""
         came, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
-        capacity = self.gpus * float(came.iloc[-1] - came.iloc[0])
+        first, last = float(came.iloc[0]), float(came.iloc[-1])
+        others = sum(n * max(0.0, min(e, last) - max(b, first)) for b, e, n in self.others)
+        capacity = max(0.0, self.gpus * (last - first) - others)
         return float(demand) / 3600.0, capacity / 3600.0
 
     @property
@@ -179,22 +185,26 @@ def is_recorded(jobs: pd.DataFrame) -> bool:
     return bool(jobs.started.notna().any())
 
 
-def busiest_moment(jobs: pd.DataFrame) -> int:
+def busiest_moment(jobs: pd.DataFrame, held: Held = ()) -> int:
     """Most GPUs in use at one time, as recorded; counted from submission where starts are unknown.
 
     A job that ends makes room for one that begins at the same time.
     """
-    return int(busiest(jobs, jobs.gpus))
+    rows = [{"started": begin, "duration": end - begin, "gpus": n} for begin, end, n in held]
+    every = pd.concat([jobs, pd.DataFrame(rows)]) if held else jobs
+    return int(busiest(every, every.gpus))
 
 
-def smallest_machines(jobs: pd.DataFrame, size: int, placement: str) -> tuple[tuple[int, ...], str]:
+def smallest_machines(
+    jobs: pd.DataFrame, size: int, placement: str, held: Held = ()
+) -> tuple[tuple[int, ...], str]:
     """The fewest machines of `size` GPUs that hold the busiest moment and each job, and a note.
 
     Where a job must be whole on one machine, they have at least the GPUs of the largest job.
     """
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
-    count = -(-busiest_moment(jobs) // size)
+    count = -(-busiest_moment(jobs, held) // size)
     if count > MOST_MACHINES:
         expected = f"expected at most {MOST_MACHINES:,} of {size} GPUs"
         raise InputError("machines", f"{expected}, the busiest moment takes {count:,}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,29 +47,22 @@ def _axes(height: float, **labels: str) -> tuple[Figure, Axes]:
     return figure, ax
 
 
-def _edge() -> dict[str, Any]:
-    return {"edgecolor": canvas.ink(), "linewidth": 0.6}
-
-
-def _name_rows(ax: Axes, names: Sequence[str], margin: float) -> None:
-    written = [canvas.as_written(name) for name in names]
-    ax.set_yticks(range(len(names)), written, fontsize=canvas.SMALL)
-    ax.set_ylim(len(names) - 1 + margin, -margin)
-
-
 def waiting_figure(result: WhatIf) -> Figure:
     """The distribution of waiting under each policy: a row each, on a logarithm of time."""
     rows = result.first.policies
     figure, ax = _axes(1.1 + 0.3 * len(rows), x="waiting for GPUs")
+    edge: dict[str, Any] = {"edgecolor": canvas.ink(), "linewidth": 0.6}
     for k, row in enumerate(rows.values()):
         values = (max(value or 0.0, 1.0) for value in row["waiting_at"])
         at = dict(zip(SHARES, values, strict=True))
         ax.plot([at[5], at[95]], [k, k], "-", color=canvas.ink(), linewidth=1.0, zorder=1)
         width = at[75] - at[25]
-        ax.barh(k, width, 0.5, left=at[25], color=canvas.fill(1), **_edge())
+        ax.barh(k, width, 0.5, left=at[25], color=canvas.fill(1), **edge)
         ax.plot([at[50]], [k], "o", color=canvas.ink(), markersize=4.5, zorder=3)
         ax.plot([at[99]], [k], "|", color=canvas.ink(), markersize=8, zorder=3)
-    _name_rows(ax, [called(name) for name in rows], 0.6)
+    written = [canvas.as_written(called(name)) for name in rows]
+    ax.set_yticks(range(len(rows)), written, fontsize=canvas.SMALL)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="x", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.set_xscale("log")
@@ -102,7 +95,7 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
     for ax, (name, row) in zip(strips, rows.items(), strict=True):
         one = row["series"]
         edges = (np.linspace(one["begin"], one["end"], len(one[series]) + 1) - begin) / length
-        ax.stairs(one[series], edges, fill=True, color=canvas.fill(0), **_edge())
+        ax.stairs(one[series], edges, fill=True, color=canvas.fill(0), ec=canvas.ink(), lw=0.6)
         ax.set_ylim(0.0, 1.05 * top)
         ax.set_yticks([0.0, _round(top)], ["0", f"{_round(top):,.0f}"])
         ax.tick_params(axis="both", labelsize=canvas.SMALL)

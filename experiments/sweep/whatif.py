@@ -57,17 +57,14 @@ def cell_of(
 
 def expected_seconds(cells: Sequence[Cell]) -> float:
     """About how long the cells of policies take one after another; bounds take little."""
-    paces: dict[str, tuple[float, float]] = {}
+    runs: list[Any] = [cell for cell in cells if cell.policy is not None]
+    first = {cell.policy: cell for cell in reversed(runs)}
+    paces = {name: frames.seconds_a_job(one.source, one.make_policy) for name, one in first.items()}
     expected = 0.0
-    for cell in cells:
-        scenario: Any = cell.source
-        if cell.policy is not None:
-            if cell.policy not in paces:
-                paces[cell.policy] = frames.seconds_a_job(scenario, cell.make_policy)
-            by_job, by_queue = paces[cell.policy]
-            expected += by_job * len(scenario.trace) + (
-                by_queue and by_queue * frames.queue_ahead(scenario)
-            )
+    for cell in runs:
+        by_job, by_queue = paces[cell.policy]
+        expected += by_job * len(cell.source.trace)
+        expected += by_queue and by_queue * frames.queue_ahead(cell.source)
     return expected
 
 
@@ -131,8 +128,8 @@ def with_goal(
     machines, jobs = len(first.machines), first.jobs
     least = next(n for n in range(1, machines + 1) if first.at(n).widest >= jobs.gpus.max())
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
-    lacking = max(0, frames.busiest_moment(jobs.assign(started=math.nan)) - first.gpus)
-    most = machines + -(-lacking // first.machines[-1])
+    alone = frames.busiest_moment(jobs.assign(started=math.nan), first.held)
+    most = machines + max(0, -(-(alone - first.gpus) // first.machines[-1]))
     tried: dict[str, dict[int, float | None]] = {name: {} for name in chosen}
     lost: Lost = {name: list(result.about[name]) for name in ("missing", "failed")}
 

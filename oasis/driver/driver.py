@@ -105,6 +105,8 @@ class Driver(World, Generic[Spec]):
         """Machines that cannot be used now: those that are away, and those that are closed."""
         return self.closed.union(self.away)
 
+    reserved = ()  # a world of its own jobs alone
+
     @property
     def closing(self) -> frozenset[int]:
         """Machines that close soon: a policy that does not plan around it starts no job there.

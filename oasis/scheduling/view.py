@@ -72,6 +72,8 @@ class Books(Protocol):
     def down(self) -> Set[int]: ...  # machines that are not there
     @property
     def closing(self) -> Set[int]: ...  # machines on which what began would be interrupted
+    @property
+    def reserved(self) -> Sequence[int]: ...  # GPUs of no job of the world; empty: none
 
 
 class View:
@@ -152,11 +154,18 @@ class View:
         return free
 
     def capacity(self) -> list[tuple[int, ...]]:
-        """Return what each machine has when idle, in grid units; zeros if it is down."""
+        """Return what each machine has when idle, in grid units; zeros if it is down.
+
+        Without the GPUs of jobs that are not in the run.
+        """
         nothing = (0,) * len(self._books.site.resources)
         down = self._books.down
         machines = self._books.site.machines
-        return [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+        rows = [nothing if k in down else m.capacity for k, m in enumerate(machines)]
+        for k, taken in enumerate(self._books.reserved):
+            if taken:
+                rows[k] = (rows[k][0] - taken, *rows[k][1:])
+        return rows
 
     def down(self) -> Set[int]:
         """Return the machines that are down, for a `Room`: they take no task."""

@@ -26,7 +26,7 @@ from oasis.simulator.state import JobProgress, State
 from oasis.simulator.workload import Workload
 
 Settled = Callable[[JobProgress], None]
-COMPLETION, LOSS, RETURN, SAVED = range(4)  # also the order at one instant; then the arrivals
+COMPLETION, LOSS, RETURN, SAVED, HELD = range(5)  # also the order at one instant; then the arrivals
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,10 @@ class Engine(World):
             self._heap.append((outage.begin, LOSS, outage.machine, 0))
             if outage.end < INFINITY:
                 self._heap.append((outage.end, RETURN, outage.machine, 0))
+        first = workload.jobs[0].arrival if workload.jobs else 0.0
+        for begin, end, gpus in workload.held:
+            if max(begin, first) < end:
+                self._heap += [(max(begin, first), HELD, gpus, 0), (end, HELD, -gpus, 0)]
         heapify(self._heap)
         self._on_settled = on_settled
         self.settled: dict[int, JobProgress] = {}  # those that finished or were rejected, by index
@@ -181,7 +185,13 @@ class Engine(World):
             elif kind == RETURN:
                 state.restore(subject)
                 view.returned.append(subject)
+            elif kind == HELD:
+                if not self.goes_on:  # it does not make the run longer
+                    continue
+                state.held += subject
             anything = True
+        if self.workload.held:
+            view.returned += state.reserve()
         while self._arrived < len(jobs) and jobs[self._arrived].arrival <= view.now:
             job = jobs[self._arrived]
             self._arrived += 1

@@ -227,6 +227,8 @@ class State:
         # Grid units of each machine, by resource; nothing while it is down.
         self.free = [machine.capacity for machine in site.machines]
         self.down: set[int] = set()
+        # GPUs of jobs that are not in the run: how many, and those that they have on each machine.
+        self.held, self.reserved = 0, [0] * len(site.machines)
         # In use by worker tasks, resource by resource, then by parameter servers.
         self.used = [0] * (len(GROUPS) * len(site.resources))
         self.load = Load(site)  # what is on each machine, kept if the speed model asks for it
@@ -274,6 +276,23 @@ class State:
         # What was being saved there is lost with it.
         self.saving.kept.pop(machine, None)
         self.free[machine] = (0,) * len(self.site.resources)
+        self.reserved[machine] = 0
+
+    def reserve(self) -> list[int]:
+        """Let the jobs that are not in the run have their GPUs as these come free.
+
+        Return the machines on which they have more or fewer now; the fullest are taken first.
+        """
+        missing, changed = self.held - sum(self.reserved), []
+        for k in sorted(range(len(self.free)), key=self.free.__getitem__) if missing else ():
+            idle, *others = self.free[k]
+            taken = min(missing, idle) if missing > 0 else max(missing, -self.reserved[k])
+            if taken:
+                self.reserved[k] += taken
+                self.free[k] = (idle - taken, *others)
+                missing -= taken
+                changed.append(k)
+        return changed
 
     def restore(self, machine: int) -> None:
         """Put a machine back into service."""

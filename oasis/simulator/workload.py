@@ -18,6 +18,8 @@ from oasis.simulator.observation import Observation
 from oasis.simulator.speed import Linear, Speed
 from oasis.traces.plain_job import PlainJob
 
+Held = tuple[tuple[float, float, int], ...]
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Workload(Summarised):
@@ -32,6 +34,9 @@ class Workload(Summarised):
     recorded : tuple of PlainJob
         What the trace says of each of `jobs`, such as when it really started; empty if the
         workload was not made of a trace. No policy sees it.
+    held : tuple of (float, float, int)
+        From when to when other jobs hold how many GPUs, as soon as these are free. No policy sees
+        more of them than that there are fewer GPUs.
     speed : Speed
         How fast the jobs train, unless a run is given another model; linear in workers.
     costs : ChangeCosts
@@ -50,6 +55,7 @@ class Workload(Summarised):
     site: Site
     jobs: tuple[PolicyJob, ...]
     recorded: tuple[PlainJob, ...] = ()
+    held: Held = ()
     speed: Speed = field(default_factory=Linear)
     costs: ChangeCosts = field(default_factory=ChangeCosts)
     observation: Observation | None = None
@@ -122,7 +128,10 @@ def rigid_workload(
 
 
 def rigid_workload_on(
-    jobs: Iterable[PlainJob], gpus: Sequence[int], placement: str = "pooled"
+    jobs: Iterable[PlainJob],
+    gpus: Sequence[int],
+    placement: str = "pooled",
+    held: Held = (),
 ) -> Workload:
     """As `rigid_workload`, on machines that may differ; `gpus` are those of each machine."""
     if isinstance(jobs, (str, os.PathLike)):
@@ -157,4 +166,4 @@ def rigid_workload_on(
         )
         for k, j in enumerate(recorded)
     )
-    return Workload(Site(("gpu",), machines), tuple(policy_jobs), recorded)
+    return Workload(Site(("gpu",), machines), tuple(policy_jobs), recorded, held)

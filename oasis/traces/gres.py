@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from oasis.traces.table import MalformedError
+from oasis.traces.table import LARGEST, NUMBER, MalformedError
 
 EMPTY = ("", "N/A", "None", "none")
 USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
@@ -49,7 +49,7 @@ def resources_of(text: str) -> Resources:
             continue  # nothing, or a licence, a file system, ...
         found = PARTS.fullmatch(entry)
         if found is None or entry.startswith("PER_"):  # of a task, ...: of how many is not known
-            raise _not_understood(entry)
+            raise MalformedError("resources not understood", f"{entry:.40}")
         name = "gpu" if found[2] == GPU_NUMBER else found[2].lower()
         is_generic = bool(found[1]) or found[4] is None or name == "gpu"
         kind, count = [part for part in found[3].split(":") if part], found[4]
@@ -58,7 +58,7 @@ def resources_of(text: str) -> Resources:
         is_slice = SLICE.search(name) or (is_generic and kind and SLICE.search(kind[0]))
         # A name with gpu that is none of the known ones is in a form that is not known.
         if len(kind) > 1 if is_generic else "gpu" in name and not is_slice:
-            raise _not_understood(entry)
+            raise MalformedError("resources not understood", f"{entry:.40}")
         if name == "node" and not is_generic:
             of = "nodes"
         elif is_slice or (name in SHARED and is_generic):
@@ -72,7 +72,7 @@ def resources_of(text: str) -> Resources:
         # A count that is not understood becomes 0.5, which is refused like every other half.
         value = float(amount[1]) * 1024 ** POWER[amount[2].lower()] if amount else 0.5
         if value % 1:
-            raise _not_understood(entry)
+            raise MalformedError("resources not understood", f"{entry:.40}")
         amounts[of] += int(value)
     # A list may name GPUs twice: gres/gpu=4 beside gres/gpu:a100=4 are the same four.
     # Entries without a type count all types; without such, the types are added.
@@ -81,10 +81,19 @@ def resources_of(text: str) -> Resources:
     return Resources(gpus, amounts.get("nodes"), tuple(others), PER_NODE_PREFIX in text, parts > 0)
 
 
+def listed_gpus(text: str) -> tuple[float, bool]:
+    """GPUs of a cell, and whether they are parts of GPUs."""
+    if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
+        return float(text), float(text) % 1 != 0
+    if words := IN_WORDS.fullmatch(text):
+        return float(words[1]), False
+    found = resources_of(text) if names_gpus(text) else None
+    # What names GPUs in a way that is not known is no job without GPUs.
+    if found is None or (not found.gpus and any("gpu" in name for name in found.others)):
+        raise MalformedError("")
+    return float(found.gpus), found.is_share
+
+
 def names_gpus(text: str) -> bool:
     """Whether a cell may be a list with GPUs, or with parts of them."""
     return bool(NAMED.search(text) or SLICE.search(text))
-
-
-def _not_understood(text: str) -> MalformedError:
-    return MalformedError("resources not understood", f"{text:.40}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, make_dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from math import ceil, floor
@@ -13,24 +13,90 @@ from typing import Any, TypeVar
 import numpy as np
 
 from oasis.model.cluster import Cluster, Server
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InputError, InstanceError
 from oasis.model.instance import Instance
 from oasis.model.job import GBIT_PER_MB, Job
+from oasis.model.records import Flag, Kind, Number, Whole, check
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import Facts, Summarised
 from oasis.model.utility import UtilityColumns
-from oasis.traces.options import TraceOptions, options_of_toml
+from oasis.model.validation import LARGEST_COUNT
 from oasis.traces.plain_job import FACTS, PlainJob
 from oasis.traces.table import EARLIER_RUN, NEVER_RAN, NO_JOBS, NOT_ENDED, Frame, Mask, Rows, pd
-from oasis.traces.times import TraceTimes
+from oasis.traces.times import UNITS, TraceTimes
 from oasis.workloads.presets import DECAY
 from oasis.workloads.work import shares
+
+# --- assumptions about jobs, machines and time ----------------------------------------------------
+
+RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
+# Constraint (7) has no solution where a worker sends more than a parameter server takes.
+BANDWIDTHS = ("worker_bandwidth_gbps", "ps_bandwidth_gbps")
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Kind):
+    """A text, one of the choices if there are such."""
+
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: Any, path: str) -> str:
+        if not isinstance(value, str):
+            raise InstanceError(path, "expected text", value)
+        if self.choices and value not in self.choices:
+            expected = f"expected one of {', '.join(filter(None, self.choices))}, got {value!r}"
+            raise InstanceError(path, expected)
+        return value
+
+
+def options_of_toml(name: str, *bases: type) -> Any:
+    """A class of options by its entry in formats.toml; all commands have those about reading."""
+    doc, *facts = FACTS["options"][name].items()
+    entries: list[Any] = []
+    for key, fact in facts:
+        default, least = fact["default"], fact.get("minimum", 0)
+        kinds = {
+            **{bool: Flag(), str: Word(tuple(fact.get("choices", ()))), int: Whole(least)},
+            float: Number(least, fact.get("above", False)),
+        }
+        metadata = {
+            **{"kind": kinds[type(default)], "meaning": fact["doc"], "absent": MISSING},
+            **{"help": fact["doc"], "reading": fact.get("reading", True)},
+        }
+        entries.append((key, type(default).__name__, field(default=default, metadata=metadata)))
+    space = {"__doc__": doc[1].strip(), "__module__": "oasis.traces"}
+    return make_dataclass(name, entries, bases=bases, namespace=space, frozen=True, slots=True)
+
+
+_Fields: Any = options_of_toml("TraceOptions")
+
+
+@dataclass(frozen=True)
+class TraceOptions(_Fields):  # type: ignore[misc]
+    """Assumptions shared by the importers; docs/traces gives the formula behind each."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for name in ("time_unit", "duration_unit"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, UNITS.get(str(value).lower(), value))
+        check(self)
+        if self.insensitive + self.critical > 1:
+            raise InputError("critical", "expected insensitive + critical <= 1")
+        for low, high in (*RANGES, ("min_priority", "max_priority"), BANDWIDTHS):
+            if getattr(self, low) > getattr(self, high):
+                raise InputError(low, f"expected at most {high} ({getattr(self, high):g})")
+
 
 Options = TypeVar("Options", bound=TraceOptions)
 LABELS = ("virtual_cluster", "user", "partition", "queue", "qos")
 MOST_NAMED = 12  # choices in an error message
-RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_slots", "horizon"))
+# Limits with which no option that is given clashes, before they are chosen to fit all jobs.
+LOOSE: dict[str, Any] = {low: int(low == "arrival_slots") for low, _ in RANGES}
+LOOSE |= {high: LARGEST_COUNT for _, high in RANGES}
+LOOSE |= {"start": "first", "stride": 1, "max_jobs": LARGEST_COUNT, "keep": "first"}
 FIELDS: Mapping[str, Any] = {  # columns of a frame of jobs -> their values where a trace has none
     **{"id": "", "submitted": np.nan, "duration": np.nan, "gpus": 0, "owner": ""},
     **{"started": np.nan, "ended": np.nan, "state": "", "utility": None, "model": ""},
@@ -58,6 +124,8 @@ class PlainTrace(Summarised):
         How the file was read: a key of `oasis.traces.plain.FORMATS`.
     left_out, rules : dict of str
         How many of the other jobs each rule has left out, and the rules with their values in words.
+    running : DataFrame
+        Jobs that had begun and not ended; they are taken to end with the trace.
 
     Examples
     --------
@@ -77,6 +145,7 @@ class PlainTrace(Summarised):
     left_out: dict[str, int] = field(default_factory=dict)
     rules: dict[str, str] = field(default_factory=dict)
     window_start: str = field(default="", init=False)  # as the trace writes times; there, 0 s is
+    running: Frame = field(default_factory=lambda: pd.DataFrame(FIELDS, index=[]))
 
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
@@ -86,15 +155,14 @@ class PlainTrace(Summarised):
         return tuple(map(PlainJob, *(columns[name].tolist() for name in columns)))
 
     @property
+    def held(self) -> tuple[tuple[float, float, int], ...]:
+        """From when to when the others that were running hold how many GPUs."""
+        return tuple(self.running[["started", "ended", "gpus"]].itertuples(index=False, name=None))
+
+    @property
     def shares(self) -> int:
         """Jobs that held a part of a GPU and count with a whole one."""
         return int(self.frame["is_share"].sum())
-
-    @property
-    def shares_note(self) -> list[str]:
-        """What is said of such jobs."""
-        told = "jobs with a part of a GPU, which count with the next whole number"
-        return [f"{told}: {self.shares}"] if self.shares else []
 
     @property
     def malformed_counts(self) -> dict[str, int]:
@@ -122,11 +190,15 @@ class PlainTrace(Summarised):
         return f"kept {kept} of {total} job{'s' if total != 1 else ''}: {said}"
 
     @property
-    def models_note(self) -> list[str]:
-        """What is said of jobs that ask for a model of GPU."""
-        count = int((self.frame["model"] != "").sum())
-        alike = "which is not respected: all GPUs count alike"
-        return [f"jobs that ask for a model of GPU, {alike}: {count}"] if count else []
+    def gpu_notes(self) -> list[str]:
+        """What is said of jobs with parts of GPUs, and of those that ask for a model."""
+        counts = {
+            "jobs that ask for a model of GPU, which is not respected: all GPUs count alike": int(
+                (self.frame["model"] != "").sum()
+            ),
+            "jobs with a part of a GPU, which count with the next whole number": self.shares,
+        }
+        return [f"{text}: {count}" for text, count in counts.items() if count]
 
     def summary(self) -> tuple[str, Facts]:
         """Format, jobs, and rows that could not be used."""
@@ -149,6 +221,7 @@ class PlainTrace(Summarised):
                     raise InstanceError(name, "expected a file with a column of it", label)
                 check_choice(name, label, every[name].unique())
                 self.keep(name, self.frame[name] == label, f"by {name} ({label})")
+                self.running = self.running[self.running[name] == label]
         if options.parts != "whole" and self.shares:
             self.keep("parts", ~self.frame["is_share"], f"by parts ({options.parts})")
 
@@ -185,8 +258,11 @@ class PlainTrace(Summarised):
 
     def count_from(self, begin: float) -> None:
         """Let the times of all jobs be seconds after `begin`."""
-        times = {name: self.frame[name] - begin for name in ("submitted", "started", "ended")}
-        self.frame = self.frame.assign(**times)
+        names = ("submitted", "started", "ended")
+        self.frame, self.running = (
+            jobs.assign(**{name: jobs[name] - begin for name in names})
+            for jobs in (self.frame, self.running)
+        )
 
     def _check_some(self) -> None:
         if not len(self.frame):
@@ -212,34 +288,21 @@ def kept_line(instance: Instance) -> str | None:
 # --- the window -----------------------------------------------------------------------------------
 
 
-def loosened(kind: type[TraceOptions], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Add to `given` the options whose defaults would contradict it."""
-    defaults = {entry.name: entry.default for entry in fields(kind)}
-    more: dict[str, Any] = {}
-    for low, high in RANGES:
-        if high in given:
-            more[low] = min(defaults[low], given[high])
-        if low in given:
-            more[high] = max(defaults[high], given[low])
-    return {**more, **given}
-
-
 def _widened(options: Options, jobs: Frame, fixed: Collection[str], begin: float | None) -> Options:
-    """The options that leave out none of `jobs`, by values of the trace such as its most GPUs."""
+    """`LOOSE` options with the values of the trace, such as its most GPUs."""
     submitted = jobs["submitted"]
     first = submitted.min() if begin is None else begin
     slots = max(1, floor((submitted.max() - first) / options.slot_seconds) + 1)
-    wide = {
-        **{"min_gpus": 0 if options.cpu_jobs else 1, "max_gpus": int(jobs["gpus"].max())},
-        **{"min_duration": 0.0, "max_duration": float(jobs["duration"].max())},
-        "arrival_slots": min(slots, options.horizon) if "horizon" in fixed else slots,
-        **{"start": "first", "stride": 1, "max_jobs": len(jobs), "keep": "first"},
-    }
-    wide |= {name: getattr(options, name) for name in wide if name in fixed}
-    for low, high in RANGES:  # a limit that is given may be above all that there is
-        if high not in fixed:
-            wide[high] = max(wide.get(high, options.horizon), wide[low])
-    return replace(options, **wide)
+    return chosen(
+        options,
+        fixed,
+        min_gpus=0 if options.cpu_jobs else 1,
+        # A limit that is given may be above all that there is.
+        max_gpus=max(int(jobs["gpus"].max()), options.min_gpus),
+        max_duration=max(float(jobs["duration"].max()), options.min_duration),
+        arrival_slots=min(slots, options.horizon),
+        max_jobs=len(jobs),
+    )
 
 
 def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
@@ -480,7 +543,7 @@ def ps_counts(frame: Frame, jobs: Sequence[Job]) -> IntArray:
 
 def busiest(frame: Frame, amount: Any) -> float:
     """The most of `amount` (jobs,) that the recorded runs hold at one time."""
-    begins, amount = _begins(frame), np.asarray(amount, dtype=float)
+    begins, amount = frame["started"].fillna(frame["submitted"]), np.asarray(amount, dtype=float)
     times = np.concatenate([begins + frame["duration"], begins])
     changes = np.concatenate([-amount, amount])
     # At one time an end sorts before a beginning.
@@ -494,17 +557,13 @@ def last_slot(frame: Frame, jobs: Sequence[Job], options: TraceOptions) -> int:
     work = np.array([job.work(slot) for job in jobs])
     # The floor of a negative quotient is a ceiling in whole numbers, without rounding of floats.
     alone = [job.arrival for job in jobs] - (-work // _workers(frame, jobs))
-    recorded = np.ceil((_begins(frame) + frame["duration"]) / slot)
+    recorded = np.ceil((frame["started"].fillna(frame["submitted"]) + frame["duration"]) / slot)
     return int(max(1, alone.max(), recorded.max()))
 
 
 def _workers(frame: Frame, jobs: Sequence[Job]) -> IntArray:
     found: IntArray = np.minimum(frame["workers"].to_numpy(), [job.chunks for job in jobs])
     return found
-
-
-def _begins(frame: Frame) -> Frame:
-    return frame["started"].fillna(frame["submitted"])
 
 
 def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:

@@ -11,8 +11,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.file_kinds import FileKind, refuse_other
 from oasis.model.instance import Instance
 from oasis.traces import readers
-from oasis.traces.job_table import PlainTrace
-from oasis.traces.options import TraceOptions
+from oasis.traces.job_table import PlainTrace, TraceOptions
 from oasis.traces.plain_instance import PLAIN, JobTrace, is_table_of_records, known_trace
 from oasis.traces.plain_job import FACTS
 from oasis.traces.slurm import SLURM
@@ -83,11 +82,11 @@ def read_plain(
     given = reading_options(kind, {"virtual_cluster": virtual_cluster, **(options or {})})
     trace = kind.table(source, given)
     trace.choose(given)
-    notes = [*trace.notes, *trace.models_note]
     if given.cpu_jobs:
         count = int((trace.frame["gpus"] == 0).sum())
         trace.frame = trace.frame.assign(gpus=trace.frame["gpus"].clip(lower=1))
-        notes += [f"jobs without GPUs, which hold one each here: {count}"] if count else []
+        note = f"jobs without GPUs, which hold one each here: {count}"
+        trace.notes = [*trace.notes, note] if count else trace.notes
     # A replay gives out GPUs, so a job without any has nothing to wait for.
     trace.keep("cpu_jobs", trace.frame["gpus"] > 0, "without GPUs")
     if max_gpus is not None:
@@ -103,7 +102,7 @@ def read_plain(
             "jobs", f"expected at least one job, got none from {source.path}: {what}"
         )
     trace.count_from(trace.frame["submitted"].iloc[0])
-    trace.notes = tuple(notes)
+    trace.notes = (*trace.notes, *trace.gpu_notes)
     return trace
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -20,24 +20,20 @@ from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
 from oasis.model.utility import Constant, Deadline
 from oasis.traces import job_table, table, times
-from oasis.traces.columns import (
-    DURATIONS,
-    TIMED,
-    columns_of,
-    delimiter_of,
-    guess,
-    notes_of_guesses,
-    parse_map,
-    units_of,
-)
-from oasis.traces.gres import IN_WORDS, names_gpus, resources_of
-from oasis.traces.job_table import MachineOptions, PlainTrace
-from oasis.traces.options import UNIT_SECONDS, TraceOptions
-from oasis.traces.plain_job import FACTS, GOES_ON, state_of
+from oasis.traces.gres import listed_gpus
+from oasis.traces.job_table import MachineOptions, PlainTrace, TraceOptions
+from oasis.traces.plain_job import FACTS, UNENDED, state_of
 from oasis.traces.table import Frame, MalformedError, Mask, Rows, TraceSource, cell, numbers, pd
-from oasis.traces.times import TraceTimes
+from oasis.traces.times import UNIT_SECONDS, TraceTimes
 from oasis.version import __version__
 
+# What a table may say of a job -> names of such columns, the likeliest first.
+KNOWN: Mapping[str, Sequence[str]] = FACTS["known"]
+NEEDED = ("submitted", "duration", "gpus")
+DURATIONS = ("duration", "waiting")
+TIMED = ("submitted", "eligible", "started", "ended", "waiting", "duration", "deadline")
+DOCUMENTED = {"start": "started", "end": "ended"}  # of the simple format, beside the fields' names
+DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 UNSURE = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")  # thousands, or decimals
 # Sign of decimals -> cells that say it of their column, as 7.200,5 does; all cells with such signs.
@@ -48,29 +44,7 @@ for _decimal, _thousands in (",.", ".,"):
     SIGNS[_decimal] = re.compile(f"{_begin}(?:(?:{_groups})+{_end}|(?:{_groups}){{2,}})")
     GROUPED[_decimal] = re.compile(f"(?:{_begin}(?:{_groups})+|[+-]?[0-9]+)(?:{_end})?")
 POINT = re.compile(r"[+-]?[0-9]+\.(?![0-9]{3}\Z)[0-9]+")  # is no sign of thousands
-AMOUNT = re.compile(r"[+-]?[0-9.,]+")
 ROUNDED = 1.0  # seconds by which a duration may differ from the time from start to end
-
-
-def listed_gpus(text: str) -> tuple[float, bool]:
-    """GPUs of a cell, and whether they are parts of GPUs."""
-    if table.NUMBER.fullmatch(text) and 0 <= float(text) <= table.LARGEST:
-        return float(text), float(text) % 1 != 0
-    if words := IN_WORDS.fullmatch(text):
-        return float(words[1]), False
-    found = resources_of(text) if names_gpus(text) else None
-    # What names GPUs in a way that is not known is no job without GPUs.
-    if found is None or (not found.gpus and any("gpu" in name for name in found.others)):
-        raise MalformedError("")
-    return float(found.gpus), found.is_share
-
-
-def whole_gpus(text: str) -> tuple[float, bool]:
-    """GPUs of a cell that has a whole number of them, and at least one."""
-    value = float(text) if table.NUMBER.fullmatch(text) else nan
-    if not 1 <= value <= table.LARGEST or value % 1:
-        raise MalformedError("", expected="a whole number >= 1")
-    return value, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +95,8 @@ class JobTrace:
         kind = source.kind()
         if not (getattr(options, "map", "") and kind is not None and kind.is_table):
             refuse_other(kind, (self.name,), self.looks)
-        is_log = self.log is not None and source.header.lstrip().startswith("[")
-        trace = read_table(self.log if self.log and is_log else self, source, options)
+        form = self.log if self.log and source.header.lstrip().startswith("[") else self
+        trace = read_table(form, source, options)
         trace.format = self.name
         return trace
 
@@ -143,14 +117,12 @@ class JobTrace:
         if self.nodes is not None:
             what, machines = "pods", self.nodes(nodes, options)
         malformed = {what: dict(trace.malformed)}
-        # Such pods are no fault of the list.
-        never = {"never_scheduled": malformed[what].pop(table.NEVER_SCHEDULED, {}).get("count", 0)}
-        rows = {what: len(trace.frame) + never["never_scheduled"]}
+        rows = {what: len(trace.frame)}
         trace.choose(options)
         notes = {what: list(trace.notes)}
         if machines is None:
             trace.frame = options.sized(trace.frame)
-            notes[what] += [*trace.models_note, *trace.shares_note]
+            notes[what] += trace.gpu_notes
         if trace.frame["utility"].notna().any():
             drawn = f"utilities are drawn with seed {options.seed}, not those of the table"
             notes[what].append(drawn)
@@ -174,7 +146,6 @@ class JobTrace:
             **{"files": files, "rows": rows},
             "malformed": {name: kinds for name, kinds in malformed.items() if kinds},
             "notes": {name: told for name, told in notes.items() if told},
-            **(never if machines is not None else {}),
             **{"window_start": trace.window_start, "kept": trace.kept},
         }
         return Instance(options.horizon, cluster, jobs, metadata), trace, options
@@ -194,9 +165,11 @@ class _Reader:
         self, rows: Rows, columns: Mapping[str, str], form: JobTrace, options: Any
     ) -> None:
         self.rows, self.columns, self._form, self._options = rows, columns, form, options
-        self._units = {} if form.columns else units_of(columns)
+        timed = () if form.columns else (name for name in TIMED if name in columns)
+        self._units = {name: _base(columns[name])[1] for name in timed}
         self.clock = TraceTimes(options, is_dated=form.is_dated)
         self.read = np.zeros(0)  # numbers of durations
+        self.late = f"{columns.get('started', 'start')} is before {columns['submitted']}"  # a fault
 
     def jobs(self) -> dict[str, Any]:
         """The columns of a frame of jobs, also of those that go on."""
@@ -204,23 +177,24 @@ class _Reader:
         words = self._texts("state")
         known = {word: state_of(form.states.get(word, word)) for word in words.unique()}
         states = words.map(known).to_numpy(object)
-        goes_on = goes = np.asarray(states == GOES_ON, dtype=bool)
-        if form.joins and "ended" in columns:  # a run that began and has no end
-            goes = goes | (~self._missing("started") & self._missing("ended"))
+        goes_on = goes = np.isin(states.astype(str), UNENDED)
+        if "ended" in columns:  # a run that began and has no end; sacct says how long it has run
+            endless = bool(form.joins) | (self._missing("duration") & (states == ""))
+            goes = goes | (~self._missing("started") & self._missing("ended") & endless)
         self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
         relative = self.clock.form == times.RELATIVE and not self._options.time_unit
         units = [
             f"{self.columns[name]} in {unit}"
             for name, unit in self._units.items()
-            if (not self._options.duration_unit if name in DURATIONS else relative)
+            if unit and (not self._options.duration_unit if name in DURATIONS else relative)
         ]
         rows.note("units guessed from the names of columns", ", ".join(units))
-        if not form.joins:
-            rows.reject(goes, table.NOT_ENDED)
-        begun = goes & ~self._missing("started")
         submitted = self._seconds("submitted", np.full(len(words), True))
         eligible, started = self._seconds("eligible"), self._seconds("started", after=submitted)
         started = np.where(np.isnan(started), submitted + self._seconds("waiting"), started)
+        started = np.where(states == UNENDED[1], nan, started)  # of one that waits, an estimate
+        if not form.joins:
+            rows.reject(goes, table.NOT_ENDED)
         ended = self._seconds("ended", after=started)
         duration = np.where(goes, 0.0, self._duration(started, ended, goes))
         if not form.joins:
@@ -247,7 +221,7 @@ class _Reader:
             # A million rows have few owners: each name is kept once.
             "owner": owners.map(intern),
             "state": np.where(goes_on, "", states),
-            **{"model": self._texts("model"), "has_ended": ~goes, "begun": begun},
+            **{"model": self._texts("model"), "has_ended": ~goes},
         }
         if form.check:
             form.check(rows, found, self._options)
@@ -262,13 +236,8 @@ class _Reader:
             if fault.kind:
                 raise
             shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
-            kind, expected = f"bad {self.columns['gpus']}", fault.expected or "a number >= 0"
-            raise MalformedError(kind, shown, expected) from None
-
-    @property
-    def late(self) -> str:
-        """The fault of a job that started before it was submitted."""
-        return f"{self.columns.get('started', 'start')} is before {self.columns['submitted']}"
+            kind = f"bad {self.columns['gpus']}"
+            raise MalformedError(kind, shown, "a number >= 0") from None
 
     def _texts(self, name: str) -> Frame:
         """The cells of a column, empty ones if there is no such."""
@@ -398,13 +367,16 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
         running = jobs[~jobs.duplicated("key", keep="last") & ~jobs["has_ended"]]
         jobs = job_table.jobs_of_runs(jobs, options.runs, rows, reader.late)
         rows.check_usable(len(jobs), allow_malformed=True)
-    begun, clock = running[running["begun"]], reader.clock
-    held = f"{len(begun)}, on {begun['gpus'].sum()} GPUs; they are left out, so that these"
-    told = f"{held} count as free" if begun["gpus"].sum() else ""
-    rows.note("jobs that had begun and not ended", told)
+    running = running[running["started"].notna() & (running["gpus"] > 0)].copy()
+    names = ["submitted", "started", "ended"]
+    # As far as the trace tells, it ends with the last time in it.
+    running["ended"] = np.fmax(*(every[names].max(axis=None) for every in (jobs, running)))
+    gpus = running["gpus"].sum()
+    told = f"{len(running)}, on {gpus} GPUs, held to the end of the trace; free in an instance"
+    rows.note("jobs that had begun and not ended", told if gpus else "")
     twice = "in the hour that clocks repeat in autumn, read as the first of the two"
-    rows.note(f"times of {clock.zone} {twice}", clock.repeated)
-    return PlainTrace(jobs, rows.malformed, rows.notes, clock)
+    rows.note(f"times of {reader.clock.zone} {twice}", reader.clock.repeated)
+    return PlainTrace(jobs, rows.malformed, rows.notes, reader.clock, running=running)
 
 
 def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Rows, dict[str, str]]:
@@ -415,59 +387,44 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
         raise InstanceError("delimiter", "expected one character (a tab: $'\\t')", delimiter)
     if records is None:
         header = table.csv_cells(source.header, delimiter)
-        begin = source.lines[source.first + 1 :][: table.LINES_LOOKED_AT]
-        # A line with fewer cells is a part of a record, whose cells have other places.
-        each = [cells for t in begin if len(cells := table.csv_cells(t, delimiter)) >= len(header)]
-        some = [dict(zip(header, cells, strict=False)) for cells in each]
     else:
-        some = [row for row in records if isinstance(row, dict)]
+        some = (row for row in records if isinstance(row, dict))
         header = list(dict.fromkeys(name for row in some for name in row))
-    words = [name for name in header if _are_words(some[: table.LINES_LOOKED_AT], name)]
     given = parse_map(getattr(options, "map", ""))
-    columns = columns_of(header, given, source.name, form.columns, words)
+    columns = columns_of(header, given, source.name, form.columns)
     wanted = (*form.more, *columns.values())
     if records is None:
         rows = table.csv_rows(source, wanted, delimiter=delimiter)
     else:
-        rows = table.entry_rows(source, records, "", partial(_record, wanted=wanted))
+        rows = table.entry_rows(
+            source, records, "", lambda row: [{n: cell(row, n) for n in wanted}]
+        )
     name = columns.get("id", "")
     # A column `job` may have the kinds of jobs: it then names none of them.
     if name.lower() == "job" and "id" not in given and rows.cells[name].duplicated().any():
         del columns["id"]
     if not form.columns:
-        rows.notes += notes_of_guesses(columns, given)
+        guessed = ", ".join(
+            f"{name}={column}"
+            for name, column in columns.items()
+            if name not in (*given, column, DOCUMENTED.get(column), "instances")
+        )
+        told = f"{guessed} (--map names others)" if guessed else ""
+        rows.note("columns guessed from their names", told)
         if "id" not in columns:
             rows.notes.append("jobs are named after their lines: no column names them")
         has_commas = records is None and delimiter == ","
         counted = [columns[n] for n in (*TIMED, "gpus", "instances", "worth") if n in columns]
-        read = (
-            "3,5, read as numbers with decimals",
-            "3,600, read as numbers with signs of thousands",
-        )
-        counts = np.sum([_sign(rows, column, has_commas) for column in counted], axis=0).tolist()
-        for told, count in zip(read, counts, strict=True):
-            rows.note(f"cells such as {told}", count)
+        commas: Counter[str] = Counter()
+        for column in counted:
+            commas.update(_sign(rows, column, has_commas))
+        rows.note("cells such as 3,5, read as numbers with decimals", commas[","])
+        rows.note("cells such as 3,600, read as numbers with signs of thousands", commas["."])
     return rows, columns
 
 
-def _are_words(some: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a column holds words, such as a model of GPU, and no amounts."""
-    texts = [text for row in some if not table.MISSING.fullmatch(text := str(row.get(name, "")))]
-    return bool(texts) and not any(AMOUNT.fullmatch(t) or names_gpus(t) for t in texts)
-
-
-def _record(row: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, str]]:
-    """A record of JSON as cells; a value that is an object stays JSON."""
-    return [
-        {
-            name: json.dumps(row[name]) if isinstance(row.get(name), dict) else cell(row, name)
-            for name in wanted
-        }
-    ]
-
-
-def _sign(rows: Rows, column: str, has_commas: bool) -> tuple[int, int]:
-    """Write the numbers of a column as Python does; count decimals and thousands of commas."""
+def _sign(rows: Rows, column: str, has_commas: bool) -> dict[str, int]:
+    """Write the numbers of a column as Python does; count its cells by the sign of decimals."""
     texts = rows.texts(column)
     odd = [text for text in texts if "," in text or text.count(".") > 1]
     signs = {sign for text in odd for sign in SIGNS if SIGNS[sign].fullmatch(text)}
@@ -490,7 +447,91 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> tuple[int, int]:
             else text.replace(".", "?")
             for text in texts
         ]
-    return (0, len(commas)) if signs == {"."} else (len(commas) * (signs == {","}), 0)
+    return dict.fromkeys(signs, len(commas))
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def parse_map(text: str) -> dict[str, str]:
+    """Parse ``--map``: a column for each name; an empty one means no such column."""
+    found: dict[str, str] = {}
+    for part in table.csv_cells(text) if text else []:
+        name, equals, column = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in KNOWN:
+            expected = f"expected NAME=COLUMN with a name of {', '.join(KNOWN)}"
+            raise InstanceError("map", expected, part)
+        if name in found:
+            raise InstanceError("map", f"expected {name} once", text)
+        found[name] = column
+    return found
+
+
+def columns_of(
+    header: Sequence[str], given: Mapping[str, str], file: str, preset: Mapping[str, str]
+) -> dict[str, str]:
+    """Columns by what is `given`, the `preset` or their names."""
+    found = {name: column for name, column in given.items() if column}
+    for name in KNOWN:
+        column = preset.get(name, "").removesuffix("?")
+        if name not in given and column and (column in header or column == preset[name]):
+            found[name] = column
+        # A known format is not guessed at: a column of a likely name may mean something else there.
+        elif not (name in given or preset or (name == "waiting" and "started" in found)):
+            free = [column for column in header if column not in found.values()]
+            if column := guess(header, free, name):
+                found[name] = column
+    for name, column in found.items():
+        if header.count(column) != 1 and not preset:
+            often = "twice or more" if column in header else "not"
+            shown = f"for {name}: {','.join(header)[:200]}"
+            raise InstanceError(
+                f"{table.COLUMN}{column}", f"is {often} in the header of {file}, {shown}"
+            )
+    has_run = "ended" in found and ("started" in found or "waiting" in found)
+    missing = [
+        name for name in NEEDED if name not in found and not (name == "duration" and has_run)
+    ]
+    if not missing:
+        return {name: found[name] for name in KNOWN if name in found}
+    expected = f"expected {'these columns' if len(missing) > 1 else 'this column'}"
+    expected += ", or started and ended for duration," if "duration" in missing else ""
+    hint = f"--map {','.join(f'{name}=COLUMN' for name in missing)} names others"
+    shown = f"{expected} once in the header of {file}: {','.join(header)[:200]}; {hint}"
+    raise InstanceError(f"{table.COLUMN}{', '.join(missing)}", shown)
+
+
+def _base(column: str) -> tuple[str, str]:
+    """A name without the unit at its end, and that unit: ``runtime [min]`` -> runtime, min."""
+    words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column).lower())
+    if len(words) > 1 and words[-1] in times.UNITS:
+        unit = times.UNITS[words.pop()]
+        return "".join(words[:-1] if words[1:] and words[-1] == "in" else words), unit
+    plain = _plain(column)
+    # A name that is a unit alone, as hours; of one letter it is more often something else.
+    return plain, times.UNITS.get(plain, "") if len(plain) > 2 and plain != "min" else ""
+
+
+def guess(header: Sequence[str], free: Sequence[str], name: str) -> str:
+    """The column with the likeliest name, empty if there is none."""
+    if name in free:
+        return name
+    base = {column: _base(column) if name in TIMED else (_plain(column), "") for column in free}
+    # Known names outermost: a likelier name wins, wherever its column stands.
+    likely = [c for known in KNOWN[name] for c in free if base[c][0] == known]
+    if name == "duration":  # a column of hours, or run_hours
+        likely += [c for c in free if base[c][1] and base[c][0] in ("run", _plain(c))]
+    return likely[0] if likely else ""
+
+
+def _plain(column: str) -> str:
+    """A name without signs between its words: ``Submit time`` and ``submit_time`` are the same."""
+    return re.sub(r"[^a-z0-9]", "", column.lower())
+
+
+def delimiter_of(header: str) -> str:
+    """Guess the delimiter of a header: the most frequent candidate, or a comma."""
+    return max(DELIMITERS, key=lambda sign: len(table.csv_cells(header, sign)))
 
 
 def is_table_of_records(source: TraceSource) -> bool:

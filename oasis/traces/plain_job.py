@@ -13,7 +13,7 @@ from oasis.model.utility import Constant, Deadline, Sigmoid
 FACTS: Mapping[str, Any] = tomllib.loads(  # what is known of traces before one is read
     files("oasis.traces").joinpath("formats.toml").read_text("utf-8")
 )
-COMPLETED, FAILED, KILLED, GOES_ON = FACTS["states"]  # how a job ended, or that it has not
+COMPLETED, FAILED, KILLED, *UNENDED = FACTS["states"]  # how a job ended, or that it has not
 STATES: Mapping[str, str] = {  # words of schedulers, in capitals -> one of these
     word: state for state, words in FACTS["states"].items() for word in words
 }

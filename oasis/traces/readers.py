@@ -17,10 +17,10 @@ from oasis.model.forms import Requirement
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
 from oasis.traces import job_table, table
-from oasis.traces.options import UNIT_SECONDS
-from oasis.traces.plain_instance import known_trace, whole_gpus
-from oasis.traces.plain_job import FACTS, GOES_ON, state_of
+from oasis.traces.plain_instance import known_trace
+from oasis.traces.plain_job import FACTS, UNENDED, state_of
 from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, cell, numbers, pd
+from oasis.traces.times import UNIT_SECONDS
 
 # --- Supercloud -----------------------------------------------------------------------------------
 
@@ -81,7 +81,6 @@ PHILLY = known_trace(
     log=known_trace(
         "cluster_job_log", read=_read_log, joins=lambda runs, _: runs.assign(key=runs["id"])
     ),
-    gpus=whole_gpus,
     check=_check,
 )
 
@@ -105,12 +104,12 @@ def _read_pai(source: TraceSource, options: Any) -> Rows:
     if options.instances:
         parts = _parts(options.instances, INSTANCES, rows, set(tasks["job_name"]))
     names = rows.texts("job_name")
-    rows.reject([state_of(state) == GOES_ON for state in rows.texts("status")], table.NOT_ENDED)
+    goes_on = np.array([state_of(state) in UNENDED for state in rows.texts("status")])
     runs = parts.groupby("job_name").agg({"begin": "min", "end": "max", "goes_on": "max"})
     runs = runs.join(tasks.groupby("job_name")["gpus"].sum(), how="outer").reindex(names)
-    rows.reject(runs["gpus"].isna(), "no task of this job in the table of tasks")
+    rows.reject(runs["gpus"].isna() & ~goes_on, "no task of this job in the table of tasks")
     # Without an end of all parts, the duration would be too short.
-    rows.reject(runs["goes_on"] == 1, table.NOT_ENDED)
+    runs.loc[runs["goes_on"] == 1, "end"] = np.nan
     for name in ("begin", "end", "gpus"):
         rows.cells[name] = [f"{value:.15g}" if value >= 0 else "" for value in runs[name]]
     return rows
@@ -214,9 +213,9 @@ def _rates(options: Any) -> Mapping[tuple[str, float], float]:
         expected = "expected Gavel's file of throughputs: the trace has steps and no durations"
         raise InstanceError("throughputs", expected)
     document = table.read_source(options.throughputs).document()
-    kinds = document.get(options.worker_type) if isinstance(document, dict) else None
-    if not isinstance(kinds, dict):
-        known = ", ".join(document) if isinstance(document, dict) else "none"
+    types = document if isinstance(document, dict) else {}
+    if not isinstance(kinds := types.get(options.worker_type), dict):
+        known = ", ".join(types) or "none"
         raise InstanceError("worker_type", f"expected one of {known:.200}", options.worker_type)
     found = {}
     for name, rates in kinds.items():
@@ -226,7 +225,7 @@ def _rates(options: Any) -> Mapping[tuple[str, float], float]:
     return found
 
 
-GAVEL = known_trace("gavel", read=_read_gavel, gpus=whole_gpus)
+GAVEL = known_trace("gavel", read=_read_gavel)
 
 # --- Batsim ---------------------------------------------------------------------------------------
 
@@ -276,7 +275,7 @@ def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
     raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
 
 
-BATSIM = known_trace("batsim", read=_read_batsim, gpus=whole_gpus)
+BATSIM = known_trace("batsim", read=_read_batsim)
 
 
 # --- Alibaba's GPU cluster trace of 2023, "openb" ------------------------------------------------
@@ -295,15 +294,13 @@ class Nodes:
             source = table.read_source(path)
             refuse_other(source.kind(), (NODES,), NODES_LOOK)
         self.rows = rows = table.csv_rows(source, NODE_COLUMNS)
-        columns = {
-            "sn": rows.texts("sn"),
-            "cpu": rows.number("cpu_milli") / 1000,
-            "memory_gb": rows.number("memory_mib") * GB_PER_MIB,
-            "gpu": rows.number("gpu", whole=True),
-            "model": rows.texts("model"),
-        }
+        nodes = rows.cells.assign(
+            cpu=rows.number("cpu_milli") / 1000,
+            memory_gb=rows.number("memory_mib") * GB_PER_MIB,
+            gpu=rows.number("gpu", whole=True),
+        )
         rows.unique("sn")
-        self.frame = pd.DataFrame(columns, index=rows.lines)[rows.settle()]
+        self.frame = nodes[rows.settle()]
         rows.check_usable(len(self.frame), allow_malformed=options.allow_malformed)
         job_table.check_choice("model", options.model, self.frame["model"])
 

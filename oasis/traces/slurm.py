@@ -15,7 +15,7 @@ from oasis.traces import table
 from oasis.traces.gres import Resources, resources_of
 from oasis.traces.job_table import combined
 from oasis.traces.plain_instance import known_trace
-from oasis.traces.plain_job import FACTS, GOES_ON, STATES
+from oasis.traces.plain_job import FACTS, STATES, UNENDED
 from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, pd
 
 KNOWN = frozenset(FACTS["slurm"]["known"])  # columns that tell a header from a row of values
@@ -152,10 +152,8 @@ def _read(source: TraceSource, options: Any) -> Rows:
     if source.header.lstrip().startswith("{"):
         document = source.document()
         rows = table.entry_rows(source, document.get("jobs"), "jobs", _json_row)
-        whole = rows.cells
     else:
         rows = _text_rows(source, options.columns, options.delimiter)
-        whole = pd.Series([source.lines[line - 1] for line in rows.lines], dtype=object)
     name = next(name for name in NAMES if name in rows.cells)
     # A step repeats the resources of its job, which would be counted twice. Steps are as many as
     # jobs, and are part of what was read: there is nothing to report of them.
@@ -164,17 +162,14 @@ def _read(source: TraceSource, options: Any) -> Rows:
         rows.reject(steps, table.STEP)
     else:
         rows.keep(~steps)
-        whole = whole[~steps]
     cells = rows.cells = rows.cells.copy()
     rows.reject(cells[name] == "", f"no {name}")
     # Two names that are cut off alike would become one job.
     for column in (name, "Submit", "Start", "End", *DURATIONS):
-        if column in cells:
-            rows.reject(cells[column].str.endswith(CUT), _cut(column))
+        rows.reject(rows.texts(column).str.endswith(CUT), _cut(column))
     # Reports of periods that overlap hold the jobs of both periods twice.
-    rows.reject(whole.duplicated(), table.REPEATED_ROW)
-    if "State" in cells:
-        cells["State"] = [state or "" for state in rows.each(rows.texts("State"), _uncut)]
+    rows.reject(cells.duplicated(), table.REPEATED_ROW)
+    cells["State"] = rows.each(rows.texts("State"), _uncut, empty="")
     took = [column for column in DURATIONS if column in cells]
     if len(took) > 1:
         cells[took[0]] = cells[took[0]].mask(rows.missing(took[0]), cells[took[1]])
@@ -195,7 +190,7 @@ def _uncut(text: str) -> str:
     state = next(iter(text.upper().split(maxsplit=1)), "")
     begin = state.removesuffix(CUT)
     whole = [name for name in CUT_STATES if begin != state and name.startswith(begin)]
-    goes = {STATES.get(name) == GOES_ON for name in whole}
+    goes = {STATES.get(name) in UNENDED for name in whole}
     if len(goes) > 1:
         raise _cut("State")
     return whole[0] if True in goes else text

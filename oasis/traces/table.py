@@ -27,7 +27,6 @@ LONGEST_RECORD = 1000  # lines between two quotes
 COMMENT = re.compile(r"#|(?i:sep=.\s*\Z)")  # before a header; Excel is told the sign of columns
 ROW_END = "\x1e"  # a sign that no cell has: ASCII's record separator
 Frame = Any  # of pandas, which is imported where a trace is read
-Objects = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, Any]
 
 
@@ -89,16 +88,15 @@ class TraceSource:
 
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
     """Read a trace, compressed or not; ``-`` is standard input."""
-    return source_of(path, read_trace(path))
-
-
-def read_trace(path: str | os.PathLike[str]) -> bytes:
-    """The content of a trace; a Parquet file as a table with commas."""
     if re.match(r"(?i)[a-z][a-z0-9+.-]+:/", str(path)):
         raise InstanceError("", "expected a file, got a URL: download it first, or pipe it in as -")
     content = file_kinds.read_content(path, also=(file_kinds.PARQUET,))
-    if file_kinds.binary_kind(content) != file_kinds.PARQUET:
-        return content
+    is_parquet = file_kinds.binary_kind(content) == file_kinds.PARQUET
+    return source_of(path, _table_of_parquet(content) if is_parquet else content)
+
+
+def _table_of_parquet(content: bytes) -> bytes:
+    """A Parquet file as a table with commas."""
     try:
         require("a Parquet file", "pyarrow", "pandas")
         # Whole numbers stay such beside missing ones: a float has 16 digits.
@@ -433,10 +431,12 @@ def entry_rows(
 
 
 def cell(job: Mapping[str, Any], key: str) -> str:
-    """An entry of a job as a cell of a table; empty if it is not there or null."""
+    """An entry of a job as a cell: empty if it is not there or null; an object stays JSON."""
     value = job.get(key)
     if value is None:
         return ""
+    if isinstance(value, dict):
+        return json.dumps(value)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise MalformedError(f"bad {key}", expected="a text or a number")
     return str(value)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from math import isinf, isnan, nan
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
-from oasis.traces.options import UNIT_SECONDS, UNIT_WORDS, UNITS, TraceOptions
+from oasis.traces.plain_job import FACTS
 from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError, numbers, pd
+
+UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
+UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
+# Words, also at the end of a column's name -> the unit of its numbers.
+UNITS: Mapping[str, str] = {word: unit for unit in FACTS["units"] for word in FACTS["units"][unit]}
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
@@ -67,23 +73,35 @@ Moment = tuple[str, float, str]
 class TraceTimes:
     """Reads the times of one trace, which all have one form: that of most of them."""
 
-    def __init__(self, options: TraceOptions, *, is_dated: bool) -> None:
+    def __init__(self, options: Any, *, is_dated: bool) -> None:
         self._format, self._any_year = options.time_format, options.any_year
-        self.zone = _zone(options.time_zone)
+        try:
+            self.zone = ZoneInfo(options.time_zone) if options.time_zone else None
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            expected = "expected a time zone such as Europe/Berlin or UTC"
+            raise InstanceError("time_zone", expected, options.time_zone) from None
         # Of numbers; empty: seconds, or what they look like. The first is that of the option.
         self._given = self.unit = options.time_unit
         self._is_dated = is_dated and not self.unit
         self._counts = bool(self.unit)  # whether every number is a time since some moment
         self._digits = 0  # of dates without signs, if most numbers are such
-        self._separator = " "
         self._known: dict[str, Moment] = {}  # of a column that was looked at
         self.second: dict[str, float] = {}  # of times that the clocks of the zone showed twice
         self.repeated = 0  # how many cells have such times
         self.form = LOCAL if self._is_dated else RELATIVE
         self._wanted = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
         if self._format:
-            _check_format(self._format)
             self._wanted = f"expected --time-format {self._format!r}"
+            if "%Z" in self._format.replace("%%", ""):  # strptime reads the name, and forgets it
+                expected = "expected %z, an offset such as +02:00, or --time-zone for a zone's name"
+                raise InstanceError("time_format", f"{expected}, got %Z")
+            try:
+                # what strftime has written, strptime reads, unless it does not know the format
+                written = datetime(2000, 1, 1, tzinfo=UTC).strftime(self._format)
+                datetime.strptime(written, self._format)
+            except (ValueError, re.error) as error:
+                expected = "expected a format of Python's strptime such as %d/%m/%Y %H:%M"
+                raise InstanceError("time_format", f"{expected}: {error}") from None
 
     def look_at(self, texts: Sequence[str], unit: str = "") -> None:
         """Find the form of a column, whose name ends with `unit`: that of most of its times."""
@@ -108,8 +126,6 @@ class TraceTimes:
         told = (self._known[text][0] if text in self._known else LOCAL for text in texts)
         forms = Counter(filter(None, told))
         self.form = forms.most_common(1)[0][0] if forms else self.form
-        parts = (match[2] for match in map(ISO.fullmatch, texts) if match and match[3])
-        self._separator = next(parts, " ")
 
     def dates(self, texts: Sequence[str | None]) -> FloatArray:
         """Seconds of plain dates or epoch seconds, all at once; NaN where `seconds` has to read."""
@@ -153,7 +169,7 @@ class TraceTimes:
             if form and (pattern or form in allowed):
                 return seconds * (UNIT_SECONDS[self.unit] if form == RELATIVE else 1)
         zone = "+00:00" if self.form == ZONED else ""
-        example = f"a time such as 2017-10-09{self._separator}07:00:00{zone}"
+        example = f"a time such as 2017-10-09 07:00:00{zone}"
         relative = RELATIVE.replace("seconds", UNIT_WORDS[self.unit or "s"])
         shown = {RELATIVE: relative, **dict.fromkeys(EPOCH, self.form)}.get(self.form, example)
         raise InstanceError("start", f"expected busiest, first or {shown}", text)
@@ -169,7 +185,7 @@ class TraceTimes:
             return str(round(seconds * EPOCH[self.form]))
         time = datetime.fromtimestamp(seconds, self.zone or UTC)
         time = time.replace(tzinfo=None) if self.form == LOCAL else time
-        return time.isoformat(sep=self._separator)
+        return time.isoformat(sep=" ")
 
     def _parse(self, text: str, pattern: str) -> Moment:
         """Read a time by a pattern, or without one."""
@@ -234,26 +250,6 @@ class TraceTimes:
         return form, seconds, ""
 
 
-def _zone(name: str) -> tzinfo | None:
-    try:
-        return ZoneInfo(name) if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        expected = "expected a time zone such as Europe/Berlin or UTC"
-        raise InstanceError("time_zone", expected, name) from None
-
-
-def _check_format(pattern: str) -> None:
-    if "%Z" in pattern.replace("%%", ""):  # strptime reads the name, and forgets it
-        expected = "expected %z, an offset such as +02:00, or --time-zone for the name of a zone"
-        raise InstanceError("time_format", f"{expected}, got %Z")
-    try:
-        # what strftime has written, strptime reads, unless it does not know the format
-        datetime.strptime(datetime(2000, 1, 1, tzinfo=UTC).strftime(pattern), pattern)
-    except (ValueError, re.error) as error:
-        expected = "expected a format of Python's strptime such as %d/%m/%Y %H:%M"
-        raise InstanceError("time_format", f"{expected}: {error}") from None
-
-
 def duration_seconds(text: str, name: str, unit: str) -> float:
     """Seconds of a duration in the column `name`: a number of a unit, or one with its own units."""
     value = float(text) * UNIT_SECONDS[unit] if NUMBER.fullmatch(text) else -1.0
@@ -262,7 +258,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
     if unit in ("h", "d") and MINUTES.fullmatch(text):
         kind = f"bad {name}: mm:ss or hh:mm in {UNIT_WORDS[unit]}"
         raise MalformedError(kind, expected="hh:mm:ss")
-    seconds = elapsed_seconds(text)
+    seconds = _elapsed(text)
     if not seconds <= LARGEST:
         what = ": above 2^53 seconds" if max(value, seconds) > LARGEST else ""
         raise MalformedError(f"bad {name}{what}", expected=DURATION)
@@ -284,7 +280,7 @@ def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
     return [f"durations read as {shown} (--duration-unit)"]
 
 
-def elapsed_seconds(text: str) -> float:
+def _elapsed(text: str) -> float:
     """Seconds of an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m; or NaN."""
     named = NAMED.fullmatch(text)
     if named and any(named.groups()):

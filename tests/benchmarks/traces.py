@@ -15,7 +15,7 @@ from pathlib import Path
 import oasis
 from experiments import competitive_ratio
 from oasis.traces import OpenbOptions, PhillyOptions, read_instance
-from oasis.traces.options import TraceOptions
+from oasis.traces.job_table import TraceOptions
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 FILES = ("philly_sia.csv", "openb_pod_list_default.csv", "openb_node_list_gpu_node.csv")

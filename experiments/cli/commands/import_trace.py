@@ -21,8 +21,7 @@ from oasis.model.errors import InputError, located_at
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 from oasis.traces import OpenbOptions, malformed_sentences
-from oasis.traces.job_table import MachineOptions, kept_line, loosened
-from oasis.traces.options import TraceOptions
+from oasis.traces.job_table import LOOSE, MachineOptions, TraceOptions, kept_line
 from oasis.traces.plain import FORMATS
 from oasis.traces.plain_instance import JobTrace
 from oasis.traces.plain_job import FACTS
@@ -125,7 +124,7 @@ def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str,
 def _options(kind: type[TraceOptions], arguments: dict[str, Any], all_jobs: bool) -> Any:
     """The options that were given; with --all, the others are such that they do not clash."""
     with naming_flags(options_of(kind)):
-        return kind(**(loosened(kind, arguments) if all_jobs else arguments))
+        return kind(**((LOOSE if all_jobs else {}) | arguments))
 
 
 def _import(

@@ -31,7 +31,7 @@ from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from oasis.model.errors import located_at
-from oasis.model.file_kinds import ELASTIC
+from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
 from oasis.simulator import Workload
 from oasis.simulator.elastic import FORMAT, elastic_from_dict
@@ -39,7 +39,7 @@ from oasis.simulator.workload import rigid_workload_on
 from oasis.traces import PlainTrace, malformed_sentences, read_plain
 from oasis.traces.plain import EXPECTED, FORMATS, format_of
 from oasis.traces.plain_instance import is_table_of_records
-from oasis.traces.table import TraceSource, read_trace, source_of
+from oasis.traces.table import TraceSource, read_source
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
 STEPS = 200  # of the progress bar
@@ -169,9 +169,8 @@ def command(
     if format is not None:
         format = known(format, FORMATS, "--format")
     with located_at(source=file):
-        content = read_trace(file)
-        source = source_of(file, content)
-        elastic = None if format else _elastic_workload(source, content)
+        source = read_source(file)
+        elastic = None if format else _elastic_workload(source)
     if elastic is not None:
         why = "is for plain traces, not for a file of elastic jobs"
         refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
@@ -239,7 +238,7 @@ def read_jobs(
 def how_it_was_read(trace: PlainTrace) -> list[str]:
     """What was left out, guessed or rounded."""
     left_out = malformed_sentences({"jobs": trace.malformed})
-    return [*(f"left out: {sentence}" for sentence in left_out), *trace.notes, *trace.shares_note]
+    return [*(f"left out: {sentence}" for sentence in left_out), *trace.notes]
 
 
 def say_how_it_was_read(trace: PlainTrace, *, is_guessed: bool) -> None:
@@ -264,7 +263,7 @@ def _about(trace: PlainTrace) -> dict[str, Any]:
     }
 
 
-def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
+def _elastic_workload(source: TraceSource) -> Workload | None:
     """The elastic jobs of a JSON file; None if the file is a trace."""
     kind = source.kind()
     # sacct --json begins with a brace too, and is a trace.
@@ -272,6 +271,7 @@ def _elastic_workload(source: TraceSource, content: bytes) -> Workload | None:
         return None
     if not source.header.lstrip().startswith("{"):
         return None
+    content = read_content(source.path)
     return elastic_from_dict(parse_json(content, (ELASTIC,), WANTED))
 
 
@@ -284,7 +284,7 @@ def _elastic_title(workload: Workload) -> str:
 
 def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Workload:
     try:
-        return rigid_workload_on(trace.jobs, sizes, placement)
+        return rigid_workload_on(trace.jobs, sizes, placement, trace.held)
     except oasis.InstanceError as error:
         if error.field.endswith(".gpus"):
             most = max(sizes) if placement == "whole" else sum(sizes)

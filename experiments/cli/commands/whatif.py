@@ -199,9 +199,9 @@ def command(
     jobs = frames.jobs_frame(trace.frame)
     with options.naming_flags(("utilities", "machines", "fewer")):
         jobs, worth = frames.valued(jobs, asked.utilities, seed)
-        smallest = partial(frames.smallest_machines, jobs, SIZE, placement)
+        smallest = partial(frames.smallest_machines, jobs, SIZE, placement, trace.held)
         sizes, how = smallest() if machines is None else (replay.read_machines(machines), "")
-        first = frames.Scenario.of(jobs, sizes, placement)
+        first = replace(frames.Scenario.of(jobs, sizes, placement), held=trace.held)
         at = loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
         scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from experiments.evaluation.comparison import PLAIN, replay_each
 from oasis.simulator import PlainJob, rigid_workload
+from oasis.simulator.workload import Held
 
 WORKLOAD = rigid_workload([PlainJob(f"j{k}", k, 30.0 - k, 1 + k % 2) for k in range(6)], 1, 2)
 
 
-def test_every_policy_but_those_that_need_an_instance_replays_with_its_options() -> None:
+@pytest.mark.parametrize("held", [(), ((-9.0, 15.0, 1), (3.0, 40.0, 1))])
+def test_every_policy_but_those_that_need_an_instance_replays_with_its_options(held: Held) -> None:
     options = {name: {} for name in PLAIN} | {"las": {"line": "fit"}}
     settled: list[None] = []
-    found = replay_each(WORKLOAD, options, on_settled=lambda: settled.append(None)).policies
+    workload = replace(WORKLOAD, held=held)
+    found = replay_each(workload, options, on_settled=lambda: settled.append(None)).policies
     assert list(found) == list(PLAIN)
     assert {"fifo", "kubernetes-default"} < set(PLAIN)
     assert len(settled) == sum(row["finished"] for row in found.values()) == 6 * len(found)

@@ -4,13 +4,14 @@ import pickle
 
 import pytest
 
+from baselines import EASY
 from oasis import Instance, PolicyError
-from oasis.simulator import NOTHING, Allocation, Machine, Outage, Plan, PolicyJob, Site
+from oasis.simulator import NOTHING, Allocation, Machine, Outage, PlainJob, Plan, PolicyJob, Site
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine
 from oasis.simulator.run import replay
 from oasis.simulator.speed import ScalingTable
-from oasis.simulator.workload import Workload
+from oasis.simulator.workload import Workload, rigid_workload_on
 
 ON_A = Allocation(((0, 1),))
 ON_B = Allocation(((1, 1),))
@@ -128,6 +129,20 @@ def test_a_lost_server_evicts_and_its_return_is_announced():
     outcome = replay(workload(), policy, outages=[Outage(0, 1.0, 2.0)])
     assert policy.seen[1:3] == [(1.0, [], ["a"], []), (2.0, [], [], [])]
     assert only(outcome).end == 4.0
+
+
+@pytest.mark.parametrize("placement", ["pooled", "whole"])
+def test_others_have_their_gpus_as_soon_as_these_are_free(placement):
+    jobs = [
+        PlainJob("a", 0.0, 100.0, 8),
+        PlainJob("b", 10.0, 50.0, 4),
+        PlainJob("c", 20.0, 10.0, 2),
+    ]
+    held = ((-5.0, 60.0, 6), (30.0, 60.0, 4))
+    found = replay(rigid_workload_on(jobs, [8, 8], placement, held), EASY())
+    assert [job.start for job in found.jobs] == [0.0, 60.0, 20.0]
+    found = replay(rigid_workload_on(jobs[2:], [2, 2], placement, ((15.0, 99.0, 4),)), EASY())
+    assert (found.jobs[0].start, found.until) == (99.0, 109.0)
 
 
 def test_a_timer_is_replaced_by_the_next_answer():

@@ -13,7 +13,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.utility import Constant
 from oasis.simulator import Workload
 from oasis.traces import PlainOptions, read_instance, read_plain
-from oasis.traces.columns import columns_of, delimiter_of, parse_map
+from oasis.traces.plain_instance import columns_of, delimiter_of, parse_map
 from oasis.traces.plain_job import COMPLETED, KILLED, PlainJob
 
 ODD = """\

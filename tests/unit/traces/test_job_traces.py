@@ -76,7 +76,7 @@ def test_plain_jobs(tmp_path: Path) -> None:
 def test_slurm_jobs_that_ran(tmp_path: Path) -> None:
     instance = imported(tmp_path, "slurm", horizon=30)
     assert workers(instance) == {"17": 4, "19": 2, "20_3": 8}
-    assert instance.metadata["window_start"] == "2024-03-01T08:00:00"
+    assert instance.metadata["window_start"] == "2024-03-01 08:00:00"
     assert instance.metadata["left_out"]["gpus"] == 1  # 23 has none
     assert instance.metadata["malformed"]["jobs"] == {
         "has not ended": {"count": 1, "first_row": 5},

@@ -16,7 +16,6 @@ from oasis.model.errors import InstanceError
 from oasis.traces import PlainTrace, read_plain
 from oasis.traces.table import source_of
 
-HOURS = 11 * 3600 + 28 * 60.0
 DAY = "2024-03-01T0{}:00:00".format
 
 
@@ -26,23 +25,16 @@ def read(directory: Path, text: str, **options: Any) -> PlainTrace:
     return read_plain(path, options=options)
 
 
-# --- units ----------------------------------------------------------------------------------------
-
-
 # --- GPUs -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cell", ["1g.10gb=1", "7g.80gb", "0.5", "gres/shard=2"])
-@pytest.mark.parametrize("form", ["plain", "slurm"])
-def test_parts_of_gpus_are_whole_or_left_out(cell: str, form: str, tmp_path: Path) -> None:
-    if form == "plain":
-        text = f"id,submitted,duration,gpus\na,0,60,{cell}\nb,0,60,2\n"
-    elif cell != "0.5":
-        text = (
-            f"JobID|Submit|ElapsedRaw|AllocTRES\na|{DAY(8)}|60|{cell}\nb|{DAY(8)}|60|gres/gpu=2\n"
-        )
-    else:
-        pytest.skip("sacct counts whole GPUs")
+PLAIN = "id,submitted,duration,gpus\na,0,60,{}\nb,0,60,2\n"
+SACCT = f"JobID|Submit|ElapsedRaw|AllocTRES\na|{DAY(8)}|60|{{}}\nb|{DAY(8)}|60|gres/gpu=2\n"
+PARTS = ("1g.10gb=1", "7g.80gb", "gres/shard=2")
+
+
+@pytest.mark.parametrize("text", [*map(PLAIN.format, (*PARTS, "0.5")), *map(SACCT.format, PARTS)])
+def test_parts_of_gpus_are_whole_or_left_out(text: str, tmp_path: Path) -> None:
     trace = read(tmp_path, text)
     assert ([job.gpus for job in trace.jobs], trace.shares) == ([1, 2], 1)
     assert trace.malformed == {}
@@ -51,14 +43,7 @@ def test_parts_of_gpus_are_whole_or_left_out(cell: str, form: str, tmp_path: Pat
     assert left.kept == "kept 1 of 2 jobs: 1 by parts (leave-out)"
 
 
-# --- when a job could run, and when it ended ------------------------------------------------------
-
-
 # --- files ----------------------------------------------------------------------------------------
-
-
-ROWS = [{"id": "a", "submitted": 0, "duration": 60, "gpus": 4}, {"id": "b", "submitted": 5}]
-LISTED = json.dumps(ROWS), "\n".join(map(json.dumps, ROWS)), json.dumps(ROWS, indent=1)
 
 
 @pytest.mark.parametrize("url", ["https://example.org/jobs.csv", "s3://bucket/jobs.parquet"])

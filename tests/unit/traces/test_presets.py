@@ -43,8 +43,9 @@ def test_fifo_and_easy_start_each_job_when_another_program_does(name: str, easy:
 
 
 def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:
-    assert [cell({"a": 1.5}, "a"), cell({"a": None}, "a"), cell({}, "a")] == ["1.5", "", ""]
-    for value in (True, [1], {}):
+    cells = [{"a": 1.5}, {"a": {"b": 1}}, {"a": None}, {}]
+    assert [cell(one, "a") for one in cells] == ["1.5", '{"b": 1}', "", ""]
+    for value in (True, [1]):
         with pytest.raises(MalformedError, match=r"^bad a$"):
             cell({"a": value}, "a")
     source = TraceSource("jobs.json", ())

@@ -241,7 +241,7 @@ def test_where_the_window_begins() -> None:
         ):
             made.start(text)
     with pytest.raises(
-        InstanceError, match=r"such as 2017-10-09T07:00:00, got '2017-10-09T07:00Z'"
+        InstanceError, match=r"such as 2017-10-09 07:00:00, got '2017-10-09T07:00Z'"
     ):
         clock("2017-10-09T07:00").start("2017-10-09T07:00Z")
 

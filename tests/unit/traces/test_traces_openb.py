@@ -60,7 +60,7 @@ def test_pods_without_gpu_come_on_request(tmp_path):
     instance = imported(tmp_path, min_gpus=0)
     assert [job.id for job in instance.jobs] == ["p0", "p1", "p2"]
     assert instance.jobs[2].worker["gpu"] == 0
-    assert instance.metadata["never_scheduled"] == 1
+    assert instance.metadata["malformed"]["pods"]["never scheduled"]["count"] == 1
 
 
 def test_a_service_class_can_be_chosen(tmp_path):
@@ -132,6 +132,7 @@ def test_every_kind_of_malformed_row_is_reported(tmp_path):
     instance = imported(tmp_path, [*PODS, *pods], [*NODES, *nodes], allow_malformed=True)
     assert [job.id for job in instance.jobs] == ["p0", "p1"]
     kinds = {
+        "never scheduled": (1, 5),
         "repeated header": (1, 6),
         "blank row": (1, 7),
         "wrong number of columns": (1, 8),
@@ -186,8 +187,8 @@ def test_the_real_trace_gives_a_congested_instance():
     metadata = instance.metadata
     assert 12 <= len(instance.jobs) <= 20
     assert len(instance.cluster.worker_ids) + len(instance.cluster.ps_ids) >= 12
-    assert metadata["rows"] == {"pods": 8152, "nodes": 1213}
-    assert metadata["malformed"] == {}
+    assert metadata["rows"] == {"pods": 7255, "nodes": 1213}
+    assert metadata["malformed"]["pods"]["never scheduled"]["count"] == 8152 - 7255
     assert metadata["cannot_finish"] == 0
     run = simulate(instance, OASiS.from_instance(instance))
     assert sum(not decision.admitted for decision in run.decisions) >= 1
