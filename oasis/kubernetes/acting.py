@@ -13,9 +13,15 @@ from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended, phase_of
 from oasis.kubernetes.cluster.pods import WantedPod
 from oasis.kubernetes.names import NODE, TASK
-from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended, queue_of
+from oasis.kubernetes.objects.existing import (
+    BY_NAME,
+    ExistingKind,
+    is_suspended,
+    name_of,
+    queue_of,
+)
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.oasis_job import JobSpec, identity, job_id
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
@@ -81,8 +87,7 @@ def described(action: Action) -> dict[str, Any]:
     """An action as plain data for people."""
     word = action_word(action)
     if isinstance(action, Switch):
-        meta = action.found["metadata"]
-        job = job_id(action.kind.name, meta["namespace"], meta["name"])
+        job = name_of(action.found, action.kind)
         return {"action": word, "job": job, "pod": None, "node": None}
     meta = (action.body if isinstance(action, Create | Expose) else action.pod)["metadata"]
     job = f"{meta['namespace']}/{meta['ownerReferences'][0]['name']}"

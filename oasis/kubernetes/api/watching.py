@@ -95,8 +95,7 @@ class ObjectStore:
         An object whose label was removed is gone for a watch by that label, and comes back in a
         newer version when the label is set again.
         """
-        meta = item["metadata"]
-        key = meta.get("namespace", ""), meta["name"]
+        meta, key = item["metadata"], _key(item)
         with self._lock:
             known = self._items.get(key)
             if _version(item) <= self._gone.get(meta["uid"], -1):
@@ -109,8 +108,7 @@ class ObjectStore:
 
     def drop(self, item: Mapping[str, Any]) -> bool:
         """Forget an object that is gone."""
-        meta = item["metadata"]
-        key = meta.get("namespace", ""), meta["name"]
+        meta, key = item["metadata"], _key(item)
         with self._lock:
             self._gone[meta["uid"]] = _version(item)
             # Late answers come within seconds of a deletion, so the last ten thousand are enough.
@@ -124,8 +122,7 @@ class ObjectStore:
 
     def end(self, item: Mapping[str, Any]) -> None:
         """Mark an object whose deletion was asked for, until the watch tells of it."""
-        meta = item["metadata"]
-        key = meta.get("namespace", ""), meta["name"]
+        meta, key = item["metadata"], _key(item)
         with self._lock:
             known = self._items.get(key)
             if known is not None and known["metadata"]["uid"] == meta["uid"]:
@@ -137,7 +134,7 @@ class ObjectStore:
 
         The list may be that of one `namespace`: then the others stay as they are.
         """
-        keys = {(o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items}
+        keys = {_key(item) for item in items}
         with self._lock:
             for key, known in list(self._items.items()):
                 is_listed = namespace is None or key[0] == namespace
@@ -245,6 +242,10 @@ class Watcher(Asker):
                 self._on_change(kind, item)
             if self._stopping.is_set():
                 return
+
+
+def _key(item: Mapping[str, Any]) -> Key:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def _version(item: Mapping[str, Any]) -> int:

@@ -92,8 +92,8 @@ class Controller:
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
         self._fenced = Objects(objects.connection, left=self._left)
-        writes, stores = objects if objects.is_dry else self._fenced, self.stores
-        self.writer = ClusterWriter(writes, stores["pods"], WRITERS, self.metrics, stores)
+        writes = objects if objects.is_dry else self._fenced
+        self.writer = ClusterWriter(writes, self.stores, WRITERS, self.metrics)
         self.reconciler: Reconciler | None = None
         self._try_at = 0.0  # when to look for nodes again
         self._said: dict[str, str] = {}  # last about each subject: nothing is said twice in a row

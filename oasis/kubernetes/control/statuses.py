@@ -29,8 +29,8 @@ from oasis.kubernetes.objects.conditions import (
     time_text,
     with_condition,
 )
-from oasis.kubernetes.objects.existing import ExistingKind
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id
+from oasis.kubernetes.objects.existing import ExistingKind, name_of
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import HOLDING, PHASES
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
@@ -101,8 +101,7 @@ class StatusWriter:
     @property
     def name(self) -> str:
         """As `JobSpec.id`."""
-        kind = names.KIND if self.kind is None else self.kind.name
-        return job_id(kind, self.meta["namespace"], self.meta["name"])
+        return name_of({"metadata": self.meta}, self.kind)
 
     @property
     def is_claimed(self) -> bool:
@@ -352,9 +351,7 @@ def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
     try:
         return read_status(written)
     except InstanceError as error:
-        meta = item["metadata"]
-        name = job_id(kind.name, meta["namespace"], meta["name"])
-        log.warning("%s: %s is not as we wrote it: %s", name, names.STATUS, error)
+        log.warning("%s: %s is not as we wrote it: %s", name_of(item, kind), names.STATUS, error)
         return {}
 
 

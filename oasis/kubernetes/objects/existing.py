@@ -150,6 +150,11 @@ def job_items(
     return oasis_jobs + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
 
 
+def name_of(item: Object, kind: ExistingKind | None) -> str:
+    """The name of a job among all kinds."""
+    return job_id(names.KIND if kind is None else kind.name, *_name(item))
+
+
 def existing_objects(
     seen: Mapping[str, Iterable[Object]],
 ) -> dict[str, tuple[ExistingKind, Object]]:
@@ -180,21 +185,12 @@ def without_others(
     for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
         kept[plural] = []
         for item in seen.get(plural, ()):
-            other, meta = controller_of(item, kind), item["metadata"]
+            other = controller_of(item, kind)
             if other in (None, controller):
                 kept[plural].append(item)
             else:
-                name = names.KIND if kind is None else kind.name
-                others[meta["uid"]] = job_id(name, meta["namespace"], meta["name"]), str(other)
+                others[item["metadata"]["uid"]] = name_of(item, kind), str(other)
     return kept, others
-
-
-def version_of(item: Object, kind: ExistingKind | None) -> int:
-    """A number that changes when the owner edits a job."""
-    if kind is None:
-        return int(item["metadata"].get("generation", 1))
-    # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
-    return content_version(item, kind)
 
 
 def is_suspended(item: Object) -> bool:
@@ -253,8 +249,11 @@ def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
     return workers[0], servers[0] if servers else None
 
 
-def content_version(item: Object, kind: ExistingKind) -> int:
-    """A number that changes with what the owner wants, and not with what we write."""
+def version_of(item: Object, kind: ExistingKind | None) -> int:
+    """A number that changes when the owner edits a job, and not with what we write."""
+    if kind is None:
+        return int(item["metadata"].get("generation", 1))
+    # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
     notes = item["metadata"].get("annotations") or {}
     settings = {
         name: notes[name]
@@ -302,7 +301,7 @@ def parse_existing(
         counts=(minimum, maximum),
         utility=parse_utility(_json(notes, names.UTILITY), clock, place),
         work=(f"{NOTES}.{names.WORK}", _json(notes, names.WORK)),
-        generation=content_version(item, kind),
+        generation=version_of(item, kind),
         initial_workers=None,
         resize="restart",
         grace_seconds=int(grace),

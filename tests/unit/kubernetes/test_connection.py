@@ -28,7 +28,6 @@ from oasis.kubernetes.api.connection import (
 )
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, WINDOWS, Objects
-from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -401,7 +400,7 @@ def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
 def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
-    clerk = ClusterWriter(objects, ObjectStore(), 2, Metrics())
+    clerk = ClusterWriter(objects, {}, 2, Metrics())
     with pytest.raises(TooLateError):
         clerk.do([Delete("j", pod, "Shrunk")])
     clerk.close()

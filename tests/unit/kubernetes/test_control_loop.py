@@ -26,7 +26,7 @@ from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
+from oasis.kubernetes.objects.existing import JOB, controller_of, version_of, without_others
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
@@ -214,7 +214,7 @@ def test_a_job_of_another_controller_is_not_seen_and_its_name_is_known() -> None
 @pytest.mark.parametrize("status", ["", "{", "[]", '{"controller": 3}', "[" * 100_000])
 def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> None:
     assert controller_of(noted(status), JOB) is None
-    assert content_version(noted(status), JOB) == content_version(noted("{}"), JOB)
+    assert version_of(noted(status), JOB) == version_of(noted("{}"), JOB)
 
 
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:

@@ -35,10 +35,10 @@ from oasis.kubernetes.objects.existing import (
     REPLICATED_JOB,
     TRAINJOB,
     ExistingKind,
-    content_version,
     existing_objects,
     job_items,
     parse_existing,
+    version_of,
 )
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
@@ -142,12 +142,12 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
 
 def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> None:
     found = batch_job(MINIMUM="1", MAXIMUM="4")
-    version = content_version(found, JOB)
+    version = version_of(found, JOB)
     found["spec"] |= {"suspend": False, "parallelism": 3}
     found["metadata"]["annotations"][names.STATUS] = "{}"
-    assert content_version(found, JOB) == version
+    assert version_of(found, JOB) == version
     found["metadata"]["annotations"][names.MAXIMUM] = "5"
-    assert content_version(found, JOB) != version
+    assert version_of(found, JOB) != version
 
 
 # -- pods ----------------------------------------------------------------------------------------

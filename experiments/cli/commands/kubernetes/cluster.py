@@ -19,15 +19,16 @@ from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.settings import check_names
-from oasis.kubernetes.names import FIELD_MANAGER, KIND, NAMESPACE
+from oasis.kubernetes.names import FIELD_MANAGER, NAMESPACE
 from oasis.kubernetes.objects.existing import (
     EXISTING,
     ExistingKind,
     controller_of,
     job_items,
+    name_of,
 )
 from oasis.kubernetes.objects.manifests import SYSTEM
-from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.validation import check_unique
 
@@ -161,14 +162,9 @@ def seen_jobs(
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
     """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
     jobs = job_items(seen_jobs(objects, (namespace,)))
-    return sorted(jobs, key=lambda job: ("" if job[0] is None else job[0].name, id_of(job)))
-
-
-def id_of(job: Found) -> str:
-    """The name of a job, as `status` prints it."""
-    kind, item = job
-    meta = item["metadata"]
-    return job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
+    return sorted(
+        jobs, key=lambda job: ("" if job[0] is None else job[0].name, name_of(job[1], job[0]))
+    )
 
 
 def of_controller(

@@ -25,7 +25,7 @@ from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.existing import controller_of
+from oasis.kubernetes.objects.existing import controller_of, name_of
 from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.errors import located_at
@@ -81,7 +81,7 @@ def summary(job: cluster.Found) -> dict[str, Any]:
     status = status_of(item, kind)
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
-        "job": cluster.id_of(job),
+        "job": name_of(item, kind),
         "controller": controller_of(item, kind),
         "phase": status.get("phase", "Pending"),
         "workers": status.get("workers", 0),
@@ -160,7 +160,7 @@ def named_job(name: str, namespace: str | None) -> str:
 def _find_job(job_name: str, objects: Objects) -> cluster.Found:
     """The job of that name."""
     for job in cluster.jobs_of(objects, job_name.partition("/")[0]):
-        if cluster.id_of(job) == job_name:
+        if name_of(job[1], job[0]) == job_name:
             return job
     raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", job_name)
 
@@ -198,7 +198,7 @@ def plan(
     """
     present = cluster.jobs_of(place.connect(), jobs)
     own, _ = cluster.of_controller(present, of.namespace, of.name)
-    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in own)
+    plans = ((name_of(item, kind), status_of(item, kind).get("plan")) for kind, item in own)
     document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 

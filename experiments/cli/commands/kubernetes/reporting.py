@@ -39,7 +39,7 @@ from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import job_items, parse_existing
+from oasis.kubernetes.objects.existing import job_items, name_of, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.utility_class import with_defaults
@@ -258,7 +258,7 @@ def _submitted_jobs(
             else:
                 spec = parse_existing(item, kind, reach.clock, reach.resources)
         except oasis.InstanceError as error:
-            note(f"left out: {cluster.id_of((kind, item))}: {error}")
+            note(f"left out: {name_of(item, kind)}: {error}")
             continue
         slot = status_of(item, kind).get("arrivalSlot")
         yield slot, item["metadata"].get("creationTimestamp", ""), spec
