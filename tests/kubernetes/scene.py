@@ -49,9 +49,8 @@ class Scene:
 
     def _served(self) -> bool:
         try:
-            self.admin.list_all(OASIS_JOBS)
-            self.admin.list_all(CLASSES)
-            self.admin.list_all(WINDOWS)
+            for kind in (OASIS_JOBS, CLASSES, WINDOWS):
+                self.admin.list_all(kind)
         except oasis.OasisError:
             return False
         return True
@@ -79,12 +78,7 @@ class Scene:
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
         """The object of a job of an instance."""
-        made = job_object(
-            job,
-            self.clock,
-            slot_seconds=slot_seconds,
-            namespace=self.namespace,
-        )
+        made = job_object(job, self.clock, slot_seconds=slot_seconds, namespace=self.namespace)
         made["spec"] |= spec
         return made
 
@@ -104,17 +98,9 @@ class Scene:
         return {name: status.get("phase", "") for name, status in self.statuses().items()}
 
     @contextmanager
-    def controller(
-        self,
-        policy: Callable[[], Any],
-        *,
-        server: str | None = None,
-        identity: str = "one",
-        params: RetryParams | None = None,
-        **settings: Any,
-    ) -> Iterator[Controller]:
+    def controller(self, policy: Callable[[], Any], **given: Any) -> Iterator[Controller]:
         """A controller in a thread, with the shipped rights alone; it is stopped at the end."""
-        made = self.make(policy, server=server, identity=identity, params=params, **settings)
+        made = self.make(policy, **given)
         with beside(lambda _: made.run(), made.stop, within=60.0):
             yield made
 

@@ -95,24 +95,6 @@ def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluste
     assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in message
 
 
-def test_nothing_foreign_is_touched(cluster: Cluster) -> None:
-    """A pod with our labels that we did not make, and one of the same name."""
-    scene = scene_of(cluster)
-    made = scene.submit(rigid(scene, "job", workers=1, slots=1))
-    labels = {"oasis-scheduler.io/job-uid": made["metadata"]["uid"]}
-    cluster.create(
-        {
-            "metadata": {"name": "mine", "labels": labels},
-            "spec": {"containers": [{"name": "c", "image": "c"}]},
-        }
-    )
-    with scene.controller(FIFO):
-        assert wait_ended(scene, 1) == {"job": "Completed"}
-        until(lambda: not scene.our_pods(), "our pods are gone", 20.0)
-    names = [pod["metadata"]["name"] for pod in scene.admin.list_all(PODS, scene.namespace)[0]]
-    assert names == ["mine"]
-
-
 # -- pods that know each other ---------------------------------------------------------------------
 
 

@@ -114,7 +114,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
         delete_job(scene, "job")
         until(lambda: not scene.our_pods(), "nothing is left, of the lost machine neither", 120.0)
     nodes.find_machines()
-    nodes.declare_alive("a-lost")
+    nodes.declare_dead("a-lost", is_dead=False)
     nodes.wait_ready("a-lost")
 
 

@@ -1,4 +1,4 @@
-"""The control plane of the tests: rights, what was built, and that it leaves nothing behind."""
+"""The control plane of the tests: its log, what was built, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from kubernetes.dynamic.exceptions import ForbiddenError
 
-from tests.kubernetes.cluster import pod
 from tests.kubernetes.controlplane import gobuild
-from tests.kubernetes.controlplane.access import binding
-from tests.kubernetes.controlplane.audit import denied, granted, read_audit, verbs
+from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
 from tests.kubernetes.controlplane.gobuild import (
     CACHE_VARIABLE,
@@ -29,44 +26,7 @@ from tests.kubernetes.controlplane.guardian import Guardian, started
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 
-# -- rights ----------------------------------------------------------------------------------------
-
-
-def rights(namespace: str) -> list[dict]:
-    """May list pods of `namespace`, and patch their status."""
-    rules = [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-    ]
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": rules}
-    role["metadata"] = {"name": "reader", "namespace": namespace}
-    return [role, binding("reader", "Role", "reader", namespace, everywhere=False)]
-
-
-def test_account_may_do_what_its_manifests_say_and_the_audit_log_shows_it(cluster):
-    plane, namespace = cluster.plane, cluster.namespace
-    account = plane.service_account("reader", namespace, rights(namespace))
-    cluster.create(pod("one", 1))
-    start = plane.audit_position()
-    client = account.client()
-    pods = client.resources.get(api_version="v1", kind="Pod")
-    assert [found.metadata.name for found in pods.get(namespace=namespace).items] == ["one"]
-    pods.status.patch(
-        body={"metadata": {"annotations": {}}, "status": {"message": "seen"}},
-        name="one",
-        namespace=namespace,
-        content_type="application/merge-patch+json",
-    )
-    with pytest.raises(ForbiddenError):
-        pods.delete(name="one", namespace=namespace)
-    with pytest.raises(ForbiddenError):
-        pods.get(namespace="kube-system")
-    seen = plane.requests(account, start)
-    assert verbs(seen) == {("", "pods", "list"), ("", "pods/status", "patch")}
-    assert verbs(seen) == granted(rights(namespace))
-    refused = [(r.verb, r.resource, r.namespace, r.code) for r in denied(seen) if r.resource]
-    assert refused == [("delete", "pods", namespace, 403), ("list", "pods", "kube-system", 403)]
-    assert all(request.user == account.username for request in seen)
+# -- the audit log ---------------------------------------------------------------------------------
 
 
 def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):

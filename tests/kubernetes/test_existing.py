@@ -97,19 +97,9 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
             scene, "explain", f"{scene.namespace}/job/huge", "-n", scene.namespace
         )
         out = tmp_path / "now.json"
-        clock = ("--slot-seconds", str(scene.clock.slot_seconds))
-        clock += ("--startup-seconds", str(scene.clock.startup_seconds))
-        call(
-            scene,
-            "import",
-            "-o",
-            str(out),
-            "--namespace",
-            scene.namespace,
-            "--ps-share",
-            "0.2",
-            *clock,
-        )
+        slots = ("--slot-seconds", str(scene.clock.slot_seconds))
+        slots += ("--startup-seconds", str(scene.clock.startup_seconds), "--ps-share", "0.2")
+        call(scene, "import", "-o", str(out), "--namespace", scene.namespace, *slots)
     there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
     assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)

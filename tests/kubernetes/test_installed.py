@@ -30,7 +30,6 @@ from tests.kubernetes.tutorial.page import (
     container,
     environment,
     typed,
-    words_on_path,
 )
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
@@ -60,14 +59,6 @@ def plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
         plane.nodes.add("node-0", {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
         plane.nodes.wait_ready("node-0")
         yield plane
-
-
-@pytest.fixture
-def words(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Path:
-    """The directory of the commands that an operator types."""
-    directory = tmp_path / "bin"
-    words_on_path(directory, controlplane_binary, helm_binary)
-    return directory
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubernetes.client import ApiClient
 from kubernetes.config import new_client_from_config_dict
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, ResourceNotFoundError
@@ -49,14 +48,11 @@ class Account:
         path.write_text(json.dumps(self.config(server)))
         return path
 
-    def api(self, server: str | None = None) -> ApiClient:
-        """A client of its own, as the official library makes it."""
-        return new_client_from_config_dict(self.config(server))
-
     def client(self, server: str | None = None) -> DynamicClient:
         """The dynamic client. What it learns of the API's kinds is kept in our directory."""
         cache = self.directory / f"discovery-{self.username.replace(':', '.')}.json"
-        return DynamicClient(self.api(server), cache_file=str(cache))
+        api = new_client_from_config_dict(self.config(server))
+        return DynamicClient(api, cache_file=str(cache))
 
 
 def binding(

@@ -47,7 +47,7 @@ def policy(name: str, **options: Any) -> Callable[[], Any]:
     return cluster_policy(name, options, lookahead=LOOKAHEAD, bounds=past)
 
 
-def node(name: str, role: str, gpus: int) -> dict[str, Any]:
+def node(name: str, role: str | None, gpus: int) -> dict[str, Any]:
     amounts = {"cpu": "64", "memory": "100Gi", GPU: str(gpus), "pods": "110"}
     amounts[names.BANDWIDTH] = "100G"
     return {
@@ -71,6 +71,13 @@ def pods(**requests: str) -> dict[str, Any]:
         for name, amount in requests.items()
     }
     return {"spec": {"containers": [{"name": "train", "resources": {"requests": asked}}]}}
+
+
+def foreign(name: str, on: str | None, **requests: str) -> dict[str, Any]:
+    """A pod of others that asks for so much, perhaps bound to a node."""
+    meta, phase = {"name": name, "namespace": "ns", "uid": name}, "Running" if on else "Pending"
+    spec = {**pods(**requests)["spec"], **({"nodeName": on} if on else {})}
+    return {"metadata": meta, "spec": spec, "status": {"phase": phase}}
 
 
 def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:

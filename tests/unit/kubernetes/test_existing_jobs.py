@@ -84,20 +84,6 @@ def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
     return parse_existing(found, kind, CLOCK, DEFAULT_RESOURCES)
 
 
-def test_a_job_is_a_gang_of_as_many_pods_as_it_says() -> None:
-    spec = read(batch_job(3))
-    assert (spec.min_workers, spec.job.chunks, spec.kind) == (3, 3, "Job")
-    assert spec.id == spec.job.id == "ns/job/job-u"
-    assert spec.is_existing
-    assert spec.worker_requests["nvidia.com/gpu"] == 1
-    assert spec.job.utility(5) == 3
-
-
-def test_a_jobset_may_have_parameter_servers() -> None:
-    spec = read(jobset(SERVERS="s"), JOBSET)
-    assert (spec.job.chunks, spec.fixed_ps, spec.ps is not None) == (4, 1, True)
-
-
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
     """The JobSet that the Trainer makes of a TrainJob, without our label."""
     part = {"parallelism": nodes, "completions": nodes, "template": template()}

@@ -316,6 +316,7 @@ def whole_job(utility: Any, work: Any, forms: dict[str, Any]) -> dict[str, Any]:
 
 
 def places(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All that is written in plain data."""
     entries = found.items() if isinstance(found, dict) else enumerate(found)
     for name, value in entries:
         yield (*path, name)

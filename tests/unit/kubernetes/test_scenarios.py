@@ -24,6 +24,7 @@ from tests.unit.kubernetes.played import (
     SLOT,
     Played,
     at,
+    foreign,
     job,
     job_of,
     merged,
@@ -206,14 +207,8 @@ class Scenario(Played):
         """Pods of others ask for these GPUs of each node, and no others do."""
         self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != "None"}
         for at_node, count in gpus.items():
-            asked = {"resources": {"requests": {GPU: str(count)}}}
-            meta = {"name": f"others-{at_node}", "namespace": "ns", "uid": f"others-{at_node}"}
-            spec = {"containers": [asked], "nodeName": at_node}
-            self.pods[meta["name"]] = {
-                "metadata": meta,
-                "spec": spec,
-                "status": {"phase": "Running"},
-            }
+            name = f"others-{at_node}"
+            self.pods[name] = foreign(name, at_node, gpu=str(count))
 
     def orphan(self, name: str) -> None:
         """A job goes, and its pods stay."""
