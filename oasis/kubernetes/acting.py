@@ -129,11 +129,9 @@ class Steps:
 def steps_of_existing(
     target: Target, item: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
-    """Suspend or resume the object; return its gated pods if the gang is complete, otherwise none.
-
-    A gang is never changed while it runs: where the plan asks for another one, all its pods go,
-    and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
-    """
+    """Suspend or resume the object; return its gated pods if the gang is complete, else none."""
+    # A gang is never changed while it runs: where the plan asks for another one, all its pods go,
+    # and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
     # Pods that are ending count as there, because their nodes are not free yet.
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
     present = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
@@ -165,10 +163,8 @@ def steps_of_existing(
 def has_pods_but_no_plan(
     item: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
 ) -> bool:
-    """Return whether pods that we placed run for an object without a live job.
-
-    Where the job `is_over`, its gated pods count, too: nothing will ever place them.
-    """
+    """Return whether pods that we placed run for an object without a live job."""
+    # Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     running = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
     is_ours = not is_suspended(item) and queue_of(item) is None
     return is_ours and any(is_over or not p.is_gated(pod) for pod in running)
@@ -189,13 +185,11 @@ def reconcile(
     stuck: frozenset[str] = frozenset(),
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Steps:
-    """Compare the existing pods with the planned ones, and list the actions that are missing.
-
-    Of the `targets` in order of arrival who came first gets room first; `free`, what is left of
-    each node, changes as room is given out. The `orphans` are our pods of jobs that want none any
-    more, with the uids of those jobs; `stuck` are uids of pods for which the scheduler has found no
-    room for too long. No gate is opened towards one of the `nodes` that does not admit the pod.
-    """
+    """Compare the existing pods with the planned ones, and list the actions that are missing."""
+    # Of the `targets` in order of arrival who came first gets room first; `free`, what is left of
+    # each node, changes as room is given out. The `orphans` are our pods of jobs that want none any
+    # more, with the uids of those jobs; `stuck` are uids of pods for which the scheduler has found
+    # no room for too long. No gate is opened towards one of the `nodes` that refuses the pod.
     steps = Steps()
     for uid, pod in orphans:
         if not p.is_ending(pod):

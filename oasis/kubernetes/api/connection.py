@@ -209,11 +209,9 @@ class Connection:
     def request(
         self, method: str, path: str, *, left: Callable[[], float] | None = None, **sent: Any
     ) -> dict[str, Any]:
-        """Make a request, and repeat it after errors that may pass.
-
-        With `left`, seconds by which an attempt that begins now has to be over, none begins once
-        they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
-        """
+        """Make a request, and repeat it after errors that may pass."""
+        # With `left`, seconds by which an attempt that begins now has to be over, none begins once
+        # they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
         for attempt in range(self.params.attempts):
             last = attempt == self.params.attempts - 1
             timeout = self.params.timeout if left is None else min(self.params.timeout, left())
@@ -242,10 +240,8 @@ class Connection:
         timeout: float,
         on_open: Callable[[], None] = lambda: None,
     ) -> Iterator[dict[str, Any]]:
-        """Events of a watch until the server, or the network, ends it.
-
-        `on_open` is called once the server has begun to answer, which may be long before an event.
-        """
+        """Events of a watch until the server, or the network, ends it."""
+        # `on_open` is called once the server has begun to answer, perhaps long before an event.
         response = self._send("GET", path, timeout, query=query)
         try:
             if response.status != 200:

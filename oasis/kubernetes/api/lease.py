@@ -73,10 +73,8 @@ class Lease(Asker):
         return self._renewed + self._seconds * 2 / 3
 
     def left(self) -> float:
-        """Seconds by which a write that begins now has to be over; 0: none may begin.
-
-        They end when others may begin to act, a third of the duration after we stop.
-        """
+        """Seconds by which a write that begins now has to be over; 0: none may begin."""
+        # They end when others may begin to act, a third of the duration after we stop.
         return self._renewed + self._seconds - steady_seconds() if self.is_held else 0.0
 
     def _ask(self) -> float:

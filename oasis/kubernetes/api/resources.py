@@ -113,11 +113,9 @@ class Objects:
         self._request("POST", kind.path(body["metadata"]["namespace"]), body=body, query=query)
 
     def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
-        """Create an object with a given name.
-
-        If the answer is lost, the object may be there: what is found under the name then is
-        accepted if it has the same owner.
-        """
+        """Create an object with a given name."""
+        # If the answer is lost, the object may be there: what is found under the name then is
+        # accepted if it has the same owner.
         meta = body["metadata"]
         namespace = meta.get("namespace")
         # AlreadyExists may be the answer to our own attempt whose answer was lost.

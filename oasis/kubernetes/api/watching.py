@@ -62,11 +62,9 @@ class Asker(threading.Thread):
         self._asked_at, self._cause = None, "no answer"
 
     def _after_error(self, error: ApiError | LostAnswerError | TooLateError) -> float:
-        """Record an error in place of an answer; return the seconds to the next request.
-
-        Rights that are missing for long are missing for good. An API server that has just started
-        refuses every client until it knows the roles.
-        """
+        """Record an error in place of an answer; return the seconds to the next request."""
+        # Rights that are missing for long are missing for good. An API server that has just started
+        # refuses every client until it knows the roles.
         if not isinstance(error, TooLateError):
             self._cause = error.cause
         if not isinstance(error, ApiError):
@@ -90,11 +88,9 @@ class ObjectStore:
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
 
     def put(self, item: Object) -> bool:
-        """Keep `item` unless a newer version of it, or its deletion, is known.
-
-        An object whose label was removed is gone for a watch by that label, and comes back in a
-        newer version when the label is set again.
-        """
+        """Keep `item` unless a newer version of it, or its deletion, is known."""
+        # An object whose label was removed is gone for a watch by that label, and comes back in a
+        # newer version when the label is set again.
         meta, key = item["metadata"], _key(item)
         with self._lock:
             known = self._items.get(key)
@@ -130,10 +126,8 @@ class ObjectStore:
                 self._items[key] = {**known, "metadata": marked}
 
     def replace(self, items: list[Object], version: int, namespace: str | None = None) -> None:
-        """Take over a whole list; objects that it lacks are gone, unless they are newer than it.
-
-        The list may be that of one `namespace`: then the others stay as they are.
-        """
+        """Take over a whole list; objects that it lacks are gone, unless they are newer than it."""
+        # The list may be that of one `namespace`: then the others stay as they are.
         keys = {_key(item) for item in items}
         with self._lock:
             for key, known in list(self._items.items()):

@@ -61,11 +61,9 @@ class Admission:
             self._refusals.clear()
 
     def required(self, spec: JobSpec, pods: Iterable[Object], slot: int = 0) -> JobSpec:
-        """Return the job as its owner wants it, limited to the nodes that admit its pods in `slot`.
-
-        Where its `pods` run they stay, though a node that got another label or a taint without
-        ``NoExecute`` takes no new ones.
-        """
+        """Return the job as its owner wants it, limited to nodes that admit its pods in `slot`."""
+        # Where its `pods` run they stay, though a node that got another label or a taint without
+        # ``NoExecute`` takes no new ones.
         staying = self._staying(spec, tuple(pods))
         asked: list[Both] = []
         whys: list[str] = []
@@ -174,10 +172,8 @@ def reach_of(policy: Policy) -> int | None:
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
-    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-    A job that is worth nothing by then is left to the policy, which turns it away.
-    """
+    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can."""
+    # A job that is worth nothing by then is left to the policy, which turns it away.
     slots = driver.fewest_slots(spec)
     if slots is None or slots <= reach or not spec.job.utility(slots - 1):
         return ""

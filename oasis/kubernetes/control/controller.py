@@ -131,10 +131,8 @@ class Controller:
         return "; ".join(sorted(self._troubles)) or None
 
     def rehearse(self) -> dict[str, Any]:
-        """Return the actions of a start now, as plain data; for `Objects` on a dry run.
-
-        The API server is asked about each write, so that refusals are among the answers.
-        """
+        """Return the actions of a start now, as plain data; for `Objects` on a dry run."""
+        # The API server is asked about each write, so that refusals are among the answers.
         seen: dict[str, list[Any]] = {}
         for kind, where, which, optional in self._followed:
             items = seen.setdefault(kind.plural, [])
@@ -248,11 +246,9 @@ class Controller:
         self._said[subject] = what
 
     def _hear_threads(self) -> None:
-        """Log once what blocks the API server, who leads instead of us, and when it ends.
-
-        Threads that are kept by the same cause have one line together. What ended a thread is
-        raised here: a thread cannot end the process.
-        """
+        """Log once what blocks the API server, who leads instead of us, and when it ends."""
+        # Threads that are kept by the same cause have one line together. What ended a thread is
+        # raised here: a thread cannot end the process.
         threads = (*self.watchers, self.lease)
         for thread in threads:
             if thread.failure is not None:
@@ -340,11 +336,9 @@ class Controller:
             reconciler.note(uid, job_pods.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
-        """Wait for changes up to `until`; return the first with those that follow at once.
-
-        On a large cluster a turn is long. News then gather for as long, so that to look at
-        thousands of pods that start one after the other takes at most half of a processor.
-        """
+        """Wait for changes up to `until`; return the first with those that follow at once."""
+        # On a large cluster a turn is long. News then gather for as long, so that to look at
+        # thousands of pods that start one after the other takes at most half of a processor.
         news = []
         # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
@@ -365,11 +359,9 @@ Followed = tuple[ResourceKind, str | None, str | None, bool]
 
 
 def followed(settings: ControllerSettings) -> list[Followed]:
-    """Return for each kind of object: its namespaces, its selector, and whether it may be unknown.
-
-    Pods are those of all namespaces, because those of others take room on the nodes too; a
-    controller that has rights in some namespaces alone sees no others.
-    """
+    """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
+    # Pods are those of all namespaces, because those of others take room on the nodes too; a
+    # controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
     kinds: list[tuple[ResourceKind, tuple[str | None, ...], str | None, bool]] = [

@@ -249,10 +249,8 @@ class StatusWriter:
             self.say(LATE, "True", "PromiseBroken", message, now)
 
     def in_state(self, state: str | None, now: float) -> None:
-        """Record the policy's own word for the state of the job; None if it has none.
-
-        It is a condition as long as the policy says it, unless the phase says the same.
-        """
+        """Record the policy's own word for the state of the job; None if it has none."""
+        # It is a condition as long as the policy says it, unless the phase says the same.
         # As conditions write their reasons.
         word = "".join(part.capitalize() for part in (state or "").split())
         message = None if word in ("", *PHASES) else f"the policy says that it is {state}"
@@ -286,12 +284,10 @@ class StatusWriter:
         cause: str | None = None,
         taker: str | None = None,
     ) -> None:
-        """Record the allocation of the job in this slot and in the next ones.
-
-        `is_working` says whether its gang works, `is_whole` whether with all that was planned;
-        `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
-        has taken the room that it had.
-        """
+        """Record the allocation of the job in this slot and in the next ones."""
+        # `is_working` says whether its gang works, `is_whole` whether with all that was planned;
+        # `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
+        # has taken the room that it had.
         workers = entry.allocation.worker_count
         before = self.phase
         self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
@@ -339,10 +335,8 @@ class StatusWriter:
 
 
 def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
-    """Read the status of an object, or our annotation in its place.
-
-    Empty if there is none, or if the annotation is not one that we can have written.
-    """
+    """Read the status of an object, or our annotation in its place."""
+    # Empty if there is none, or if the annotation is not one that we can have written.
     if kind is None:
         return item.get("status") or {}
     written = (item["metadata"].get("annotations") or {}).get(names.STATUS)

@@ -101,11 +101,9 @@ class Tenants:
         seen_as: Callable[[JobSpec, Job], PolicyJob],
         site: Site,
     ) -> JobSpec | str:
-        """The job as it counts if it may be planned, or why it waits; `known` if it is live.
-
-        It is judged when it is new and when it was edited; a class that changes later does not stop
-        what runs. `seen_as` describes it in one form to the policy.
-        """
+        """The job as it counts if it may be planned, or why it waits; `known` if it is live."""
+        # It is judged when it is new and when it was edited; a class that changes later does not
+        # stop what runs. `seen_as` describes it in one form to the policy.
         if not self.classes:
             return spec
         account = self._accounts.setdefault(spec.uid, _Account())
@@ -237,10 +235,8 @@ class Tenants:
     def forget_others(
         self, uids: Container[str], worked: Mapping[str, float], completed: Container[str]
     ) -> None:
-        """Learn from all other jobs what they took, and forget them.
-
-        They `worked` for so many worker-slots; what was not `completed` says only if it took more.
-        """
+        """Learn from all other jobs what they took, and forget them."""
+        # They `worked` for so many worker-slots; what was not `completed` tells only if it is more.
         for uid in [uid for uid in self._accounts if uid not in uids]:
             account, declared = self._accounts.pop(uid), self._declared.pop(uid, None)
             if declared is None or not declared.spec.ends_itself:

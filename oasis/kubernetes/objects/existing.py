@@ -104,10 +104,8 @@ CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of t
 
 
 def _parent_of(item: Object) -> str | None:
-    """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place.
-
-    Such a child may carry our label because its parent's template does.
-    """
+    """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place."""
+    # Such a child may carry our label because its parent's template does.
     for owner in item["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner.get("kind") in CHILDREN_OF:
             return str(owner["uid"])
@@ -115,11 +113,9 @@ def _parent_of(item: Object) -> str | None:
 
 
 def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
-    """Objects of one kind that have our label, and stand for jobs of their own.
-
-    Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
-    result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
-    """
+    """Objects of one kind that have our label, and stand for jobs of their own."""
+    # Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
+    # result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     items = [
         item
         for item in seen.get(kind.where.plural, ())
@@ -177,10 +173,8 @@ def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
 def without_others(
     seen: Mapping[str, list[Any]], controller: str
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
-    """Split a snapshot into the part for this controller and the jobs of other controllers.
-
-    The latter are, by uid of the job, its name and that of the other controller.
-    """
+    """Split a snapshot into the part for this controller and the jobs of other controllers."""
+    # The latter are, by uid of the job, its name and that of the other controller.
     kept, others = dict(seen), {}
     for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
         kept[plural] = []
@@ -277,12 +271,10 @@ DIGITS = 16  # of the largest count
 def parse_existing(
     item: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """Read an object of another kind than ours.
-
-    It is a gang of as many workers as its templates say. A Job with the annotations
-    `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
-    anew when that changes.
-    """
+    """Read an object of another kind than ours."""
+    # It is a gang of as many workers as its templates say. A Job with the annotations
+    # `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all
+    # begun anew when that changes.
     meta = item["metadata"]
     notes = meta.get("annotations") or {}
     if (queue := queue_of(item)) is not None:

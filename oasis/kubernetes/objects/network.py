@@ -34,10 +34,8 @@ class PodNetwork:
     isolated: bool = False  # whether only pods of the same job may connect to its pods
 
     def can_resize(self, has_ps: bool) -> bool:
-        """Whether workers may join and leave while the others train.
-
-        JAX and TensorFlow's collectives fix their processes when they start.
-        """
+        """Whether workers may join and leave while the others train."""
+        # JAX and TensorFlow's collectives fix their processes when they start.
         return self.framework != "jax" and (self.framework != "tensorflow" or has_ps)
 
 
@@ -154,11 +152,9 @@ def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
-    """Spec of a pod whose containers read `variables` from annotations, and its name.
-
-    Its host name is another one, and the reporter has to find the pod. What a container says of a
-    variable itself stays.
-    """
+    """Spec of a pod whose containers read `variables` from annotations, and its name."""
+    # Its host name is another one, and the reporter has to find the pod. What a container says of a
+    # variable itself stays.
     paths = {"POD_NAME": "metadata.name"}
     paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}
     refs = [

@@ -131,10 +131,8 @@ class JobSpec:
 
     @property
     def ps_count(self) -> int | None:
-        """Fixed number of parameter servers; None if it follows from the bandwidth of the workers.
-
-        None can be made without a template for them.
-        """
+        """Fixed number of parameter servers; None if it follows from the workers' bandwidth."""
+        # None can be made without a template for them.
         return 0 if self.fixed_ps is None and self.ps is None else self.fixed_ps
 
     @property
@@ -215,10 +213,8 @@ def job_spec(
     kind: str = KIND,
     **rest: Any,
 ) -> JobSpec:
-    """Build a job from the pod templates of its groups and from its work; errors name their fields.
-
-    The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
-    """
+    """Build a job from the pod templates of its groups and its work; errors name their fields."""
+    # The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     specs = {group: checked_template(*template)["spec"] for group, template in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
     asked |= {group: requests_of(spec) for group, spec in specs.items()}
@@ -276,10 +272,8 @@ def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, r
 
 @contextmanager
 def named_as_written(work: str, values: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
-    """Say fields of an object where those of the model are wrong that follow from them.
-
-    `work` is the place of the work, at which `values` stand; `worker` that of a worker's pod spec.
-    """
+    """Say fields of an object where those of the model are wrong that follow from them."""
+    # `work` is the place of the work, at which `values` stand; `worker` that of a worker's spec.
     bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
     whole = isinstance(values, Mapping) and "workerSeconds" in values
     of_work = {
@@ -309,10 +303,7 @@ def _as_a_form_says_it(path: str) -> Iterator[None]:
 
 
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
-    """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots.
-
-    `path` is its place, for messages.
-    """
+    """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots."""
     seconds = clock.slot_seconds
     with located_at(path):
         data = checked(schema_of(KIND)["spec"]["properties"]["utility"], data)
@@ -343,10 +334,8 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
 
 
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
-    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
-
-    Most workers, the `maximum`, are the chunks of the model.
-    """
+    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds."""
+    # Most workers, the `maximum`, are the chunks of the model.
     with located_at(path):
         data = checked(schema_of(KIND)["spec"]["properties"]["work"], data)
         if "workerSeconds" in data:
@@ -382,11 +371,9 @@ def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
 
 
 def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:
-    """Return the spec that a policy knows of a job that was edited or deleted since.
-
-    It follows from what a checkpoint has of it, and from the templates of the job as it is now;
-    None if it is gone.
-    """
+    """Return the spec that a policy knows of a job that was edited or deleted since."""
+    # It follows from what a checkpoint has of it, and from the templates of the job as it is now;
+    # None if it is gone.
     known: dict[str, Any] = {
         "generation": submission.generation,
         "job": submission.job,

@@ -25,10 +25,8 @@ TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 
 def checked(schema: Schema, value: Any) -> Any:
-    """`value` as the API server takes it, with its defaults; an `InstanceError` names the field.
-
-    Rules between fields are for whoever reads the value.
-    """
+    """`value` as the API server takes it, with its defaults; an `InstanceError` names the field."""
+    # Rules between fields are for whoever reads the value.
     kind = schema["type"]
     if kind == "object":
         return _object(schema, value)
