@@ -209,11 +209,9 @@ def killed_again_and_again(
     *,
     from_lease: bool,
 ) -> int:
-    """Start the controller and kill it, after a random time, until all jobs have ended.
-
-    `submit` makes more jobs, given the kills so far, and says whether there are any left. The time
-    is drawn from `within`, and counted from the lease on or from the start.
-    """
+    """Start the controller and kill it, after a random time, until all jobs have ended."""
+    # `submit` makes more jobs, given the kills so far, and says whether there are any left. The
+    # time is drawn from `within`, and counted from the lease on or from the start.
     print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
     draw, kills = random.Random(SEED), 0
     deadline = time.monotonic() + 900.0

@@ -30,10 +30,8 @@ Keyed = dict[tuple[str, ...], dict[str, Any]]
 
 
 def keyed(objects: list[dict[str, Any]]) -> Keyed:
-    """By kind, name and, but for the controller's own, namespace.
-
-    Without the namespace, which Helm makes itself.
-    """
+    """By kind, name and, but for the controller's own, namespace."""
+    # Without the namespace, which Helm makes itself.
     found = {}
     for body in objects:
         if body and body["kind"] != "Namespace":

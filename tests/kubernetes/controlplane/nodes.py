@@ -39,10 +39,8 @@ class Nodes:
         *,
         losable: bool = False,
     ) -> None:
-        """A node with `allocatable` ({"nvidia.com/gpu": "8", "cpu": "96"}); no wait until ready.
-
-        A `losable` node belongs to the machines that `lose_machines` takes.
-        """
+        """A node with `allocatable` ({"nvidia.com/gpu": "8", "cpu": "96"}); no wait until ready."""
+        # A `losable` node belongs to the machines that `lose_machines` takes.
         room = {"pods": _PODS_PER_NODE, **allocatable}
         body = {
             "apiVersion": "v1",
@@ -75,10 +73,8 @@ class Nodes:
         until(lambda: self._tainted(name, _NOT_READY), f"{name} is not ready")
 
     def lose_machines(self) -> None:
-        """All losable nodes fall silent, as machines without power do.
-
-        Leave as many others: the control plane evicts nothing where more than 55 % are silent.
-        """
+        """All losable nodes fall silent, as machines without power do."""
+        # Leave as many others: the control plane evicts nothing where more than 55 % are silent.
         self._processes[MACHINES[True]].send_signal(signal.SIGSTOP)
 
     def find_machines(self) -> None:

@@ -120,10 +120,8 @@ class Handler(BaseHTTPRequestHandler):
             companion.join()
 
     def _end_with_client(self, wire: socket.socket, over: threading.Event) -> None:
-        """End the API server's side of a watch when the client leaves, or the proxy stops.
-
-        While a watch runs, its client says nothing: what can be read is its goodbye.
-        """
+        """End the API server's side of a watch when the client leaves, or the proxy stops."""
+        # While a watch runs, its client says nothing: what can be read is its goodbye.
         stopping = self.server.proxy.stopping
         while not over.is_set():
             left = select.select([self.connection], [], [], _POLL)[0]
@@ -155,11 +153,9 @@ def _passed_on(answer: http.client.HTTPResponse) -> dict[str, str]:
 
 
 def events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Lines of a watch, as they come.
-
-    Raises IncompleteRead or ConnectionResetError if it is cut, which iterating over the answer
-    would take for its end.
-    """
+    """Lines of a watch, as they come."""
+    # Raises IncompleteRead or ConnectionResetError if it is cut, which iterating over the answer
+    # would take for its end.
     rest = b""
     while piece := answer.read1(1 << 16):
         *lines, rest = (rest + piece).split(b"\n")

@@ -391,10 +391,8 @@ class Played:
                 del self.pods[name]
 
     def _follow_batch(self, uid: str) -> None:
-        """What the controller of Jobs does: it ends the pods of a suspended one, and makes others.
-
-        Pods that were ended are gone at once.
-        """
+        """As the controller of Jobs: it ends the pods of a suspended one, and makes others."""
+        # Pods that were ended are gone at once.
         found = self.batch[uid]
         mine = {n: pod for n, pod in self.pods.items() if owner_of(pod) == uid}
         done = {n for n, pod in mine.items() if pod["status"]["phase"] == "Succeeded"}

@@ -149,10 +149,8 @@ class Scenario(Played):
             self.uids[name] = self.submit(made)
 
     def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
-        """Jobs of the cluster, suspended, and JobSets: those that say no number of workers.
-
-        `notes` are annotations by their names in `names`.
-        """
+        """Jobs of the cluster, suspended, and JobSets: those that say no number of workers."""
+        # `notes` are annotations by their names in `names`.
         for uid, given in jobs.items():
             notes = {"uid": uid, **given.get("notes", {})}
             made = batch_job(given["workers"], **notes) if "workers" in given else jobset(**notes)
