@@ -22,6 +22,7 @@ from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.faults import FaultPlan, let_meet
 from tests.kubernetes.instance_objects import job_object, node_objects
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
@@ -108,14 +109,16 @@ class Scene:
         self,
         policy: Callable[[], Any],
         *,
-        server: str | None = None,
         identity: str = "one",
         params: RetryParams | None = None,
+        faults: FaultPlan | None = None,
         now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Controller:
         """A controller that has not been started."""
-        connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
+        connection = Connection.open(str(self.account.kubeconfig()), params=params)
+        if faults is not None:
+            let_meet(connection, faults)
         return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
 
     def command(self, *words: str) -> list[str]:
