@@ -11,15 +11,10 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
-from oasis.kubernetes.objects.network import (
-    DEFAULT_PORT,
-    FRAMEWORKS,
-    LARGEST_PORT,
-    PodNetwork,
-)
+from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
-    ON_REJECTION,
     JobSpec,
     SlotClock,
     job_id,
@@ -27,8 +22,8 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.schema import choice
-from oasis.model.errors import InstanceError, describe
+from oasis.kubernetes.objects.schema import checked
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
 
@@ -282,7 +277,7 @@ def parse_existing(
         raise InstanceError(f"metadata.labels.{names.QUEUE}", expected, queue)
     workers, servers = tasks_of(kind, item)
     minimum, maximum = _range(kind, item, workers.count)
-    place = f"{NOTES}.{names.UTILITY}"
+    place, schema = f"{NOTES}.{names.UTILITY}", schema_of(names.KIND)["spec"]
     grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
     parts = zip(GROUPS, (workers, servers), strict=True)
     return job_spec(
@@ -297,9 +292,7 @@ def parse_existing(
         initial_workers=None,
         resize="restart",
         grace_seconds=int(grace),
-        on_rejection=choice(
-            notes.get(names.ON_REJECTION, "fail"), ON_REJECTION, f"{NOTES}.{names.ON_REJECTION}"
-        ),
+        on_rejection=_noted(notes, names.ON_REJECTION, schema, "onRejection"),
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
@@ -313,16 +306,22 @@ def _network(kind: ExistingKind, item: Object) -> PodNetwork | None:
     notes, spec = item["metadata"].get("annotations") or {}, item["spec"]
     if names.FRAMEWORK not in notes:
         return None
-    path = f"{NOTES}.{names.FRAMEWORK}"
-    framework = choice(notes[names.FRAMEWORK], FRAMEWORKS, path)
+    schema = schema_of(names.KIND)["spec"]["properties"]["network"]
+    framework = _noted(notes, names.FRAMEWORK, schema, "framework")
     if kind is JOB and not is_indexed(item):
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))
     if kind is JOB and not spec["template"]["spec"].get("subdomain"):
         raise InstanceError("spec.template.spec.subdomain", "expected the name of its Service")
-    port = _count(notes.get(names.PORT, str(DEFAULT_PORT)))
-    place = f"{NOTES}.{names.PORT}"
-    return PodNetwork(framework, integer(port, place, minimum=1, maximum=LARGEST_PORT))
+    return PodNetwork(framework, _noted(notes, names.PORT, schema, "port"))
+
+
+def _noted(notes: Object, name: str, schema: Object, field: str) -> Any:
+    """The value of an annotation, read as that field of an ``OasisJob``."""
+    schema = schema["properties"][field]
+    with located_at(f"{NOTES}.{name}"):
+        value = notes.get(name, schema["default"])
+        return checked(schema, _count(str(value)) if schema["type"] == "integer" else value)
 
 
 def _count(text: str) -> Any:

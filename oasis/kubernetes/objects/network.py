@@ -17,9 +17,6 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.model.groups import TaskGroup
 
-FRAMEWORKS = ("none", "torch", "tensorflow", "jax")
-DEFAULT_PORT = 2222
-LARGEST_PORT = 65535
 LONGEST_NAME = 40  # of 63 characters of a host name; task and index need the others
 AGENT_RESTARTS = 100  # of torchrun, which counts each worker that another one lost
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may have
@@ -29,8 +26,8 @@ LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may h
 class PodNetwork:
     """Network settings of a job."""
 
-    framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
-    port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
+    framework: str = "none"  # whose variables its pods get beside ours
+    port: int = 2222  # where worker 0 waits, and of TensorFlow every pod listens
     isolated: bool = False  # whether only pods of the same job may connect to its pods
 
     def can_resize(self, has_ps: bool) -> bool:

@@ -26,8 +26,6 @@ from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, number
 
 DEFAULT_GRACE = 30
-RESIZE = ("elastic", "restart")
-ON_REJECTION = ("fail", "retry")
 UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
     "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
     "constant": ("value",),
@@ -37,8 +35,6 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 # A node name bypasses the scheduler, and a second
 # gate would hold the gang after ours has opened.
 DECIDED = ("nodeName", "schedulingGates")
-COMPLETION = ("chief", "work")  # what ends a job: its first worker, or its work
-BACKOFF_LIMIT = 6  # as of a batch/v1 Job
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
@@ -95,11 +91,11 @@ class JobSpec:
     ps_requests: Mapping[str, Fraction] = field(default_factory=dict)
     # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
     # they are where pods know each other and their number is fixed.
-    resize: str = RESIZE[0]
+    resize: str = "elastic"
     grace_seconds: int = DEFAULT_GRACE  # that pods have to write a checkpoint before they end
-    on_rejection: str = ON_REJECTION[0]  # what becomes of it if the policy does not admit it
-    completion: str = COMPLETION[0]
-    backoff_limit: int = BACKOFF_LIMIT  # failures of its pods and containers, after which it fails
+    on_rejection: str = "fail"  # or "retry": what becomes of it if the policy does not admit it
+    completion: str = "chief"  # what ends a job: its first worker, or its work
+    backoff_limit: int = 6  # failures of its pods and containers, after which it fails
     kind: str = KIND  # of the object
     fixed_ps: int | None = None  # parameter servers, whatever the bandwidth says; None: by that
     # Which replicated jobs of an object of another kind are the workers, and which the parameter
