@@ -35,11 +35,9 @@ def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[dict[str
 
 
 class Scene:
-    """Everything around the controllers of one test.
+    """Everything around the controllers of one test."""
 
-    Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
-    """
-
+    # Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
         kinds = [made for made in shared() if made["kind"] == "CustomResourceDefinition"]

@@ -32,13 +32,11 @@ def micro_time(time: float) -> str:
 
 
 class Lease(Asker):
-    """Takes the lease when it is free, renews it, and knows whether it is held.
+    """Takes the lease when it is free, renews it, and knows whether it is held."""
 
-    A lease of another counts as free when it has not changed for its whole duration on our own
-    clock; the clocks of two machines are never compared. We stop acting on it a third of the
-    duration before another controller may begin. `on_change` is called with whether we hold it.
-    """
-
+    # A lease of another counts as free when it has not changed for its whole duration on our own
+    # clock; the clocks of two machines are never compared. We stop acting on it a third of the
+    # duration before another controller may begin. `on_change` is called with whether we hold it.
     def __init__(
         self,
         connection: Connection,

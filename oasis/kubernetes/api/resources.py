@@ -43,12 +43,10 @@ LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
 
 class Objects:
-    """Reading and writing objects; every write may be repeated without harm.
+    """Reading and writing objects; every write may be repeated without harm."""
 
-    In a `dry_run` the server only checks them. A request that begins now has to be over in the
-    seconds that are `left`; at 0 none is made any more.
-    """
-
+    # In a `dry_run` the server only checks them. A request that begins now has to be over in the
+    # seconds that are `left`; at 0 none is made any more.
     def __init__(
         self,
         connection: Connection,

@@ -22,11 +22,9 @@ SILENT_SECONDS = 3.0  # so long a question may be without answer before it is sa
 
 
 class Asker(threading.Thread):
-    """A thread that queries the API server repeatedly, and records what prevents an answer.
+    """A thread that queries the API server repeatedly, and records what prevents an answer."""
 
-    Its `failure` is what ended it, or does not go away: whoever started it raises that.
-    """
-
+    # Its `failure` is what ended it, or does not go away: whoever started it raises that.
     def __init__(self, name: str, stopping: threading.Event) -> None:
         super().__init__(name=name, daemon=True)
         self.failure: Exception | None = None
@@ -76,12 +74,10 @@ class Asker(threading.Thread):
 
 
 class ObjectStore:
-    """The objects of one kind as they were last seen.
+    """The objects of one kind as they were last seen."""
 
-    Only a newer version replaces one that is there, so that what an own write answered is not
-    undone by a watch that lags behind.
-    """
-
+    # Only a newer version replaces one that is there, so that what an own write answered is not
+    # undone by a watch that lags behind.
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: dict[Key, Object] = {}
@@ -149,15 +145,12 @@ class ObjectStore:
 
 
 class Watcher(Asker):
-    """A thread that keeps a `ObjectStore` as the API server has it.
+    """A thread that keeps a `ObjectStore` as the API server has it."""
 
-    In it `on_change` is called with the event's type and the object after each change. The API
-    server need not know an `optional` kind; it is asked again every 5 seconds. Watchers of several
-    namespaces may share a `store`.
-
-    `synced` is set when all objects were listed once.
-    """
-
+    # In it `on_change` is called with the event's type and the object after each change. The API
+    # server need not know an `optional` kind; it is asked again every 5 seconds. Watchers of
+    # several namespaces may share a `store`.
+    # `synced` is set when all objects were listed once.
     def __init__(
         self,
         objects: Objects,

@@ -29,13 +29,11 @@ NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
 
 
 class Admission:
-    """Judges pods against nodes as kube-scheduler does, beside the `verdicts` that it learnt.
+    """Judges pods against nodes as kube-scheduler does, beside the `verdicts` that it learnt."""
 
-    A machine has the name of its node as a label, and a job requires one of the names of the nodes
-    that admit its pods. So a change of the labels or the taints of a node is, to those jobs whose
-    verdict it changes, an edit; the machines stay the same.
-    """
-
+    # A machine has the name of its node as a label, and a job requires one of the names of the
+    # nodes that admit its pods. So a change of the labels or the taints of a node is, to those jobs
+    # whose verdict it changes, an edit; the machines stay the same.
     def __init__(
         self, places: Iterable[Place], nodes: Iterable[Object], verdicts: Verdicts | None = None
     ) -> None:

@@ -52,13 +52,11 @@ LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless
 
 
 class Controller:
-    """Schedules the jobs of a cluster with one policy.
+    """Schedules the jobs of a cluster with one policy."""
 
-    `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
-    among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and work
-    is counted: a `SteadyTime`, unless another is given. Leases have their own time.
-    """
-
+    # `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
+    # among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and
+    # work is counted: a `SteadyTime`, unless another is given. Leases have their own time.
     def __init__(
         self,
         objects: Objects,

@@ -77,16 +77,14 @@ class Planning:
 
 
 class EarlyStarts:
-    """Jobs that run before the policy knows of them, in what its plan leaves free.
+    """Jobs that run before the policy knows of them, in what its plan leaves free."""
 
-    A driver asks its policy at boundaries alone. Between them a copy of it is asked, in a thread,
-    what it would decide at the next boundary if nothing else happened. A new job that gets machines
-    there which are free now begins on them at once.
-
-    What a job did before it arrived is not told to the policy (`Entry.early`): every decision is
-    the one that it would have been without early starts, until a job completes by its early start.
-    """
-
+    # A driver asks its policy at boundaries alone. Between them a copy of it is asked, in a thread,
+    # what it would decide at the next boundary if nothing else happened. A new job that gets
+    # machines there which are free now begins on them at once.
+    # What a job did before it arrived is not told to the policy (`Entry.early`): every decision is
+    # the one that it would have been without early starts, until a job completes by its early
+    # start.
     def __init__(self, driver: Driver[JobSpec]) -> None:
         self._driver = driver
         # Jobs that run before they arrive at the policy, by uid, with what they hold.

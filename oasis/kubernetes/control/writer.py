@@ -35,11 +35,9 @@ CREATED = {"Pod": PODS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
 class ClusterWriter:
-    """Writes pods and statuses, with up to `writers` requests at a time.
+    """Writes pods and statuses, with up to `writers` requests at a time."""
 
-    The `stores`, by plural of their kind, learn at once what a write answered.
-    """
-
+    # The `stores`, by plural of their kind, learn at once what a write answered.
     def __init__(
         self,
         objects: Objects,

@@ -95,11 +95,9 @@ def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
 
 
 class Classes:
-    """The utility classes of a cluster.
+    """The utility classes of a cluster."""
 
-    Without any, every job may claim what it likes.
-    """
-
+    # Without any, every job may claim what it likes.
     def __init__(self, items: Iterable[Object]) -> None:
         self.errors: dict[str, str] = {}  # what is wrong with a class, by its name
         self._known: dict[str, UtilityClass] = {}

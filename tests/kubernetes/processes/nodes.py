@@ -39,10 +39,9 @@ _PIECE = 1024
 
 
 class ProcessNodes:
-    """Process nodes of a control plane, until the end of the block: then all that ran has ended.
+    """Process nodes of a control plane, until the end of the block: then all that ran has ended."""
 
-    `directory` outlives the pods, but not the block; `guardian` ends what is started by it."""
-
+    # `directory` outlives the pods, but not the block; `guardian` ends what is started by it.
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))

@@ -131,12 +131,10 @@ def merged(base: Any, change: Any) -> Any:
 
 
 class Played:
-    """Two nodes with four GPUs each, one for parameter servers, and a controller.
+    """Two nodes with four GPUs each, one for parameter servers, and a controller."""
 
-    `step` begins the next slot and carries out what the controller wants. `metrics` are those of
-    the controller, also after `restart`.
-    """
-
+    # `step` begins the next slot and carries out what the controller wants. `metrics` are those of
+    # the controller, also after `restart`.
     def __init__(self, policy: Callable[[], Any], **settings: Any) -> None:
         self.policy, self.metrics = policy, Metrics()
         self.settings = ControllerSettings(slot_seconds=SLOT, first_slot_at=EPOCH, **settings)
