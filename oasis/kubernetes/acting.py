@@ -238,7 +238,7 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     # gang goes: a part of it would hold its nodes and do nothing.
     keeps = not (hit or target.withdrawn) or _works_without_the_new(target)
     # Workers go first: without their parameter servers they could not exchange a gradient.
-    for name, pod in sorted(target.pods.items(), key=_workers_first):
+    for name, pod in sorted(target.pods.items(), key=lambda item: (_task(item[1]), item[0])):
         if p.is_ending(pod):
             continue
         if name not in pod_names:
@@ -252,15 +252,14 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
 
 
 def _is_of_another_template(spec: JobSpec, pod: Pod) -> bool:
-    meta = pod["metadata"]
-    digest = (meta.get("annotations") or {}).get(names.TEMPLATE)  # none: by an older controller
-    task = TaskGroup.PS if (meta.get("labels") or {}).get(TASK) == "ps" else TaskGroup.WORKER
-    return digest is not None and digest != p.template_hash(spec, task)
+    notes = pod["metadata"].get("annotations") or {}
+    digest = notes.get(names.TEMPLATE)  # none: by an older controller
+    return digest is not None and digest != p.template_hash(spec, GROUPS[_task(pod)])
 
 
-def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:
-    labels = item[1]["metadata"].get("labels") or {}
-    return labels.get(TASK) != TaskGroup.WORKER, item[0]
+def _task(pod: Pod) -> int:
+    """Index of the group of a pod; workers have the first."""
+    return int((pod["metadata"].get("labels") or {}).get(TASK) == TaskGroup.PS)
 
 
 def _works_without_the_new(target: Target) -> bool:

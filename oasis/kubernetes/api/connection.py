@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -63,12 +62,10 @@ class TooLateError(OasisError):
         super().__init__(f"{method} {path}: {self.cause}")
 
 
-@cache
-def _remedies() -> dict[str, str]:
-    """What to do, by words of an error that does not go away by itself."""
-    text = Path(__file__).with_name("advice.json").read_text(encoding="utf-8")
-    remedies: dict[str, str] = json.loads(text)
-    return remedies
+# What to do, by words of an error that does not go away by itself.
+REMEDIES: dict[str, str] = json.loads(
+    Path(__file__).with_name("advice.json").read_text(encoding="utf-8")
+)
 
 
 def _advice(message: str, path: str = "", status: int = 0) -> str:
@@ -77,7 +74,7 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
     rights = status == 403 and " cannot " in message
     if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
         message = "not installed"
-    return next((f"; {remedy}" for words, remedy in _remedies().items() if words in message), "")
+    return next((f"; {remedy}" for words, remedy in REMEDIES.items() if words in message), "")
 
 
 def parsed_error(

@@ -134,7 +134,12 @@ def annotations_of(
     network = spec.network
     if network is None:
         return lambda _: {}
-    hosts = _hosts_of_others(spec, pods) if spec.is_existing else _hosts_of_ours(spec, wanted)
+    hosts: Hosts = {group: {} for group in GROUPS}
+    if spec.is_existing:
+        hosts = _hosts_of_others(spec, pods)
+    for pod in () if spec.is_existing else wanted:
+        assert pod.index is not None  # a job with a network numbers its pods
+        hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
     by_task = [dict(each.values()) for each in hosts.values()]
     span = (spec.min_workers, spec.job.chunks) if spec.resize == "elastic" else None
     gang = Gang(spec.name, by_task[0], by_task[1], span)
@@ -148,14 +153,6 @@ def annotations_of(
 
 
 Hosts = dict[TaskGroup, dict[str, tuple[int, str]]]  # index and host name by name of the pod
-
-
-def _hosts_of_ours(spec: JobSpec, wanted: Iterable[WantedPod]) -> Hosts:
-    hosts: Hosts = {group: {} for group in GROUPS}
-    for pod in wanted:
-        assert pod.index is not None  # a job with a network numbers its pods
-        hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
-    return hosts
 
 
 def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:

@@ -70,8 +70,12 @@ class Admission:
             admitting = {g: self._admitting(form, g, staying, slot) for g in groups}
             lacking = [group for group, (nodes, _) in admitting.items() if not nodes]
             whys += [self._why(group, admitting[group][1]) for group in lacking]
+            # Where all of them admit it, nothing is required.
             worker, ps = (
-                self._required(g, admitting[g][0]) if g in admitting else ANYWHERE for g in GROUPS
+                {names.NODE: admitting[g][0]}
+                if g in admitting and len(admitting[g][0]) < len(self._hosts[g])
+                else ANYWHERE
+                for g in GROUPS
             )
             asked.append((NOWHERE, NOWHERE) if lacking else (worker, ps))
         self.refused.pop(spec.uid, None)
@@ -112,11 +116,6 @@ class Admission:
         # What runs where it gets no further pod stays there only if it can go nowhere else.
         admitting = admitting or [node for node in hosts if node in staying]
         return tuple(admitting), {**out, **refusals}
-
-    def _required(self, group: TaskGroup, nodes: tuple[str, ...]) -> Required:
-        if not nodes:
-            return NOWHERE
-        return ANYWHERE if len(nodes) == len(self._hosts[group]) else {names.NODE: nodes}
 
     def _staying(self, spec: JobSpec, pods: Iterable[Object]) -> dict[TaskGroup, set[str]]:
         """Return nodes on which pods of each group run already: a running pod is not evicted."""

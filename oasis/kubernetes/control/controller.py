@@ -226,9 +226,8 @@ class Controller:
             if self.reconciler is None:  # we cannot begin: how we are run is wrong
                 raise
             # An error that stays must not fill the log, so each one in a row doubles the pause.
-            pause = min(
-                AGAIN * 2 ** min(self._errors, 32), LONGEST_PAUSE
-            )  # no power beyond a float
+            doublings = min(self._errors, 32)  # no power beyond a float
+            pause = min(AGAIN * 2**doublings, LONGEST_PAUSE)
             self._errors += 1
             self.metrics.failures.inc()
             log.exception(

@@ -216,9 +216,7 @@ class JobReader:
 
 def check_plannable(spec: JobSpec, policy: Policy) -> None:
     """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if not wants(policy, "plans_in_model"):
-        return
-    if spec.fixed_ps is not None:
+    if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
         path = f"metadata.annotations.{names.SERVERS}"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")

@@ -17,7 +17,7 @@ from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, as_it_was
+from oasis.kubernetes.objects.oasis_job import SlotClock, as_it_was
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -60,7 +60,10 @@ def restore_controller(
         else:
             return reconciler
     reconciler = fresh(_epoch(seen, settings, now()))
-    _from_objects(reconciler, reconciler.read_specs(seen, now()))
+    for uid, spec in reconciler.read_specs(seen, now()).items():
+        with reconciler.handling(uid, "reading", now()):
+            if not reconciler.statuses[uid].is_kept_out:  # they come back when they may
+                reconciler.remember(uid, spec)
     return reconciler
 
 
@@ -129,14 +132,6 @@ def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: flo
         status = item.get("status") or {}
         slots += [status[k] + 1 for k in ("arrivalSlot", "completionSlot") if k in status]
     return now - max(slots) * settings.slot_seconds
-
-
-def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
-    """Jobs that were accepted before arrive again, with the work that their status says is left."""
-    for uid, spec in specs.items():
-        with reconciler.handling(uid, "reading", reconciler.now()):
-            if not reconciler.statuses[uid].is_kept_out:  # they come back when they may
-                reconciler.remember(uid, spec)
 
 
 def _resume_metering(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:

@@ -207,15 +207,10 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
     return told(True, "is at work", silent)
 
 
-def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
-    """Read the checkpoint of the controller."""
-    checkpoint: dict[str, Any] | None = Checkpoint(objects, system, name).read()
-    if checkpoint is None:
+def memory_of(objects: Objects, system: str, name: str) -> tuple[dict[str, Any], SlotClock]:
+    """The checkpoint of the controller, and its slots."""
+    memory: dict[str, Any] | None = Checkpoint(objects, system, name).read()
+    if memory is None:
         expected = f"expected the checkpoint of a controller in namespace {system}; found none"
         raise oasis.InputError(f"--controller-name {name}", expected)
-    return checkpoint
-
-
-def clock_of(memory: dict[str, Any]) -> SlotClock:
-    """The slots of the controller."""
-    return SlotClock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])
+    return memory, SlotClock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])

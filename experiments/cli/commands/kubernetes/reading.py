@@ -19,7 +19,7 @@ from experiments.cli.files import READ
 from experiments.cli.options import AsJson
 from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
-from oasis.kubernetes.api.resources import NODES, Objects
+from oasis.kubernetes.api.resources import NODES
 from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.statuses import status_of
@@ -132,7 +132,11 @@ def explain(
     Example: oasis kubernetes explain research/training
     """
     job_name, objects = named_job(name, namespace), place.connect()
-    job = _find_job(job_name, objects)
+    present = cluster.jobs_of(objects, job_name.partition("/")[0])
+    job = next((each for each in present if name_of(each[1], each[0]) == job_name), None)
+    if job is None:
+        expected = "expected a job that `oasis kubernetes status` lists"
+        raise oasis.InputError("NAME", expected, job_name)
     explanation, about = explained(job), summary(job)
     if as_json:
         console.print_json(about | {"explanation": explanation})
@@ -155,14 +159,6 @@ def named_job(name: str, namespace: str | None) -> str:
     if parts[0] == KIND.lower() and len(parts) > 1:  # which `status` leaves out
         del parts[0]
     return "/".join((where, *parts))
-
-
-def _find_job(job_name: str, objects: Objects) -> cluster.Found:
-    """The job of that name."""
-    for job in cluster.jobs_of(objects, job_name.partition("/")[0]):
-        if name_of(job[1], job[0]) == job_name:
-            return job
-    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", job_name)
 
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
@@ -245,8 +241,7 @@ def quote(
     """
     item = read_object(file)
     objects = place.connect()
-    memory = cluster.memory_of(objects, of.namespace, of.one)
-    clock = cluster.clock_of(memory)
+    memory, clock = cluster.memory_of(objects, of.namespace, of.one)
     with located_at(source=file):
         spec = parse_job(item, clock, cluster.resources_of(gpu))
     nodes, _ = objects.list_all(NODES)

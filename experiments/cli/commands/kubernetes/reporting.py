@@ -140,13 +140,14 @@ def report(
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
     criteria = limits.given()
     objects = place.connect()
-    clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.one))
+    _, clock = cluster.memory_of(objects, of.namespace, of.one)
     within = cluster.namespaces_of(spaces)
     reach = Reach(clock, cluster.resources_of(gpu), machines, within or (jobs,), within or (None,))
     now = time.time()
     seen = _seen(objects, reach)
     mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.one)
-    recent = [job for job in mine if _is_recent(job, now - since)]
+    begin = time_text(now - since)  # as the API server writes it
+    recent = [job for job in mine if job[1]["metadata"].get("creationTimestamp", "") >= begin]
     summaries = [summary(job) for job in recent]
     last = clock.slot(now)
     arrived = [
@@ -154,7 +155,7 @@ def report(
         for slot, age, spec in _submitted_jobs(recent, reach)
         if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
-    about: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
+    about: dict[str, Any] = {"since": begin, "until": time_text(now)}
     about["namespaces"] = by_namespace(summaries)
     if not arrived:
         raise oasis.InputError(
@@ -179,11 +180,6 @@ def report(
     deliver(document, show, as_json=as_json, output=output)
     code = console.note_missing(comparison.missing)
     return code if comparison.about.get("optimum", {"proven": False})["proven"] else LIMIT
-
-
-def _is_recent(job: cluster.Found, begin: float) -> bool:
-    created = job[1]["metadata"].get("creationTimestamp")
-    return created is not None and datetime.fromisoformat(created).timestamp() >= begin
 
 
 def slot_of(clock: SlotClock, created: str) -> int:
