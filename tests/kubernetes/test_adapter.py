@@ -58,23 +58,6 @@ def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cl
     assert not denied(cluster.plane.requests(scene.account, start))
 
 
-def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(DRF):
-        scene.submit(elastic(scene, "edited", 1, 2, seconds=1000.0))
-        scene.submit(rigid(scene, "deleted", workers=2, slots=100))
-        until(lambda: running_workers(scene) == {"edited": 2, "deleted": 2}, "both run", 40.0)
-        edit_job(scene, "edited", {"workers": {"maximum": 5}})
-        until(lambda: running_workers(scene).get("edited") == 5, "it has grown", 40.0)
-        edit_job(scene, "edited", {"workers": {"maximum": 1}})
-        until(lambda: running_workers(scene).get("edited") == 1, "it has shrunk", 40.0)
-        delete_job(scene, "deleted")
-        until(lambda: running_workers(scene) == {"edited": 1}, "only one is left", 40.0)
-        assert scene.statuses()["edited"]["progress"]["percent"] < 100
-        told = scene.statuses()["edited"]["resizes"]
-        assert (told["count"], told["restarts"]) == (2, 0)
-
-
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     with scene.controller(FIFO):

@@ -12,16 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.controlplane import gobuild
 from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
-from tests.kubernetes.controlplane.gobuild import (
-    CACHE_VARIABLE,
-    GoMissingError,
-    GoProgram,
-    cached,
-    ensure,
-)
 from tests.kubernetes.controlplane.guardian import Guardian, started
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -46,30 +38,6 @@ def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
 
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def program(tmp_path):
-    module = tmp_path / "module"
-    module.mkdir()
-    for name in ("go.mod", "go.sum", "main.go"):
-        (module / name).write_text(f"// {name}\n")
-    return GoProgram("tiny", module)
-
-
-@pytest.fixture
-def no_go(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(gobuild, "_INSTALLED_BY_DEFAULT", tmp_path / "none")
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-
-
-def test_without_go_and_without_a_built_one_there_is_one_line(program, no_go):
-    assert cached(program) is None
-    with pytest.raises(GoMissingError) as caught:
-        ensure(program)
-    assert "\n" not in str(caught.value)
-    assert "go.dev/dl" in str(caught.value)
 
 
 def test_linked_versions_are_those_of_the_module():

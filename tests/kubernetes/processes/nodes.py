@@ -83,10 +83,6 @@ class ProcessNodes:
         self._names.append(name)
         self._plane.nodes.wait_ready(name)
 
-    def log(self, namespace: str, name: str) -> str:
-        """Output of the pods of this name, over all of their starts."""
-        return "".join(self._written(pod) for pod in self._begun if pod[:2] == (namespace, name))
-
     def logs(self, prefix: str = "") -> str:
         """Output of the pods whose names begin so, in the order in which they began."""
         found = [pod for pod in self._begun if pod[1].startswith(prefix)]
