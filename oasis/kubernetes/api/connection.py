@@ -119,7 +119,6 @@ class RetryParams:
     first_wait: float = 0.05  # seconds, as all the others
     longest_wait: float = 3.0
     timeout: float = 10.0  # of one attempt
-    seed: int = 0  # of the random part
 
 
 # What the library raises for a kubeconfig: it does not check what the file holds.
@@ -164,8 +163,7 @@ class Connection:
                 expected = "expected an address such as https://host:6443"
                 raise InputError("server", expected, configuration.host) from None
             self._prefix = urlsplit(configuration.host).path.rstrip("/")
-        self._random = random.Random(self.params.seed)
-        self._lock = threading.Lock()
+        self._random = random.Random(0)
         self._known: tuple[float, Mapping[str, str]] = -math.inf, {}
         # Called with method, status and seconds of each attempt; status 0: no answer.
         self.on_attempt: Callable[[str, int, float], None] | None = None
@@ -318,10 +316,8 @@ class Connection:
 
     def _pause(self, attempt: int, wait: float | None) -> None:
         params = self.params
-        with self._lock:
-            chance = self._random.random()
         if wait is None:
             # Half of the wait is random, so that writers that
             # were refused together do not come back together.
-            wait = params.first_wait * 2**attempt * (0.5 + 0.5 * chance)
+            wait = params.first_wait * 2**attempt * (0.5 + 0.5 * self._random.random())
         self.stopping.wait(min(wait, params.longest_wait))

@@ -164,7 +164,6 @@ class Watcher(Asker):
     ) -> None:
         super().__init__(f"watch-{kind.plural}", stopping)
         self.store, self.synced = store or ObjectStore(), threading.Event()
-        self.lists = 0
         self._from: str | None = None  # the version from which the next watch goes on
         self._objects, self._kind, self._on_change = objects, kind, on_change
         self._namespace, self._selector, self._optional = namespace, selector, optional
@@ -191,7 +190,6 @@ class Watcher(Asker):
         items, version = self._objects.list_all(
             self._kind, self._namespace, self._selector, self._kind.kept
         )
-        self.lists += 1
         self.store.replace(items, int(version), self._namespace)
         self.synced.set()
         self._answered()
