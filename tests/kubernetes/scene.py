@@ -34,6 +34,11 @@ def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[dict[str
     return [made for made in own(namespace, spaces=spaces) if "Role" in made["kind"]]
 
 
+def told(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Conditions by type."""
+    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+
+
 class Scene:
     """Everything around the controllers of one test."""
 

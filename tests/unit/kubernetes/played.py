@@ -47,6 +47,27 @@ def policy(name: str, **options: Any) -> Callable[[], Any]:
     return cluster_policy(name, options, lookahead=LOOKAHEAD, bounds=past)
 
 
+def failing(
+    make: Callable[[], Any], is_bad: Callable[[Any], bool], wrong: type[Exception] = KeyError
+) -> Callable[[], Any]:
+    """Makes policies that decide, and then fail if they see what `is_bad` says."""
+
+    def made() -> Any:
+        policy = make()
+        decide = policy.decide
+
+        def fails(view: Any) -> Any:
+            plan = decide(view)
+            if is_bad(view):
+                raise wrong("not like this")
+            return plan
+
+        policy.decide = fails
+        return policy
+
+    return made
+
+
 def node(name: str, role: str | None, gpus: int) -> dict[str, Any]:
     amounts = {"cpu": "64", "memory": "100Gi", GPU: str(gpus), "pods": "110"}
     amounts[names.BANDWIDTH] = "100G"
