@@ -58,8 +58,8 @@ class TooLateError(OasisError):
     """A request that was not made, or not repeated, because its time had run out."""
 
     def __init__(self, method: str, path: str) -> None:
-        self.cause = "not sent: the lease, or the time for renewing it, has run out"
-        super().__init__(f"{method} {path}: {self.cause}")
+        why = "not sent: the lease, or the time for renewing it, has run out"
+        super().__init__(f"{method} {path}: {why}")
 
 
 # What to do, by words of an error that does not go away by itself.
