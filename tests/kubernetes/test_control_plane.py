@@ -14,7 +14,7 @@ import pytest
 
 from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
-from tests.kubernetes.controlplane.guardian import Guardian, started
+from tests.kubernetes.controlplane.guardian import Guardian, processes_in, started
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 
@@ -72,19 +72,6 @@ def scratch(tmp_path, monkeypatch):
     tempfile.tempdir = None
 
 
-def processes_of(directory: Path) -> list[str]:
-    """Command lines of the processes that name `directory`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # no process, or one that has just ended
-        if str(directory) in line and entry.name != str(os.getpid()):
-            found.append(line)
-    return found
-
-
 def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
     with ControlPlane(controlplane_binary) as plane:
         assert plane.directory.parent == scratch
@@ -92,9 +79,9 @@ def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
         plane.nodes.wait_ready("node-0")
         plane.nodes.lose_machines()  # a stopped process can be ended too
         pids = list(plane.pids().values())
-        assert len(processes_of(scratch)) >= len(pids) == 6
+        assert len(processes_in(scratch)) >= len(pids) == 6
     assert [started(pid) for pid in pids] == [""] * 6
-    assert processes_of(scratch) == []
+    assert processes_in(scratch) == []
     assert list(scratch.iterdir()) == []
 
 
@@ -119,7 +106,7 @@ def test_owner_that_is_ended_takes_its_control_plane_along(ending, elsewhere, sc
     assert Path(about["directory"]).is_dir()
     assert all(started(pid) for pid in about["pids"].values())
     elsewhere.send_signal(ending)
-    until(lambda: not processes_of(scratch), "no process is left")
+    until(lambda: not processes_in(scratch), "no process is left")
     until(lambda: not list(scratch.iterdir()), "no file is left")
     assert not any(started(pid) for pid in about["pids"].values())
 

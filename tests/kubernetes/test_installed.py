@@ -19,7 +19,7 @@ from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.names import JOB_UID, NODE_ROLE
 from oasis.version import __version__
-from tests.kubernetes.cluster import GPU
+from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -56,7 +56,7 @@ spec:
 @pytest.fixture(scope="module")
 def plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
     with ControlPlane(controlplane_binary) as plane:
-        plane.nodes.add("node-0", {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
+        plane.nodes.add("node-0", room(4), {NODE_ROLE: "worker"})
         plane.nodes.wait_ready("node-0")
         yield plane
 

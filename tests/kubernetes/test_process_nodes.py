@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
-
 import pytest
 
 from tests.kubernetes.cluster import Cluster, pod
+from tests.kubernetes.controlplane.guardian import processes_in
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.nodes import ProcessNodes
 
@@ -28,13 +25,3 @@ def test_nothing_runs_on_after_the_nodes(cluster: Cluster) -> None:
         assert processes_in(inner.parent)
     assert not processes_in(inner.parent)
     assert not nodes.directory.exists()
-
-
-def processes_in(directory: Path) -> list[str]:
-    """Processes whose working directory is `directory`, which a container's is."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has just ended
-            if str(directory) in os.readlink(entry / "cwd"):
-                found.append(entry.name)
-    return found
