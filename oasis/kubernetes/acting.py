@@ -13,9 +13,15 @@ from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended, phase_of
 from oasis.kubernetes.cluster.pods import WantedPod
 from oasis.kubernetes.names import NODE, TASK
-from oasis.kubernetes.objects.existing import BY_NAME, ExistingKind, is_suspended, queue_of
+from oasis.kubernetes.objects.existing import (
+    BY_NAME,
+    ExistingKind,
+    is_suspended,
+    name_of,
+    queue_of,
+)
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.oasis_job import JobSpec, identity, job_id
+from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
@@ -81,8 +87,7 @@ def described(action: Action) -> dict[str, Any]:
     """An action as plain data for people."""
     word = action_word(action)
     if isinstance(action, Switch):
-        meta = action.found["metadata"]
-        job = job_id(action.kind.name, meta["namespace"], meta["name"])
+        job = name_of(action.found, action.kind)
         return {"action": word, "job": job, "pod": None, "node": None}
     meta = (action.body if isinstance(action, Create | Expose) else action.pod)["metadata"]
     job = f"{meta['namespace']}/{meta['ownerReferences'][0]['name']}"
@@ -124,11 +129,9 @@ class Steps:
 def steps_of_existing(
     target: Target, item: Mapping[str, Any], stuck: frozenset[str], steps: Steps
 ) -> list[WantedPod]:
-    """Suspend or resume the object; return its gated pods if the gang is complete, otherwise none.
-
-    A gang is never changed while it runs: where the plan asks for another one, all its pods go,
-    and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
-    """
+    """Suspend or resume the object; return its gated pods if the gang is complete, else none."""
+    # A gang is never changed while it runs: where the plan asks for another one, all its pods go,
+    # and it is resumed when the last one is gone. `stuck` is as in `reconcile`; `steps` is changed.
     # Pods that are ending count as there, because their nodes are not free yet.
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
     present = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
@@ -160,10 +163,8 @@ def steps_of_existing(
 def has_pods_but_no_plan(
     item: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
 ) -> bool:
-    """Return whether pods that we placed run for an object without a live job.
-
-    Where the job `is_over`, its gated pods count, too: nothing will ever place them.
-    """
+    """Return whether pods that we placed run for an object without a live job."""
+    # Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     running = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
     is_ours = not is_suspended(item) and queue_of(item) is None
     return is_ours and any(is_over or not p.is_gated(pod) for pod in running)
@@ -184,13 +185,11 @@ def reconcile(
     stuck: frozenset[str] = frozenset(),
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Steps:
-    """Compare the existing pods with the planned ones, and list the actions that are missing.
-
-    Of the `targets` in order of arrival who came first gets room first; `free`, what is left of
-    each node, changes as room is given out. The `orphans` are our pods of jobs that want none any
-    more, with the uids of those jobs; `stuck` are uids of pods for which the scheduler has found no
-    room for too long. No gate is opened towards one of the `nodes` that does not admit the pod.
-    """
+    """Compare the existing pods with the planned ones, and list the actions that are missing."""
+    # Of the `targets` in order of arrival who came first gets room first; `free`, what is left of
+    # each node, changes as room is given out. The `orphans` are our pods of jobs that want none any
+    # more, with the uids of those jobs; `stuck` are uids of pods for which the scheduler has found
+    # no room for too long. No gate is opened towards one of the `nodes` that refuses the pod.
     steps = Steps()
     for uid, pod in orphans:
         if not p.is_ending(pod):
@@ -239,7 +238,7 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     # gang goes: a part of it would hold its nodes and do nothing.
     keeps = not (hit or target.withdrawn) or _works_without_the_new(target)
     # Workers go first: without their parameter servers they could not exchange a gradient.
-    for name, pod in sorted(target.pods.items(), key=_workers_first):
+    for name, pod in sorted(target.pods.items(), key=lambda item: (_task(item[1]), item[0])):
         if p.is_ending(pod):
             continue
         if name not in pod_names:
@@ -253,15 +252,14 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
 
 
 def _is_of_another_template(spec: JobSpec, pod: Pod) -> bool:
-    meta = pod["metadata"]
-    digest = (meta.get("annotations") or {}).get(names.TEMPLATE)  # none: by an older controller
-    task = TaskGroup.PS if (meta.get("labels") or {}).get(TASK) == "ps" else TaskGroup.WORKER
-    return digest is not None and digest != p.template_hash(spec, task)
+    notes = pod["metadata"].get("annotations") or {}
+    digest = notes.get(names.TEMPLATE)  # none: by an older controller
+    return digest is not None and digest != p.template_hash(spec, GROUPS[_task(pod)])
 
 
-def _workers_first(item: tuple[str, Pod]) -> tuple[bool, str]:
-    labels = item[1]["metadata"].get("labels") or {}
-    return labels.get(TASK) != TaskGroup.WORKER, item[0]
+def _task(pod: Pod) -> int:
+    """Index of the group of a pod; workers have the first."""
+    return int((pod["metadata"].get("labels") or {}).get(TASK) == TaskGroup.PS)
 
 
 def _works_without_the_new(target: Target) -> bool:

@@ -18,9 +18,10 @@ from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.names import API_VERSION, KIND, NODE_ROLE
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.background import beside
-from tests.kubernetes.cluster import GPU, Cluster, room
+from tests.kubernetes.cluster import Cluster, pod, room
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.scene import Scene
+from tests.unit.kubernetes.played import job
 
 CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
 ENDED = {"Completed", "Rejected", "GivenUp"}
@@ -52,23 +53,11 @@ def elastic(
     scene: Scene, name: str, minimum: int, maximum: int, seconds: float, **spec: Any
 ) -> dict[str, Any]:
     """A job of `minimum` to `maximum` workers with a GPU each and `seconds` of work."""
-    resources = {"requests": {"cpu": "1"}, "limits": {GPU: "1"}}
-    container = {"name": "train", "image": "train", "resources": resources}
-    template = {"spec": {"containers": [container]}}
-    workers = {"minimum": minimum, "maximum": maximum, "template": template}
-    return {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": {"name": name, "namespace": scene.namespace},
-        "spec": {
-            "utility": {"kind": "constant", "value": 10},
-            "work": {"workerSeconds": seconds},
-            "workers": workers,
-            "gracePeriodSeconds": 0,
-            "completion": "work",  # its pods never end by themselves
-            **spec,
-        },
-    }
+    template = {"spec": pod(name, 1)["spec"]}
+    made = job(name, minimum=minimum, maximum=maximum, template=template)
+    made["metadata"]["namespace"] = scene.namespace
+    own = {"utility": {"kind": "constant", "value": 10}, "work": {"workerSeconds": seconds}}
+    return {"apiVersion": API_VERSION, "kind": KIND, **made, "spec": made["spec"] | own | spec}
 
 
 def wait_phases(scene: Scene, wanted: dict[str, str], within: float = 90.0) -> None:
@@ -90,9 +79,9 @@ def running_workers(scene: Scene) -> dict[str, int]:
     """Running pods of each job, by name of the job."""
     found: dict[str, int] = {}
     for pods in scene.our_pods().values():
-        for pod in pods.values():
-            owner = pod["metadata"]["ownerReferences"][0]["name"]
-            if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]:
+        for one in pods.values():
+            owner = one["metadata"]["ownerReferences"][0]["name"]
+            if one["status"]["phase"] == "Running" and "deletionTimestamp" not in one["metadata"]:
                 found[owner] = found.get(owner, 0) + 1
     return found
 
@@ -104,12 +93,8 @@ def delete_job(scene: Scene, name: str) -> None:
 
 def edit_job(scene: Scene, name: str, spec: dict[str, Any]) -> None:
     """A merge patch of the spec, as its owner would."""
-    scene.admin.connection.request(
-        "PATCH",
-        OASIS_JOBS.path(scene.namespace, name),
-        body={"spec": spec},
-        content_type="application/merge-patch+json",
-    )
+    meta = {"name": name, "namespace": scene.namespace}
+    scene.admin.merge_patch(OASIS_JOBS, {"metadata": meta, "spec": spec})
 
 
 @contextmanager
@@ -130,8 +115,8 @@ def watched_gangs(scene: Scene, wanted: dict[str, int]) -> Iterator[list[tuple[f
 def longest_stretch(partly: list[tuple[float, str, int]], name: str) -> float:
     """For how long a gang was partly there at a stretch, in seconds."""
     longest, begin, before = 0.0, 0.0, float("-inf")
-    for at, job, _ in partly:
-        if job == name:
+    for at, gang, _ in partly:
+        if gang == name:
             begin = begin if at - before < 1.0 else at
             longest, before = max(longest, at - begin), at
     return longest

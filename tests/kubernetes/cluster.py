@@ -96,11 +96,9 @@ class Cluster:
         self.pods.delete(name=name, namespace=self.namespace, body=body)
 
     def clear(self) -> None:
-        """Take away the namespace (which takes a while), and at once the nodes and all pods.
-
-        The namespace first: nobody makes a pod there any more, which would be bound to a node of
-        the same name in the next test, and take its room.
-        """
+        """Take away the namespace (which takes a while), and at once the nodes and all pods."""
+        # The namespace first: nobody makes a pod there any more, which would be bound to a node of
+        # the same name in the next test, and take its room.
         with suppress(NotFoundError):  # the test did it
             self._namespaces.delete(name=self.namespace)
         self.plane.nodes.clear()

@@ -19,6 +19,7 @@ from tests.kubernetes.controlplane.owners import start_owners
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes
+from tests.kubernetes.tutorial.page import words_on_path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +46,13 @@ def _built(program: GoProgram) -> Path:
         return ensure(program)
     except GoMissingError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture
+def words(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Path:
+    """The directory of the commands that an operator types."""
+    words_on_path(tmp_path / "bin", controlplane_binary, helm_binary)
+    return tmp_path / "bin"
 
 
 @pytest.fixture(scope="session")

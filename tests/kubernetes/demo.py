@@ -55,10 +55,8 @@ def main() -> int:
 
 
 def run_controller(scene: Scene, instance: oasis.Instance, policy: str) -> float:
-    """`oasis kubernetes run` as a process of its own, while the jobs arrive.
-
-    Returns the seconds that workers took to start, on average.
-    """
+    """`oasis kubernetes run` as a process of its own, while the jobs arrive."""
+    # Returns the seconds that workers took to start, on average.
     clock, (port,) = scene.clock, free_ports(1)
     last = instance.horizon
     words = scene.command("--policy", policy, "--horizon", str(last))

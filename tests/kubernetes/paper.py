@@ -110,11 +110,9 @@ def run_live(plane: ControlPlane, settings: FigureSettings) -> Live:
 
 
 def as_objects_say(instance: oasis.Instance) -> oasis.Instance:
-    """The jobs with bandwidths that an OasisJob can ask for: whole bits per second, rounded up.
-
-    A difference in the tenth digit decides between placements of the same cost, and with these
-    about jobs that come later.
-    """
+    """The jobs with bandwidths that an OasisJob can ask for: whole bits per second, rounded up."""
+    # A difference in the tenth digit decides between placements of the same cost, and with these
+    # about jobs that come later.
 
     def whole(demand: Mapping[str, float]) -> dict[str, float]:
         return {**demand, BANDWIDTH: math.ceil(demand[BANDWIDTH] * 1e9) / 1e9}

@@ -22,6 +22,7 @@ from tests.background import beside
 from tests.kubernetes.controlplane.access import Account, apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.faults import FaultPlan, let_meet
 from tests.kubernetes.instance_objects import job_object, node_objects
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/congested.json"
@@ -33,12 +34,15 @@ def rights(namespace: str = SYSTEM, spaces: Sequence[str] = ()) -> list[dict[str
     return [made for made in own(namespace, spaces=spaces) if "Role" in made["kind"]]
 
 
+def told(status: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Conditions by type."""
+    return {condition["type"]: condition for condition in status.get("conditions") or ()}
+
+
 class Scene:
-    """Everything around the controllers of one test.
+    """Everything around the controllers of one test."""
 
-    Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
-    """
-
+    # Jobs are in `namespace`, leases and checkpoints of the name `name` in `SYSTEM`.
     def __init__(self, plane: ControlPlane, namespace: str, clock: SlotClock) -> None:
         self.plane, self.namespace, self.clock = plane, namespace, clock
         kinds = [made for made in shared() if made["kind"] == "CustomResourceDefinition"]
@@ -49,9 +53,8 @@ class Scene:
 
     def _served(self) -> bool:
         try:
-            self.admin.list_all(OASIS_JOBS)
-            self.admin.list_all(CLASSES)
-            self.admin.list_all(WINDOWS)
+            for kind in (OASIS_JOBS, CLASSES, WINDOWS):
+                self.admin.list_all(kind)
         except oasis.OasisError:
             return False
         return True
@@ -79,12 +82,7 @@ class Scene:
 
     def job(self, job: oasis.Job, slot_seconds: float, **spec: Any) -> dict[str, Any]:
         """The object of a job of an instance."""
-        made = job_object(
-            job,
-            self.clock,
-            slot_seconds=slot_seconds,
-            namespace=self.namespace,
-        )
+        made = job_object(job, self.clock, slot_seconds=slot_seconds, namespace=self.namespace)
         made["spec"] |= spec
         return made
 
@@ -104,17 +102,9 @@ class Scene:
         return {name: status.get("phase", "") for name, status in self.statuses().items()}
 
     @contextmanager
-    def controller(
-        self,
-        policy: Callable[[], Any],
-        *,
-        server: str | None = None,
-        identity: str = "one",
-        params: RetryParams | None = None,
-        **settings: Any,
-    ) -> Iterator[Controller]:
+    def controller(self, policy: Callable[[], Any], **given: Any) -> Iterator[Controller]:
         """A controller in a thread, with the shipped rights alone; it is stopped at the end."""
-        made = self.make(policy, server=server, identity=identity, params=params, **settings)
+        made = self.make(policy, **given)
         with beside(lambda _: made.run(), made.stop, within=60.0):
             yield made
 
@@ -122,14 +112,16 @@ class Scene:
         self,
         policy: Callable[[], Any],
         *,
-        server: str | None = None,
         identity: str = "one",
         params: RetryParams | None = None,
+        faults: FaultPlan | None = None,
         now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Controller:
         """A controller that has not been started."""
-        connection = Connection.open(str(self.account.kubeconfig(server)), params=params)
+        connection = Connection.open(str(self.account.kubeconfig()), params=params)
+        if faults is not None:
+            let_meet(connection, faults)
         return Controller(Objects(connection), policy, self.settings(**settings), identity, now=now)
 
     def command(self, *words: str) -> list[str]:

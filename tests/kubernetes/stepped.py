@@ -25,11 +25,9 @@ PATIENCE = 240.0  # seconds of the wall for a slot: not how long one takes, but 
 
 
 class Stepped:
-    """Runs a policy on the jobs that `arrivals` gives for each slot, until `over` is true.
+    """Runs a policy on the jobs that `arrivals` gives for each slot, until `over` is true."""
 
-    The clock of the scene becomes `CLOCK`.
-    """
-
+    # The clock of the scene becomes `CLOCK`.
     def __init__(
         self,
         scene: Scene,

@@ -24,17 +24,8 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
     for name in ("j0", "j3", "j4"):
         scene.submit(jobs[name])
     mine = ("--namespace", cluster.namespace)
-    dry = (
-        "run",
-        "--policy",
-        "fifo",
-        "--slot-seconds",
-        "20",
-        "--controller-name",
-        "rehearsal",
-        *mine,
-    )
-    planned = json.loads(call(scene, *dry, "--dry-run", "--json"))
+    dry = "run --policy fifo --slot-seconds 20 --controller-name rehearsal --dry-run --json"
+    planned = json.loads(call(scene, *dry.split(), *mine))
     assert {action["action"] for action in planned["actions"]} == {"create"}
     assert scene.our_pods() == {}, "nothing was made"
 
@@ -52,14 +43,8 @@ def test_every_command_answers_on_a_cluster_at_work(cluster: Cluster, tmp_path: 
 
         made = tmp_path / "job.yaml"
         made.write_text(yaml.safe_dump(jobs["j10"]))
-        asked = (
-            "quote",
-            str(made),
-            "--system-namespace",
-            SYSTEM,
-            "--controller-name",
-            cluster.namespace,
-        )
+        its = ("--system-namespace", SYSTEM, "--controller-name", cluster.namespace)
+        asked = ("quote", str(made), *its)
         quote = json.loads(call(scene, *asked, "--json"))
         assert quote["decision"]["admitted"]
         assert quote["decision"]["completion"] is not None

@@ -12,16 +12,17 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from baselines import FIFO
-from oasis.kubernetes.api.connection import RetryParams
-from oasis.kubernetes.api.resources import LEASES, PODS
+from oasis.kubernetes.api.connection import Connection, RetryParams
+from oasis.kubernetes.api.resources import CONFIG_MAPS, LEASES, PODS
 from oasis.kubernetes.names import NODE_ROLE
+from oasis.model.errors import OasisError
 from tests.background import beside
 from tests.kubernetes.adapter import (
     CLOCK,
@@ -36,8 +37,7 @@ from tests.kubernetes.adapter import (
 )
 from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.faults.plan import FaultPlan
-from tests.kubernetes.faults.proxy import FaultProxy
+from tests.kubernetes.faults import STATUS_CODES, Fault, FaultPlan, let_meet
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
 
 # -- a machine that is lost for good ---------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_a_machine_that_is_lost_for_good_takes_no_job_along(cluster: Cluster) ->
         delete_job(scene, "job")
         until(lambda: not scene.our_pods(), "nothing is left, of the lost machine neither", 120.0)
     nodes.find_machines()
-    nodes.declare_alive("a-lost")
+    nodes.declare_dead("a-lost", is_dead=False)
     nodes.wait_ready("a-lost")
 
 
@@ -144,6 +144,27 @@ def bystander(cluster: Cluster) -> None:
     cluster.create({"metadata": {"name": "bystander"}, "spec": {"containers": [container]}})
 
 
+STATUSES = [Fault("status", code=code) for code in STATUS_CODES]
+OTHERS = [Fault("reset"), Fault("hang", seconds=0.5), Fault("lost"), Fault("delay", seconds=0.5)]
+
+
+@pytest.mark.parametrize("fault", [*STATUSES, *OTHERS], ids=lambda each: f"{each.kind}{each.code}")
+def test_a_fault_strikes_once_and_what_was_done_is_what_it_says(
+    fault: Fault, cluster: Cluster
+) -> None:
+    config, plan = str(cluster.plane.admin.kubeconfig()), FaultPlan([(0, fault)])
+    connection = Connection.open(config, params=RetryParams(attempts=1))
+    let_meet(connection, plan)
+    path = CONFIG_MAPS.path(cluster.namespace)
+    with nullcontext() if fault.kind == "delay" else pytest.raises(OasisError) as caught:
+        connection.request("POST", path, body={"metadata": {"name": "one"}})
+    assert caught is None or getattr(caught.value, "status", 0) == fault.code
+    there = {item["metadata"]["name"] for item in connection.request("GET", path)["items"]}
+    assert ("one" in there) == (fault.kind in {"lost", "delay"})
+    connection.request("POST", path, body={"metadata": {"name": "two"}})
+    assert plan.struck == [fault]
+
+
 def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.FixtureRequest) -> None:
     nightly = request.config.getoption("--nightly")
     usual = "1000" if nightly else "200"
@@ -151,21 +172,10 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
     print(f"OASIS_FAULTS={faults} OASIS_FAULT_SEED={SEED}")  # noqa: T201
     scene = scene_of(cluster)
     bystander(cluster)
-    certificates = cluster.plane.components.certificates
     # a watch that passes is open for minutes: where all faults are to strike, none passes
-    watch_pause = 0.0 if nightly else 1.0
-    plan = FaultPlan.drawn(SEED, faults, pause=1.0, longest=1.0, watch_pause=watch_pause)
+    plan = FaultPlan.drawn(SEED, faults, watch_pause=0.0 if nightly else 1.0)
     most, rounds = 0, [""]
-    with (
-        FaultProxy(
-            cluster.plane.url,
-            certificates.authority,
-            certificates.serving,
-            certificates.serving_key,
-            plan,
-        ) as proxy,
-        scene.controller(FIFO, server=proxy.url, params=QUICK) as controller,
-    ):
+    with scene.controller(FIFO, faults=plan, params=QUICK) as controller:
         submit_all(scene)
         deadline = time.monotonic() + 240.0
         while True:
@@ -179,7 +189,7 @@ def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.Fixt
             most = max([most, *(n - JOBS[name[0]][0] for name, n in counts.items())])
             assert time.monotonic() < deadline, scene.phases()
             time.sleep(0.2)
-        struck = len(proxy.struck())
+        struck = len(plan.struck)
         check_end(cluster, scene, rounds)
     assert most <= 0, "no pod twice"
     if nightly:  # a watch may still wait for the events after which it is cut
@@ -209,11 +219,9 @@ def killed_again_and_again(
     *,
     from_lease: bool,
 ) -> int:
-    """Start the controller and kill it, after a random time, until all jobs have ended.
-
-    `submit` makes more jobs, given the kills so far, and says whether there are any left. The time
-    is drawn from `within`, and counted from the lease on or from the start.
-    """
+    """Start the controller and kill it, after a random time, until all jobs have ended."""
+    # `submit` makes more jobs, given the kills so far, and says whether there are any left. The
+    # time is drawn from `within`, and counted from the lease on or from the start.
     print(f"OASIS_FAULT_SEED={SEED}")  # noqa: T201
     draw, kills = random.Random(SEED), 0
     deadline = time.monotonic() + 900.0

@@ -15,7 +15,7 @@ from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.adapter import rigid, scene_with
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.scene import Scene
+from tests.kubernetes.scene import Scene, told
 from tests.unit.kubernetes.played import policy
 from tests.unit.kubernetes.test_node_affinity import (
     KEYS,
@@ -97,12 +97,6 @@ def gang(scene: Scene, name: str, spec: dict[str, Any], workers: int, slots: int
     return made
 
 
-def reason(scene: Scene, name: str) -> str | None:
-    """Reason why a job is placed or not, in one word."""
-    conditions = scene.statuses()[name].get("conditions") or ()
-    return next((c["reason"] for c in conditions if c["type"] == "Placed"), None)
-
-
 def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
     """Anti-affinity to a pod on n0 sends a gang elsewhere; a job that is refused holds no room."""
     clock = SlotClock(slot_seconds=2.0)
@@ -116,5 +110,6 @@ def test_what_the_cluster_refuses_is_learnt(cluster: Cluster) -> None:
     scene.submit(gang(scene, "far", far, 4, 2))
     with scene.controller(policy("fifo")) as controller:
         until(lambda: scene.phases()["far"] == "Completed", "n1 is found", 60.0)
-        assert (scene.phases()["never"], reason(scene, "never")) == ("Pending", "PodsRefused")
+        status = scene.statuses()["never"]
+        assert (status["phase"], told(status)["Placed"]["reason"]) == ("Pending", "PodsRefused")
         assert controller.metrics.withdrawn._value.get() <= 1

@@ -17,26 +17,21 @@ from tests.kubernetes.tutorial.page import (
     Shell,
     environment,
     typed,
-    words_on_path,
 )
 
 
 @pytest.fixture
-def shell(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Shell:
+def shell(tmp_path: Path, words: Path) -> Shell:
     """A shell with the commands, but without a cluster."""
-    directory = tmp_path / "bin"
-    words_on_path(directory, controlplane_binary, helm_binary)
-    return partial(typed, environment(directory, tmp_path / "none", tmp_path))
+    return partial(typed, environment(words, tmp_path / "none", tmp_path))
 
 
 Keyed = dict[tuple[str, ...], dict[str, Any]]
 
 
 def keyed(objects: list[dict[str, Any]]) -> Keyed:
-    """By kind, name and, but for the controller's own, namespace.
-
-    Without the namespace, which Helm makes itself.
-    """
+    """By kind, name and, but for the controller's own, namespace."""
+    # Without the namespace, which Helm makes itself.
     found = {}
     for body in objects:
         if body and body["kind"] != "Namespace":

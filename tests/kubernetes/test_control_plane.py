@@ -1,4 +1,4 @@
-"""The control plane of the tests: rights, what was built, and that it leaves nothing behind."""
+"""The control plane of the tests: its log, what was built, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,62 +11,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from kubernetes.dynamic.exceptions import ForbiddenError
 
-from tests.kubernetes.cluster import pod
-from tests.kubernetes.controlplane import gobuild
-from tests.kubernetes.controlplane.access import binding
-from tests.kubernetes.controlplane.audit import denied, granted, read_audit, verbs
+from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
-from tests.kubernetes.controlplane.gobuild import (
-    CACHE_VARIABLE,
-    GoMissingError,
-    GoProgram,
-    cached,
-    ensure,
-)
-from tests.kubernetes.controlplane.guardian import Guardian, started
+from tests.kubernetes.controlplane.guardian import Guardian, processes_in, started
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 
-# -- rights ----------------------------------------------------------------------------------------
-
-
-def rights(namespace: str) -> list[dict]:
-    """May list pods of `namespace`, and patch their status."""
-    rules = [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
-        {"apiGroups": [""], "resources": ["pods/status"], "verbs": ["patch"]},
-    ]
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": rules}
-    role["metadata"] = {"name": "reader", "namespace": namespace}
-    return [role, binding("reader", "Role", "reader", namespace, everywhere=False)]
-
-
-def test_account_may_do_what_its_manifests_say_and_the_audit_log_shows_it(cluster):
-    plane, namespace = cluster.plane, cluster.namespace
-    account = plane.service_account("reader", namespace, rights(namespace))
-    cluster.create(pod("one", 1))
-    start = plane.audit_position()
-    client = account.client()
-    pods = client.resources.get(api_version="v1", kind="Pod")
-    assert [found.metadata.name for found in pods.get(namespace=namespace).items] == ["one"]
-    pods.status.patch(
-        body={"metadata": {"annotations": {}}, "status": {"message": "seen"}},
-        name="one",
-        namespace=namespace,
-        content_type="application/merge-patch+json",
-    )
-    with pytest.raises(ForbiddenError):
-        pods.delete(name="one", namespace=namespace)
-    with pytest.raises(ForbiddenError):
-        pods.get(namespace="kube-system")
-    seen = plane.requests(account, start)
-    assert verbs(seen) == {("", "pods", "list"), ("", "pods/status", "patch")}
-    assert verbs(seen) == granted(rights(namespace))
-    refused = [(r.verb, r.resource, r.namespace, r.code) for r in denied(seen) if r.resource]
-    assert refused == [("delete", "pods", namespace, 403), ("list", "pods", "kube-system", 403)]
-    assert all(request.user == account.username for request in seen)
+# -- the audit log ---------------------------------------------------------------------------------
 
 
 def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
@@ -86,30 +38,6 @@ def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
 
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def program(tmp_path):
-    module = tmp_path / "module"
-    module.mkdir()
-    for name in ("go.mod", "go.sum", "main.go"):
-        (module / name).write_text(f"// {name}\n")
-    return GoProgram("tiny", module)
-
-
-@pytest.fixture
-def no_go(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr(gobuild, "_INSTALLED_BY_DEFAULT", tmp_path / "none")
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-
-
-def test_without_go_and_without_a_built_one_there_is_one_line(program, no_go):
-    assert cached(program) is None
-    with pytest.raises(GoMissingError) as caught:
-        ensure(program)
-    assert "\n" not in str(caught.value)
-    assert "go.dev/dl" in str(caught.value)
 
 
 def test_linked_versions_are_those_of_the_module():
@@ -144,19 +72,6 @@ def scratch(tmp_path, monkeypatch):
     tempfile.tempdir = None
 
 
-def processes_of(directory: Path) -> list[str]:
-    """Command lines of the processes that name `directory`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue  # no process, or one that has just ended
-        if str(directory) in line and entry.name != str(os.getpid()):
-            found.append(line)
-    return found
-
-
 def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
     with ControlPlane(controlplane_binary) as plane:
         assert plane.directory.parent == scratch
@@ -164,9 +79,9 @@ def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
         plane.nodes.wait_ready("node-0")
         plane.nodes.lose_machines()  # a stopped process can be ended too
         pids = list(plane.pids().values())
-        assert len(processes_of(scratch)) >= len(pids) == 6
+        assert len(processes_in(scratch)) >= len(pids) == 6
     assert [started(pid) for pid in pids] == [""] * 6
-    assert processes_of(scratch) == []
+    assert processes_in(scratch) == []
     assert list(scratch.iterdir()) == []
 
 
@@ -191,7 +106,7 @@ def test_owner_that_is_ended_takes_its_control_plane_along(ending, elsewhere, sc
     assert Path(about["directory"]).is_dir()
     assert all(started(pid) for pid in about["pids"].values())
     elsewhere.send_signal(ending)
-    until(lambda: not processes_of(scratch), "no process is left")
+    until(lambda: not processes_in(scratch), "no process is left")
     until(lambda: not list(scratch.iterdir()), "no file is left")
     assert not any(started(pid) for pid in about["pids"].values())
 

@@ -28,7 +28,7 @@ from tests.kubernetes.existing import (
     status,
     template,
 )
-from tests.kubernetes.scene import Scene
+from tests.kubernetes.scene import Scene, told
 
 
 def wait_phase(scene: Scene, kind: ExistingKind, name: str, phase: str) -> dict[str, Any]:
@@ -80,10 +80,12 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         assert wait_phase(scene, JOB, "one", "Completed")["utility"] == 10
         wait_phases(scene, {"ours": "Completed"})
         wait_phase(scene, JOB, "huge", "Rejected")
-        odd = {c["type"]: c for c in wait_phase(scene, JOB, "odd", "Invalid")["conditions"]}
-        assert f"metadata.annotations.{names.WORK}: expected JSON" in odd["Valid"]["message"]
-        bare = {c["type"]: c for c in wait_phase(scene, JOB, "gateless", "Invalid")["conditions"]}
-        assert "spec.template.spec.schedulingGates: expected the gate" in bare["Valid"]["message"]
+        for name, said in (
+            ("odd", f"metadata.annotations.{names.WORK}: expected JSON"),
+            ("gateless", "spec.template.spec.schedulingGates: expected the gate"),
+        ):
+            invalid = wait_phase(scene, JOB, name, "Invalid")
+            assert said in told(invalid)["Valid"]["message"]
         listed = json.loads(call(scene, "status", "--namespace", scene.namespace, "--json"))["jobs"]
         phases = {job["job"].partition("/")[2]: job["phase"] for job in listed}
         assert phases == {
@@ -97,19 +99,9 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
             scene, "explain", f"{scene.namespace}/job/huge", "-n", scene.namespace
         )
         out = tmp_path / "now.json"
-        clock = ("--slot-seconds", str(scene.clock.slot_seconds))
-        clock += ("--startup-seconds", str(scene.clock.startup_seconds))
-        call(
-            scene,
-            "import",
-            "-o",
-            str(out),
-            "--namespace",
-            scene.namespace,
-            "--ps-share",
-            "0.2",
-            *clock,
-        )
+        slots = ("--slot-seconds", str(scene.clock.slot_seconds))
+        slots += ("--startup-seconds", str(scene.clock.startup_seconds), "--ps-share", "0.2")
+        call(scene, "import", "-o", str(out), "--namespace", scene.namespace, *slots)
     there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
     assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)
@@ -119,13 +111,13 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
     assert now["spec"] == foreign["spec"]
     assert names.STATUS not in (now["metadata"].get("annotations") or {})
     events, _ = scene.admin.list_all(EVENTS, scene.namespace)
-    told = {
+    heard = {
         (e["involvedObject"]["kind"], e["involvedObject"]["name"], e["reason"])
         for e in events
         if e.get("reportingComponent") == names.FIELD_MANAGER
     }
-    assert {("Job", "one", "Admitted"), ("Job", "one", "WorkDone")} <= told
-    assert ("Job", "odd", "Invalid") in told
+    assert {("Job", "one", "Admitted"), ("Job", "one", "WorkDone")} <= heard
+    assert ("Job", "odd", "Invalid") in heard
     assert not denied(cluster.plane.requests(scene.account, start))
 
 
@@ -146,12 +138,12 @@ def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_g
             40.0,
         )
         said = wait_phase(scene, JOB, "fails", "Failed")
-        assert "its Job failed" in {c["type"]: c for c in said["conditions"]}["Complete"]["message"]
+        assert "its Job failed" in told(said)["Complete"]["message"]
         change = {"metadata": {"annotations": {names.UTILITY: '{"kind": "constant"}'}}}
         change["metadata"] |= {"name": "moves", "namespace": scene.namespace}
         scene.admin.merge_patch(JOB.where, change)
         said = wait_phase(scene, JOB, "moves", "Invalid")
-        assert "value" in {c["type"]: c for c in said["conditions"]}["Valid"]["message"]
+        assert "value" in told(said)["Valid"]["message"]
         until(lambda: read(scene, JOB, "moves")["spec"]["suspend"], "nobody pays for it", 20.0)
 
 
@@ -174,7 +166,7 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
     spec = {"completionMode": "Indexed", "parallelism": 2, "completions": 2, "template": made}
     bounds = {"MINIMUM": "1", "MAXIMUM": "4", "FRAMEWORK": "jax"}
 
-    def told() -> set[tuple[str, str, str]]:
+    def known() -> set[tuple[str, str, str]]:
         notes = [pod["metadata"]["annotations"] for pod in running(scene, "bert-").values()]
         names_of = ("JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "JAX_COORDINATOR_ADDRESS")
         return {tuple(each[f"{names.ENV}{name}"] for name in names_of) for each in notes}  # type: ignore[misc]
@@ -184,7 +176,7 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
 
     with scene.controller(FIFO):
         make(scene, JOB, marked(scene, JOB, "bert", spec, seconds=1e6, **bounds))
-        until(lambda: told() == gang(4), "four workers know each other", 60.0)
+        until(lambda: known() == gang(4), "four workers know each other", 60.0)
         hosts = {
             pod["metadata"]["annotations"][f"{names.ENV}OASIS_HOSTS"]
             for pod in running(scene, "bert-").values()
@@ -198,7 +190,7 @@ def test_the_pods_of_an_indexed_job_know_each_other_and_are_resized(cluster: Clu
         change = {"metadata": {"name": "bert", "namespace": scene.namespace}}
         change["metadata"]["annotations"] = {names.MAXIMUM: "3"}
         scene.admin.merge_patch(JOB.where, change)
-        until(lambda: told() == gang(3), "three workers know each other", 60.0)
+        until(lambda: known() == gang(3), "three workers know each other", 60.0)
         until(lambda: status(scene, JOB, "bert")["phase"] == "Running", "the gang works", 60.0)
 
 

@@ -19,7 +19,7 @@ from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.names import JOB_UID, NODE_ROLE
 from oasis.version import __version__
-from tests.kubernetes.cluster import GPU
+from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
@@ -30,7 +30,6 @@ from tests.kubernetes.tutorial.page import (
     container,
     environment,
     typed,
-    words_on_path,
 )
 
 BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version installed
@@ -57,17 +56,9 @@ spec:
 @pytest.fixture(scope="module")
 def plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
     with ControlPlane(controlplane_binary) as plane:
-        plane.nodes.add("node-0", {GPU: "4", "cpu": "96", "memory": "1Ti"}, {NODE_ROLE: "worker"})
+        plane.nodes.add("node-0", room(4), {NODE_ROLE: "worker"})
         plane.nodes.wait_ready("node-0")
         yield plane
-
-
-@pytest.fixture
-def words(tmp_path: Path, controlplane_binary: Path, helm_binary: Path) -> Path:
-    """The directory of the commands that an operator types."""
-    directory = tmp_path / "bin"
-    words_on_path(directory, controlplane_binary, helm_binary)
-    return directory
 
 
 @pytest.fixture

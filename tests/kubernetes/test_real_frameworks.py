@@ -203,10 +203,8 @@ def test_dragon_scales_tensorflow(
 def test_specon_moves_a_training_whose_loss_has_converged(
     cluster: Cluster, process_nodes: ProcessNodes, training: Make
 ) -> None:
-    """Of three jobs on its node one has converged: it goes to the other node, where there are two.
-
-    What still learns stays where it is, and so does what tells nothing of itself.
-    """
+    """Of three jobs on its node one has converged: it goes to the other, where there are two."""
+    # What still learns stays where it is, and so does what tells nothing of itself.
     scene = Scene(cluster.plane, cluster.namespace, SlotClock(slot_seconds=10.0))
     add_machines(scene, process_nodes, 3, 3)
     torch = training("torch", ["torch_regression"], {"network": {"framework": "torch"}})

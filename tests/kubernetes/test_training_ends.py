@@ -13,18 +13,12 @@ from tests.kubernetes.adapter import wait_phases
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.nodes import ProcessNodes
-from tests.kubernetes.scene import Scene
+from tests.kubernetes.scene import Scene, told
 from tests.kubernetes.training_jobs import ROOM, Training, add_machines, reasons, start_controller
 
 CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.0)
 PROGRAM = [sys.executable, "-m", "tests.kubernetes.trainings.regression"]
 SPEC = {"network": {}, "resizePolicy": "restart", "completion": "chief", "gracePeriodSeconds": 5}
-
-
-def told(scene: Scene, name: str) -> dict[str, tuple[str, str]]:
-    """Status and reason of each condition of a job."""
-    conditions = scene.statuses()[name].get("conditions") or ()
-    return {one["type"]: (one["status"], one["reason"]) for one in conditions}
 
 
 def workers(scene: Scene, name: str) -> list[dict[str, Any]]:
@@ -60,7 +54,7 @@ def test_a_training_ends_when_its_chief_does(cluster: Cluster, process_nodes: Pr
         for made in (longer, broken):
             scene.submit(made)
         until(lambda: "progress" in scene.statuses()["longer"], "it is known")
-        until(lambda: "Underestimated" in told(scene, "longer"), "its work is used up", 90.0)
+        until(lambda: "Underestimated" in told(scene.statuses()["longer"]), "used up", 90.0)
         placed = {pod["spec"]["nodeName"] for pod in workers(scene, "longer")}
         assert placed == {"gpu-fast"}
         until(is_over, "one has completed, one has failed", 90.0)
@@ -70,8 +64,8 @@ def test_a_training_ends_when_its_chief_does(cluster: Cluster, process_nodes: Pr
     assert scene.statuses()["longer"]["progress"]["percent"] == 100
     assert reasons(scene, "longer") >= {"Admitted", "Underestimated", "WorkDone"}
     assert "Running" not in phases["broken"], "it never was ready"
-    assert told(scene, "broken")["Complete"] == ("False", "BackoffLimitExceeded")
-    (failed,) = (c for c in scene.statuses()["broken"]["conditions"] if c["type"] == "Complete")
+    failed = told(scene.statuses()["broken"])["Complete"]
+    assert (failed["status"], failed["reason"]) == ("False", "BackoffLimitExceeded")
     assert "3 failures" in failed["message"]
     assert "ended with exit code 1" in failed["message"]
     wait_phases(scene, {"longer": "Completed", "broken": "Failed"})

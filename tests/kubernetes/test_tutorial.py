@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from oasis.kubernetes.names import FIELD_MANAGER
-from tests.kubernetes.cluster import GPU
+from tests.kubernetes.cluster import room
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.scene import SYSTEM
@@ -34,7 +34,7 @@ def test_the_pages_say_what_is_true(controlplane_binary: Path, tmp_path: Path) -
     with ControlPlane(controlplane_binary) as plane:
         names = [f"node-{k}" for k in range(3)]
         for name in names:
-            plane.nodes.add(name, {GPU: "4", "cpu": "96", "memory": "1Ti"})
+            plane.nodes.add(name, room(4))
         plane.nodes.wait_ready(*names)
         reader = environment(words, plane.admin.kubeconfig())
         assert not isinstance(first, File)

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -59,16 +58,14 @@ class TooLateError(OasisError):
     """A request that was not made, or not repeated, because its time had run out."""
 
     def __init__(self, method: str, path: str) -> None:
-        self.cause = "not sent: the lease, or the time for renewing it, has run out"
-        super().__init__(f"{method} {path}: {self.cause}")
+        why = "not sent: the lease, or the time for renewing it, has run out"
+        super().__init__(f"{method} {path}: {why}")
 
 
-@cache
-def _remedies() -> dict[str, str]:
-    """What to do, by words of an error that does not go away by itself."""
-    text = Path(__file__).with_name("advice.json").read_text(encoding="utf-8")
-    remedies: dict[str, str] = json.loads(text)
-    return remedies
+# What to do, by words of an error that does not go away by itself.
+REMEDIES: dict[str, str] = json.loads(
+    Path(__file__).with_name("advice.json").read_text(encoding="utf-8")
+)
 
 
 def _advice(message: str, path: str = "", status: int = 0) -> str:
@@ -77,7 +74,7 @@ def _advice(message: str, path: str = "", status: int = 0) -> str:
     rights = status == 403 and " cannot " in message
     if rights or (status == 404 and path.startswith(f"/apis/{GROUP}/") and "page" in message):
         message = "not installed"
-    return next((f"; {remedy}" for words, remedy in _remedies().items() if words in message), "")
+    return next((f"; {remedy}" for words, remedy in REMEDIES.items() if words in message), "")
 
 
 def parsed_error(
@@ -122,7 +119,6 @@ class RetryParams:
     first_wait: float = 0.05  # seconds, as all the others
     longest_wait: float = 3.0
     timeout: float = 10.0  # of one attempt
-    seed: int = 0  # of the random part
 
 
 # What the library raises for a kubeconfig: it does not check what the file holds.
@@ -167,8 +163,7 @@ class Connection:
                 expected = "expected an address such as https://host:6443"
                 raise InputError("server", expected, configuration.host) from None
             self._prefix = urlsplit(configuration.host).path.rstrip("/")
-        self._random = random.Random(self.params.seed)
-        self._lock = threading.Lock()
+        self._random = random.Random(0)
         self._known: tuple[float, Mapping[str, str]] = -math.inf, {}
         # Called with method, status and seconds of each attempt; status 0: no answer.
         self.on_attempt: Callable[[str, int, float], None] | None = None
@@ -209,11 +204,9 @@ class Connection:
     def request(
         self, method: str, path: str, *, left: Callable[[], float] | None = None, **sent: Any
     ) -> dict[str, Any]:
-        """Make a request, and repeat it after errors that may pass.
-
-        With `left`, seconds by which an attempt that begins now has to be over, none begins once
-        they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
-        """
+        """Make a request, and repeat it after errors that may pass."""
+        # With `left`, seconds by which an attempt that begins now has to be over, none begins once
+        # they are used up. What is `sent` are ``body``, ``query`` and ``content_type``.
         for attempt in range(self.params.attempts):
             last = attempt == self.params.attempts - 1
             timeout = self.params.timeout if left is None else min(self.params.timeout, left())
@@ -242,10 +235,8 @@ class Connection:
         timeout: float,
         on_open: Callable[[], None] = lambda: None,
     ) -> Iterator[dict[str, Any]]:
-        """Events of a watch until the server, or the network, ends it.
-
-        `on_open` is called once the server has begun to answer, which may be long before an event.
-        """
+        """Events of a watch until the server, or the network, ends it."""
+        # `on_open` is called once the server has begun to answer, perhaps long before an event.
         response = self._send("GET", path, timeout, query=query)
         try:
             if response.status != 200:
@@ -325,10 +316,8 @@ class Connection:
 
     def _pause(self, attempt: int, wait: float | None) -> None:
         params = self.params
-        with self._lock:
-            chance = self._random.random()
         if wait is None:
             # Half of the wait is random, so that writers that
             # were refused together do not come back together.
-            wait = params.first_wait * 2**attempt * (0.5 + 0.5 * chance)
+            wait = params.first_wait * 2**attempt * (0.5 + 0.5 * self._random.random())
         self.stopping.wait(min(wait, params.longest_wait))

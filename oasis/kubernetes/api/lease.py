@@ -32,13 +32,11 @@ def micro_time(time: float) -> str:
 
 
 class Lease(Asker):
-    """Takes the lease when it is free, renews it, and knows whether it is held.
+    """Takes the lease when it is free, renews it, and knows whether it is held."""
 
-    A lease of another counts as free when it has not changed for its whole duration on our own
-    clock; the clocks of two machines are never compared. We stop acting on it a third of the
-    duration before another controller may begin. `on_change` is called with whether we hold it.
-    """
-
+    # A lease of another counts as free when it has not changed for its whole duration on our own
+    # clock; the clocks of two machines are never compared. We stop acting on it a third of the
+    # duration before another controller may begin. `on_change` is called with whether we hold it.
     def __init__(
         self,
         connection: Connection,
@@ -73,10 +71,8 @@ class Lease(Asker):
         return self._renewed + self._seconds * 2 / 3
 
     def left(self) -> float:
-        """Seconds by which a write that begins now has to be over; 0: none may begin.
-
-        They end when others may begin to act, a third of the duration after we stop.
-        """
+        """Seconds by which a write that begins now has to be over; 0: none may begin."""
+        # They end when others may begin to act, a third of the duration after we stop.
         return self._renewed + self._seconds - steady_seconds() if self.is_held else 0.0
 
     def _ask(self) -> float:

@@ -43,12 +43,10 @@ LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
 
 class Objects:
-    """Reading and writing objects; every write may be repeated without harm.
+    """Reading and writing objects; every write may be repeated without harm."""
 
-    In a `dry_run` the server only checks them. A request that begins now has to be over in the
-    seconds that are `left`; at 0 none is made any more.
-    """
-
+    # In a `dry_run` the server only checks them. A request that begins now has to be over in the
+    # seconds that are `left`; at 0 none is made any more.
     def __init__(
         self,
         connection: Connection,
@@ -113,11 +111,9 @@ class Objects:
         self._request("POST", kind.path(body["metadata"]["namespace"]), body=body, query=query)
 
     def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
-        """Create an object with a given name.
-
-        If the answer is lost, the object may be there: what is found under the name then is
-        accepted if it has the same owner.
-        """
+        """Create an object with a given name."""
+        # If the answer is lost, the object may be there: what is found under the name then is
+        # accepted if it has the same owner.
         meta = body["metadata"]
         namespace = meta.get("namespace")
         # AlreadyExists may be the answer to our own attempt whose answer was lost.

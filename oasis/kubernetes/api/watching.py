@@ -22,11 +22,9 @@ SILENT_SECONDS = 3.0  # so long a question may be without answer before it is sa
 
 
 class Asker(threading.Thread):
-    """A thread that queries the API server repeatedly, and records what prevents an answer.
+    """A thread that queries the API server repeatedly, and records what prevents an answer."""
 
-    Its `failure` is what ended it, or does not go away: whoever started it raises that.
-    """
-
+    # Its `failure` is what ended it, or does not go away: whoever started it raises that.
     def __init__(self, name: str, stopping: threading.Event) -> None:
         super().__init__(name=name, daemon=True)
         self.failure: Exception | None = None
@@ -62,11 +60,9 @@ class Asker(threading.Thread):
         self._asked_at, self._cause = None, "no answer"
 
     def _after_error(self, error: ApiError | LostAnswerError | TooLateError) -> float:
-        """Record an error in place of an answer; return the seconds to the next request.
-
-        Rights that are missing for long are missing for good. An API server that has just started
-        refuses every client until it knows the roles.
-        """
+        """Record an error in place of an answer; return the seconds to the next request."""
+        # Rights that are missing for long are missing for good. An API server that has just started
+        # refuses every client until it knows the roles.
         if not isinstance(error, TooLateError):
             self._cause = error.cause
         if not isinstance(error, ApiError):
@@ -78,25 +74,20 @@ class Asker(threading.Thread):
 
 
 class ObjectStore:
-    """The objects of one kind as they were last seen.
+    """The objects of one kind as they were last seen."""
 
-    Only a newer version replaces one that is there, so that what an own write answered is not
-    undone by a watch that lags behind.
-    """
-
+    # Only a newer version replaces one that is there, so that what an own write answered is not
+    # undone by a watch that lags behind.
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._items: dict[Key, Object] = {}
         self._gone: dict[str, int] = {}  # versions of deleted objects by uid, against late answers
 
     def put(self, item: Object) -> bool:
-        """Keep `item` unless a newer version of it, or its deletion, is known.
-
-        An object whose label was removed is gone for a watch by that label, and comes back in a
-        newer version when the label is set again.
-        """
-        meta = item["metadata"]
-        key = meta.get("namespace", ""), meta["name"]
+        """Keep `item` unless a newer version of it, or its deletion, is known."""
+        # An object whose label was removed is gone for a watch by that label, and comes back in a
+        # newer version when the label is set again.
+        meta, key = item["metadata"], _key(item)
         with self._lock:
             known = self._items.get(key)
             if _version(item) <= self._gone.get(meta["uid"], -1):
@@ -109,8 +100,7 @@ class ObjectStore:
 
     def drop(self, item: Mapping[str, Any]) -> bool:
         """Forget an object that is gone."""
-        meta = item["metadata"]
-        key = meta.get("namespace", ""), meta["name"]
+        meta, key = item["metadata"], _key(item)
         with self._lock:
             self._gone[meta["uid"]] = _version(item)
             # Late answers come within seconds of a deletion, so the last ten thousand are enough.
@@ -124,8 +114,7 @@ class ObjectStore:
 
     def end(self, item: Mapping[str, Any]) -> None:
         """Mark an object whose deletion was asked for, until the watch tells of it."""
-        meta = item["metadata"]
-        key = meta.get("namespace", ""), meta["name"]
+        meta, key = item["metadata"], _key(item)
         with self._lock:
             known = self._items.get(key)
             if known is not None and known["metadata"]["uid"] == meta["uid"]:
@@ -133,11 +122,9 @@ class ObjectStore:
                 self._items[key] = {**known, "metadata": marked}
 
     def replace(self, items: list[Object], version: int, namespace: str | None = None) -> None:
-        """Take over a whole list; objects that it lacks are gone, unless they are newer than it.
-
-        The list may be that of one `namespace`: then the others stay as they are.
-        """
-        keys = {(o["metadata"].get("namespace", ""), o["metadata"]["name"]) for o in items}
+        """Take over a whole list; objects that it lacks are gone, unless they are newer than it."""
+        # The list may be that of one `namespace`: then the others stay as they are.
+        keys = {_key(item) for item in items}
         with self._lock:
             for key, known in list(self._items.items()):
                 is_listed = namespace is None or key[0] == namespace
@@ -158,15 +145,12 @@ class ObjectStore:
 
 
 class Watcher(Asker):
-    """A thread that keeps a `ObjectStore` as the API server has it.
+    """A thread that keeps a `ObjectStore` as the API server has it."""
 
-    In it `on_change` is called with the event's type and the object after each change. The API
-    server need not know an `optional` kind; it is asked again every 5 seconds. Watchers of several
-    namespaces may share a `store`.
-
-    `synced` is set when all objects were listed once.
-    """
-
+    # In it `on_change` is called with the event's type and the object after each change. The API
+    # server need not know an `optional` kind; it is asked again every 5 seconds. Watchers of
+    # several namespaces may share a `store`.
+    # `synced` is set when all objects were listed once.
     def __init__(
         self,
         objects: Objects,
@@ -180,7 +164,6 @@ class Watcher(Asker):
     ) -> None:
         super().__init__(f"watch-{kind.plural}", stopping)
         self.store, self.synced = store or ObjectStore(), threading.Event()
-        self.lists = 0
         self._from: str | None = None  # the version from which the next watch goes on
         self._objects, self._kind, self._on_change = objects, kind, on_change
         self._namespace, self._selector, self._optional = namespace, selector, optional
@@ -207,7 +190,6 @@ class Watcher(Asker):
         items, version = self._objects.list_all(
             self._kind, self._namespace, self._selector, self._kind.kept
         )
-        self.lists += 1
         self.store.replace(items, int(version), self._namespace)
         self.synced.set()
         self._answered()
@@ -245,6 +227,10 @@ class Watcher(Asker):
                 self._on_change(kind, item)
             if self._stopping.is_set():
                 return
+
+
+def _key(item: Mapping[str, Any]) -> Key:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]
 
 
 def _version(item: Mapping[str, Any]) -> int:

@@ -40,15 +40,13 @@ CHIEF = (TaskGroup.WORKER, 0)
 def wanted_of(
     spec: JobSpec, allocation: Allocation, places: tuple[Place, ...], pods: Mapping[str, Object]
 ) -> tuple[WantedPod, ...]:
-    """Return the pods of an allocation, workers first; indexed if they must know each other.
-
-    Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
-    index, of those on one node the highest leaves first, and a new pod gets the lowest that is
-    free. If worker 0 or a parameter server has to leave, or is gone, all pods begin anew, because
-    the others cannot train without it. The names of a job that is restarted at every change differ
-    from one allocation to the next, so that no pod of the former one is among those of the latter.
-    The `spec` is the job in the form in which it runs.
-    """
+    """Return the pods of an allocation, workers first; indexed if they must know each other."""
+    # Indices are those from 0 on when a gang begins. While workers come and go, a pod keeps its
+    # index, of those on one node the highest leaves first, and a new pod gets the lowest that is
+    # free. If worker 0 or a parameter server has to leave, or is gone, all pods begin anew, because
+    # the others cannot train without it. The names of a job that is restarted at every change
+    # differ from one allocation to the next, so that no pod of the former one is among those of the
+    # latter. The `spec` is the job in the form in which it runs.
     slots = [
         (group, places[machine])
         for group in GROUPS
@@ -131,14 +129,17 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
 def annotations_of(
     spec: JobSpec, wanted: Iterable[WantedPod], pods: Mapping[str, Object]
 ) -> Callable[[WantedPod], dict[str, str]]:
-    """Map each pod of a gang to the annotations from which it learns about the others.
-
-    The pods of a job without a network are told nothing; `pods` are those that are there, by name.
-    """
+    """Map each pod of a gang to the annotations from which it learns about the others."""
+    # Pods of a job without a network are told nothing; `pods` are those that are there, by name.
     network = spec.network
     if network is None:
         return lambda _: {}
-    hosts = _hosts_of_others(spec, pods) if spec.is_existing else _hosts_of_ours(spec, wanted)
+    hosts: Hosts = {group: {} for group in GROUPS}
+    if spec.is_existing:
+        hosts = _hosts_of_others(spec, pods)
+    for pod in () if spec.is_existing else wanted:
+        assert pod.index is not None  # a job with a network numbers its pods
+        hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
     by_task = [dict(each.values()) for each in hosts.values()]
     span = (spec.min_workers, spec.job.chunks) if spec.resize == "elastic" else None
     gang = Gang(spec.name, by_task[0], by_task[1], span)
@@ -152,14 +153,6 @@ def annotations_of(
 
 
 Hosts = dict[TaskGroup, dict[str, tuple[int, str]]]  # index and host name by name of the pod
-
-
-def _hosts_of_ours(spec: JobSpec, wanted: Iterable[WantedPod]) -> Hosts:
-    hosts: Hosts = {group: {} for group in GROUPS}
-    for pod in wanted:
-        assert pod.index is not None  # a job with a network numbers its pods
-        hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
-    return hosts
 
 
 def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:

@@ -84,11 +84,9 @@ def foreign_use(pods: Iterable[Mapping[str, Any]], own: Container[str] = ()) -> 
 
 
 def places_of(nodes: Iterable[Mapping[str, Any]], ps_share: Fraction | None) -> tuple[Place, ...]:
-    """The machines: all for workers, then all for parameter servers, each group by name.
-
-    Nodes without the label of a role take no part. `ps_share` is the part of each node with role
-    ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
-    """
+    """The machines: all for workers, then all for parameter servers, each group by name."""
+    # Nodes without the label of a role take no part. `ps_share` is the part of each node with role
+    # ``both`` that is for parameter servers; None: such nodes stay whole and take both kinds.
     places: list[Place] = []
     for node in nodes:
         meta = node["metadata"]
@@ -132,10 +130,8 @@ def site_of(
     unit_seconds: float,
     horizon: int | None = None,
 ) -> Site:
-    """The machines, each with the capacity that `foreign`, the requests of other pods, leaves.
-
-    A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
-    """
+    """The machines, each with the capacity that `foreign`, the requests of other pods, leaves."""
+    # A slot has `unit_seconds` of work; from the slot `horizon` on nothing is worth anything.
     if not any(TaskGroup.WORKER in place.hosts for place in places):
         expected = f"expected one with the label {NODE_ROLE}={TaskGroup.WORKER}, found none"
         raise NodesError("nodes", expected)

@@ -84,10 +84,8 @@ def owner_of(spec: JobSpec) -> dict[str, Any]:
 
 
 def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str, Any]:
-    """Build the gated pod, which no scheduler considers before its gate is opened.
-
-    It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
-    """
+    """Build the gated pod, which no scheduler considers before its gate is opened."""
+    # It says the `plan_hash` of the allocation that asks for it, and in which slot that does.
     template = pod.task.of(spec)
     assert template is not None  # parameter servers are planned only where there is a template
     body = deepcopy(dict(template))
@@ -130,12 +128,10 @@ def tried_pod(spec: JobSpec) -> tuple[str, dict[str, Any]]:
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
-    """The JSON patch that sends a gated pod to its node.
-
-    It tests that the gate is still there, so that it is done once or not at all. The node selector
-    is what people look for. The name of the node, which only an affinity can ask for, lets the
-    scheduler look at this node alone: by a label it tries every node of the cluster for every pod.
-    """
+    """The JSON patch that sends a gated pod to its node."""
+    # It tests that the gate is still there, so that it is done once or not at all. The node
+    # selector is what people look for. The name of the node, which only an affinity can ask for,
+    # lets the scheduler look at this node alone: by a label it tries every node for every pod.
     spec = pod["spec"]
     gates = [gate["name"] for gate in spec.get("schedulingGates") or ()]
     path = f"/spec/schedulingGates/{gates.index(names.GATE)}"
@@ -250,10 +246,8 @@ def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
 
 
 def target_node(pod: Mapping[str, Any]) -> str | None:
-    """Node whose capacity one of our pods takes: where it is bound, or its open gate sends it.
-
-    Of a pod that is not ours the annotation says nothing: any user can write one.
-    """
+    """Node whose capacity one of our pods takes: where it is bound, or its open gate sends it."""
+    # Of a pod that is not ours the annotation says nothing: any user can write one.
     bound = pod["spec"].get("nodeName")
     if bound:
         return str(bound)
@@ -266,11 +260,9 @@ Claim = tuple[str, str, str]
 
 
 def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
-    """For each mark that pods of our jobs carry, in their namespaces, the uid of the job.
-
-    The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
-    label, and those of a TrainJob that of the JobSet that it makes, which is its own.
-    """
+    """For each mark that pods of our jobs carry, in their namespaces, the uid of the job."""
+    # The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
+    # label, and those of a TrainJob that of the JobSet that it makes, which is its own.
     claims: dict[Claim, str] = {}
     for kind in (TRAINJOB, JOBSET):
         for item in items_of(seen, kind):
@@ -285,12 +277,10 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
 
 
 def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
-    """Uid of the job of `pod`, which we or the controller of its job created.
-
-    Any user can copy labels and annotations, so that no single mark counts: ours is a pod in the
-    namespace of a job of ours that this job owns and that our field manager made, or opened; or
-    that our gate still holds, if another controller makes the pods. Only those may be deleted.
-    """
+    """Uid of the job of `pod`, which we or the controller of its job created."""
+    # Any user can copy labels and annotations, so that no single mark counts: ours is a pod in the
+    # namespace of a job of ours that this job owns and that our field manager made, or opened; or
+    # that our gate still holds, if another controller makes the pods. Only those may be deleted.
     meta = pod["metadata"]
     owner = next((o for o in meta.get("ownerReferences") or () if o.get("controller")), None)
     if owner is None:
@@ -327,13 +317,11 @@ def matched(
     places: tuple[Place, ...],
     pods: Mapping[str, Object],
 ) -> tuple[WantedPod, ...]:
-    """The pods of an allocation by the names that their controller gave them, workers first.
-
-    A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go to
-    what is left of the allocation. What there is no pod for yet has a name that no pod can have.
-    Which template is whose says `spec`, the job as it was read last, because the annotations of the
-    object may have been edited since.
-    """
+    """The pods of an allocation by the names that their controller gave them, workers first."""
+    # A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go
+    # to what is left of the allocation. What there is no pod for yet has a name that no pod can
+    # have. Which template is whose says `spec`, the job as it was read last, because the
+    # annotations of the object may have been edited since.
     parts = {part.name: part for part in BY_NAME[spec.kind].parts(item)}
     gang: list[WantedPod] = []
     for group, name in zip(GROUPS, spec.part_names, strict=True):

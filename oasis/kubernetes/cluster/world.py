@@ -43,10 +43,8 @@ def free_room(
     requests: Requests,
     own: Container[str] = (),
 ) -> dict[str, dict[str, Fraction]]:
-    """Return the free capacity of each node beside every pod bound, or about to bind.
-
-    `own` are uids of pods.
-    """
+    """Return the free capacity of each node beside every pod bound, or about to bind."""
+    # `own` are uids of pods.
     free = {name: dict(allocatable(node)) for name, node in nodes.items()}
     for pod in pods:
         # A pod that is ending still holds its node, until the kubelet has stopped it.
@@ -67,10 +65,8 @@ def working_gang(
     min_workers: int,
     ps_needed: Any,
 ) -> list[str]:
-    """Uids of the workers that do work now: none unless the gang is complete.
-
-    Where parameter servers are missing, only workers that the others can serve count.
-    """
+    """Uids of the workers that do work now: none unless the gang is complete."""
+    # Where parameter servers are missing, only workers that the others can serve count.
     workers, ps = [], 0
     for pod in wanted:
         existing = pods.get(pod.name)

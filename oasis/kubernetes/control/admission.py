@@ -29,13 +29,11 @@ NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
 
 
 class Admission:
-    """Judges pods against nodes as kube-scheduler does, beside the `verdicts` that it learnt.
+    """Judges pods against nodes as kube-scheduler does, beside the `verdicts` that it learnt."""
 
-    A machine has the name of its node as a label, and a job requires one of the names of the nodes
-    that admit its pods. So a change of the labels or the taints of a node is, to those jobs whose
-    verdict it changes, an edit; the machines stay the same.
-    """
-
+    # A machine has the name of its node as a label, and a job requires one of the names of the
+    # nodes that admit its pods. So a change of the labels or the taints of a node is, to those jobs
+    # whose verdict it changes, an edit; the machines stay the same.
     def __init__(
         self, places: Iterable[Place], nodes: Iterable[Object], verdicts: Verdicts | None = None
     ) -> None:
@@ -61,11 +59,9 @@ class Admission:
             self._refusals.clear()
 
     def required(self, spec: JobSpec, pods: Iterable[Object], slot: int = 0) -> JobSpec:
-        """Return the job as its owner wants it, limited to the nodes that admit its pods in `slot`.
-
-        Where its `pods` run they stay, though a node that got another label or a taint without
-        ``NoExecute`` takes no new ones.
-        """
+        """Return the job as its owner wants it, limited to nodes that admit its pods in `slot`."""
+        # Where its `pods` run they stay, though a node that got another label or a taint without
+        # ``NoExecute`` takes no new ones.
         staying = self._staying(spec, tuple(pods))
         asked: list[Both] = []
         whys: list[str] = []
@@ -74,8 +70,12 @@ class Admission:
             admitting = {g: self._admitting(form, g, staying, slot) for g in groups}
             lacking = [group for group, (nodes, _) in admitting.items() if not nodes]
             whys += [self._why(group, admitting[group][1]) for group in lacking]
+            # Where all of them admit it, nothing is required.
             worker, ps = (
-                self._required(g, admitting[g][0]) if g in admitting else ANYWHERE for g in GROUPS
+                {names.NODE: admitting[g][0]}
+                if g in admitting and len(admitting[g][0]) < len(self._hosts[g])
+                else ANYWHERE
+                for g in GROUPS
             )
             asked.append((NOWHERE, NOWHERE) if lacking else (worker, ps))
         self.refused.pop(spec.uid, None)
@@ -116,11 +116,6 @@ class Admission:
         # What runs where it gets no further pod stays there only if it can go nowhere else.
         admitting = admitting or [node for node in hosts if node in staying]
         return tuple(admitting), {**out, **refusals}
-
-    def _required(self, group: TaskGroup, nodes: tuple[str, ...]) -> Required:
-        if not nodes:
-            return NOWHERE
-        return ANYWHERE if len(nodes) == len(self._hosts[group]) else {names.NODE: nodes}
 
     def _staying(self, spec: JobSpec, pods: Iterable[Object]) -> dict[TaskGroup, set[str]]:
         """Return nodes on which pods of each group run already: a running pod is not evicted."""
@@ -174,10 +169,8 @@ def reach_of(policy: Policy) -> int | None:
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
-    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can.
-
-    A job that is worth nothing by then is left to the policy, which turns it away.
-    """
+    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can."""
+    # A job that is worth nothing by then is left to the policy, which turns it away.
     slots = driver.fewest_slots(spec)
     if slots is None or slots <= reach or not spec.job.utility(slots - 1):
         return ""

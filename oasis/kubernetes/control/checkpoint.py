@@ -18,13 +18,11 @@ NOTE = f"{names.GROUP}/checkpoint"
 
 
 class Checkpoint:
-    """A document that survives the controller.
+    """A document that survives the controller."""
 
-    The first part, the head, says how many there are and what the whole must be; it is replaced
-    last, and only in the version that was read: of two controllers, one is refused. `name` is that
-    of the head; the other parts have ``-0-1``, ``-1-1``, .. added.
-    """
-
+    # The first part, the head, says how many there are and what the whole must be; it is replaced
+    # last, and only in the version that was read: of two controllers, one is refused. `name` is
+    # that of the head; the other parts have ``-0-1``, ``-1-1``, .. added.
     def __init__(self, objects: Objects, namespace: str, name: str) -> None:
         self._objects, self._namespace, self._name = objects, namespace, name
         self._version: str | None = None

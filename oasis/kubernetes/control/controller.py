@@ -52,13 +52,11 @@ LOOK_AGAIN = 5.0  # seconds until nodes that were missing are looked for, unless
 
 
 class Controller:
-    """Schedules the jobs of a cluster with one policy.
+    """Schedules the jobs of a cluster with one policy."""
 
-    `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
-    among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and work
-    is counted: a `SteadyTime`, unless another is given. Leases have their own time.
-    """
-
+    # `policy` makes it: at each takeover one is needed that was never used. `identity` is our name
+    # among the controllers that share a lease. By `now`, in seconds since 1970, slots begin and
+    # work is counted: a `SteadyTime`, unless another is given. Leases have their own time.
     def __init__(
         self,
         objects: Objects,
@@ -92,8 +90,8 @@ class Controller:
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
         self._fenced = Objects(objects.connection, left=self._left)
-        writes, stores = objects if objects.is_dry else self._fenced, self.stores
-        self.writer = ClusterWriter(writes, stores["pods"], WRITERS, self.metrics, stores)
+        writes = objects if objects.is_dry else self._fenced
+        self.writer = ClusterWriter(writes, self.stores, WRITERS, self.metrics)
         self.reconciler: Reconciler | None = None
         self._try_at = 0.0  # when to look for nodes again
         self._said: dict[str, str] = {}  # last about each subject: nothing is said twice in a row
@@ -131,10 +129,8 @@ class Controller:
         return "; ".join(sorted(self._troubles)) or None
 
     def rehearse(self) -> dict[str, Any]:
-        """Return the actions of a start now, as plain data; for `Objects` on a dry run.
-
-        The API server is asked about each write, so that refusals are among the answers.
-        """
+        """Return the actions of a start now, as plain data; for `Objects` on a dry run."""
+        # The API server is asked about each write, so that refusals are among the answers.
         seen: dict[str, list[Any]] = {}
         for kind, where, which, optional in self._followed:
             items = seen.setdefault(kind.plural, [])
@@ -230,9 +226,8 @@ class Controller:
             if self.reconciler is None:  # we cannot begin: how we are run is wrong
                 raise
             # An error that stays must not fill the log, so each one in a row doubles the pause.
-            pause = min(
-                AGAIN * 2 ** min(self._errors, 32), LONGEST_PAUSE
-            )  # no power beyond a float
+            doublings = min(self._errors, 32)  # no power beyond a float
+            pause = min(AGAIN * 2**doublings, LONGEST_PAUSE)
             self._errors += 1
             self.metrics.failures.inc()
             log.exception(
@@ -248,11 +243,9 @@ class Controller:
         self._said[subject] = what
 
     def _hear_threads(self) -> None:
-        """Log once what blocks the API server, who leads instead of us, and when it ends.
-
-        Threads that are kept by the same cause have one line together. What ended a thread is
-        raised here: a thread cannot end the process.
-        """
+        """Log once what blocks the API server, who leads instead of us, and when it ends."""
+        # Threads that are kept by the same cause have one line together. What ended a thread is
+        # raised here: a thread cannot end the process.
         threads = (*self.watchers, self.lease)
         for thread in threads:
             if thread.failure is not None:
@@ -340,11 +333,9 @@ class Controller:
             reconciler.note(uid, job_pods.get(uid, {}), last[uid], broken_at=at)
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
-        """Wait for changes up to `until`; return the first with those that follow at once.
-
-        On a large cluster a turn is long. News then gather for as long, so that to look at
-        thousands of pods that start one after the other takes at most half of a processor.
-        """
+        """Wait for changes up to `until`; return the first with those that follow at once."""
+        # On a large cluster a turn is long. News then gather for as long, so that to look at
+        # thousands of pods that start one after the other takes at most half of a processor.
         news = []
         # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
@@ -365,11 +356,9 @@ Followed = tuple[ResourceKind, str | None, str | None, bool]
 
 
 def followed(settings: ControllerSettings) -> list[Followed]:
-    """Return for each kind of object: its namespaces, its selector, and whether it may be unknown.
-
-    Pods are those of all namespaces, because those of others take room on the nodes too; a
-    controller that has rights in some namespaces alone sees no others.
-    """
+    """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
+    # Pods are those of all namespaces, because those of others take room on the nodes too; a
+    # controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
     kinds: list[tuple[ResourceKind, tuple[str | None, ...], str | None, bool]] = [

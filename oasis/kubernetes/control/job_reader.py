@@ -54,10 +54,8 @@ class JobReader:
     def read(
         self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str] = ()
     ) -> dict[str, JobSpec]:
-        """Return the unfinished valid jobs by uid, in order of creation.
-
-        `early` are jobs that run before the policy knows them.
-        """
+        """Return the unfinished valid jobs by uid, in order of creation."""
+        # `early` are jobs that run before the policy knows them.
         specs = {}
         existing = set()
         live = driver.by_uid
@@ -131,11 +129,9 @@ class JobReader:
         return uid in self._stopped and self._stopped[uid] == version
 
     def fail(self, uid: str, error: Exception, doing: str, now: float) -> None:
-        """Report an error on the job that causes it; the job is ignored until it is edited.
-
-        An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a fault
-        of ours or of the policy: the job is Failed, and the traceback is in the log.
-        """
+        """Report an error on the job that causes it; the job is ignored until it is edited."""
+        # An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a
+        # fault of ours or of the policy: the job is Failed, and the traceback is in the log.
         spec, job = self.specs.pop(uid, None), self.statuses.get(uid)
         self._stopped[uid] = self._versions.get(uid) if spec is None else spec.generation
         self._metrics.job_errors.labels(doing).inc()
@@ -156,11 +152,9 @@ class JobReader:
         self.statuses[uid].failed_to_train(reason, message, now)
 
     def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
-        """Jobs in order of creation.
-
-        Times of creation are whole seconds. Within a second it is the version that tells, the first
-        one that was seen: later ones tell when we wrote the status.
-        """
+        """Jobs in order of creation."""
+        # Times of creation are whole seconds. Within a second it is the version that tells, the
+        # first one that was seen: later ones tell when we wrote the status.
         for _, item in job_items(seen):
             meta = item["metadata"]
             self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
@@ -204,11 +198,9 @@ class JobReader:
             job.invalid(str(error), now)
 
     def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
-        """Return whether the controller of its kind reports a final end of the job.
-
-        One that is complete leaves at the next boundary, where its utility is told; one that failed
-        leaves at once, also while it waits for a node or for its pods.
-        """
+        """Return whether the controller of its kind reports a final end of the job."""
+        # One that is complete leaves at the next boundary, where its utility is told; one that
+        # failed leaves at once, also while it waits for a node or for its pods.
         if job.kind is None:
             return False
         complete, failed = ended(item, job.kind)
@@ -224,9 +216,7 @@ class JobReader:
 
 def check_plannable(spec: JobSpec, policy: Policy) -> None:
     """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if not wants(policy, "plans_in_model"):
-        return
-    if spec.fixed_ps is not None:
+    if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
         expected = f"expected none: policy {policy.name} plans them by bandwidth"
         path = f"metadata.annotations.{names.SERVERS}"
         raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")

@@ -30,12 +30,10 @@ class Learning:
         self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
     def tries(self, now: float, is_due: bool, pods_of: Callable[[], Pods]) -> list[Create]:
-        """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers.
-
-        They are of jobs that are new, edited, or were refused long enough ago, and, if a slot
-        `is_due`, of those that held room in the one before and got no pod, and of those in whose
-        namespace pods went, which may give quota back.
-        """
+        """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers."""
+        # They are of jobs that are new, edited, or were refused long enough ago, and, if a slot
+        # `is_due`, of those that held room in the one before and got no pod, and of those in whose
+        # namespace pods went, which may give quota back.
         slot, job_pods, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
         if is_due:
             pods = (pod for each in job_pods.values() for pod in each.values())

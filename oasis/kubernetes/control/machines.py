@@ -70,13 +70,11 @@ class Machines:
         short: Container[str],
         late: float = -math.inf,
     ) -> Machines:
-        """The same machines with the amounts that they have now; this object if none changed.
-
-        What pods of others give back counts at once, and what they take only on nodes that were
-        `short` of room for a gang: pods of others come and go all the time, and each time jobs are
-        placed again where a machine is smaller. Pods of ours that were to be gone by the time
-        `late` count as pods of others: their end is unknown.
-        """
+        """The same machines with the amounts that they have now; this object if none changed."""
+        # What pods of others give back counts at once, and what they take only on nodes that were
+        # `short` of room for a gang: pods of others come and go all the time, and each time jobs
+        # are placed again where a machine is smaller. Pods of ours that were to be gone by the time
+        # `late` count as pods of others: their end is unknown.
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
         nodes, using = by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
@@ -144,10 +142,8 @@ def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:
 
 
 def check_policy(policy: Policy, site: Site, minimum_run: int = 0) -> None:
-    """Name the node, and its label, that a policy of OASiS's model cannot plan on.
-
-    With a minimum run time, refuse a policy that does not keep it.
-    """
+    """Name the node, and its label, that a policy of OASiS's model cannot plan on."""
+    # With a minimum run time, refuse a policy that does not keep it.
     if minimum_run and not wants(policy, "keeps_run_times"):
         expected = f"expected none with policy {policy.name}, which may change a job in every slot"
         raise InputError("minimum_run_time", expected)

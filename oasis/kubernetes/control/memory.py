@@ -17,7 +17,7 @@ from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import FORMAT, Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, as_it_was
+from oasis.kubernetes.objects.oasis_job import SlotClock, as_it_was
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -31,14 +31,12 @@ def restore_controller(
     seen: Mapping[str, list[Any]],
     now: Callable[[], float] = time.time,
 ) -> Reconciler:
-    """Restore a controller from the checkpoint, or without one from the objects.
-
-    `make` makes a policy that was never used; `seen` has the objects by kind. The slots go on where
-    they were counted. What the policy knew is taken over if policy and machines are those of the
-    checkpoint; otherwise all live jobs arrive once more, with the work that is left of them; so
-    they do if the policy's state cannot be written down. A job that was deleted or edited meanwhile
-    leaves or changes at the next boundary, as if the controller had been there.
-    """
+    """Restore a controller from the checkpoint, or without one from the objects."""
+    # `make` makes a policy that was never used; `seen` has the objects by kind. The slots go on
+    # where they were counted. What the policy knew is taken over if policy and machines are those
+    # of the checkpoint; otherwise all live jobs arrive once more, with the work that is left of
+    # them; so they do if the policy's state cannot be written down. A job that was deleted or
+    # edited meanwhile leaves or changes at the next boundary, as if the controller had been there.
     checkpoint = Checkpoint(objects, settings.namespace, settings.name)
     saved = checkpoint.read() or {}
 
@@ -62,7 +60,10 @@ def restore_controller(
         else:
             return reconciler
     reconciler = fresh(_epoch(seen, settings, now()))
-    _from_objects(reconciler, reconciler.read_specs(seen, now()))
+    for uid, spec in reconciler.read_specs(seen, now()).items():
+        with reconciler.handling(uid, "reading", now()):
+            if not reconciler.statuses[uid].is_kept_out:  # they come back when they may
+                reconciler.remember(uid, spec)
     return reconciler
 
 
@@ -121,11 +122,9 @@ def _without_amounts(site: Iterable[Sequence[Any]]) -> list[tuple[Any, Any]]:
 
 
 def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: float) -> float:
-    """Begin of slot 0 without a checkpoint: the present slot is later than all in statuses.
-
-    Only the statuses of OasisJobs count, because only controllers may write them. The others keep
-    theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
-    """
+    """Begin of slot 0 without a checkpoint: the present slot is later than all in statuses."""
+    # Only the statuses of OasisJobs count, because only controllers may write them. The others keep
+    # theirs in an annotation, and an edit of one must not move the slots of the whole cluster.
     if settings.first_slot_at is not None:
         return settings.first_slot_at
     slots = [0]
@@ -135,19 +134,9 @@ def _epoch(seen: Mapping[str, list[Any]], settings: ControllerSettings, now: flo
     return now - max(slots) * settings.slot_seconds
 
 
-def _from_objects(reconciler: Reconciler, specs: Mapping[str, JobSpec]) -> None:
-    """Jobs that were accepted before arrive again, with the work that their status says is left."""
-    for uid, spec in specs.items():
-        with reconciler.handling(uid, "reading", reconciler.now()):
-            if not reconciler.statuses[uid].is_kept_out:  # they come back when they may
-                reconciler.remember(uid, spec)
-
-
 def _resume_metering(reconciler: Reconciler, seen: Mapping[str, list[Any]], now: float) -> None:
-    """Count work done without a controller, from the times at which pods became Ready.
-
-    They say it in whole seconds, so a second is taken off.
-    """
+    """Count work done without a controller, from the times at which pods became Ready."""
+    # They say it in whole seconds, so a second is taken off.
     slot = reconciler.driver.slot
     if slot is None:
         return

@@ -53,13 +53,11 @@ class _Gang:
 
 
 class WorkMeter:
-    """Work of each job, worker by worker.
+    """Work of each job, worker by worker."""
 
-    A worker is credited for the time in which its gang was complete, but never with more than a
-    worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most the
-    time for which the pods ran.
-    """
-
+    # A worker is credited for the time in which its gang was complete, but never with more than a
+    # worker-slot a slot. What it saw begin is counted from when it saw it, so the sum is at most
+    # the time for which the pods ran.
     def __init__(self, clock: SlotClock) -> None:
         self._clock = clock
         self._gangs: dict[str, _Gang] = {}

@@ -80,11 +80,9 @@ class Metrics:
         self.request_seconds.labels(method).observe(seconds)
 
     def serve(self, port: int, probes: Mapping[str, Probe]) -> WSGIServer:
-        """Answer Prometheus, and `probes` by their paths, at `port` of all addresses, in a thread.
-
-        A probe that finds something wrong answers 503 with it; any path that is no probe is that
-        of the metrics.
-        """
+        """Answer Prometheus, and `probes` by their paths, at `port` of all addresses."""
+        # A probe that finds something wrong answers 503 with it; any path that is no probe is that
+        # of the metrics.
         measurements = make_wsgi_app(self.registry)
 
         def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

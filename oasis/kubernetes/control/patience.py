@@ -100,10 +100,8 @@ class Patience:
     # -- pods --------------------------------------------------------------------------------------
 
     def note(self, uid: str, is_whole: bool | None, at: float) -> float | None:
-        """Note whether all that the job holds is ready from `at` on; None: it holds nothing.
-
-        Return since when that was waited for, once it is.
-        """
+        """Note whether all that the job holds is ready from `at` on; None: it holds nothing."""
+        # Return since when that was waited for, once it is.
         wait = self._waits.setdefault(uid, _Wait())
         waited = wait.since if is_whole else None
         wait.is_whole = is_whole is True
@@ -138,11 +136,9 @@ class Patience:
         return now + seconds
 
     def limit(self, spec: JobSpec, most: int) -> None:
-        """Plan no more than `most` workers for the job until it is edited.
-
-        It has waited since as before: where fewer are not ready either, others get all of its room
-        at the next boundary.
-        """
+        """Plan no more than `most` workers for the job until it is edited."""
+        # It has waited since as before: where fewer are not ready either, others get all of its
+        # room at the next boundary.
         wait = self._waits[spec.uid]
         wait.generation, wait.most, wait.made = spec.generation, most, None
 
@@ -188,11 +184,9 @@ class Patience:
         return frozenset(uid for uid, since in self._stuck_since.items() if now - since >= limit)
 
     def failures(self, uid: str, pods: Iterable[Mapping[str, Any]]) -> int:
-        """Number of failures of pods of the job, including pods that are gone.
-
-        Pods that know each other fail together, where one takes the others with it: of those the
-        one that has failed most often counts.
-        """
+        """Number of failures of pods of the job, including pods that are gone."""
+        # Pods that know each other fail together, where one takes the others with it: of those the
+        # one that has failed most often counts.
         for pod in pods:
             if count := failures(pod):
                 meta, labels = pod["metadata"], pod["metadata"].get("labels") or {}

@@ -77,16 +77,14 @@ class Planning:
 
 
 class EarlyStarts:
-    """Jobs that run before the policy knows of them, in what its plan leaves free.
+    """Jobs that run before the policy knows of them, in what its plan leaves free."""
 
-    A driver asks its policy at boundaries alone. Between them a copy of it is asked, in a thread,
-    what it would decide at the next boundary if nothing else happened. A new job that gets machines
-    there which are free now begins on them at once.
-
-    What a job did before it arrived is not told to the policy (`Entry.early`): every decision is
-    the one that it would have been without early starts, until a job completes by its early start.
-    """
-
+    # A driver asks its policy at boundaries alone. Between them a copy of it is asked, in a thread,
+    # what it would decide at the next boundary if nothing else happened. A new job that gets
+    # machines there which are free now begins on them at once.
+    # What a job did before it arrived is not told to the policy (`Entry.early`): every decision is
+    # the one that it would have been without early starts, until a job completes by its early
+    # start.
     def __init__(self, driver: Driver[JobSpec]) -> None:
         self._driver = driver
         # Jobs that run before they arrive at the policy, by uid, with what they hold.
@@ -112,10 +110,8 @@ class EarlyStarts:
         self._ended = uids & self.held.keys()
 
     def begin(self, known: Iterable[str]) -> dict[str, int]:
-        """Begin a boundary, which tells the policy of all jobs `known`: no job is early any more.
-
-        Return the forms in which the early ones run.
-        """
+        """Begin a boundary, which tells the policy of all jobs `known`: none is early any more."""
+        # Return the forms in which the early ones run.
         forms = {uid: entry.form for uid, entry in self.held.items()}
         self.held, self._ended, self._known = {}, set(), frozenset(known)
         return forms
@@ -127,11 +123,9 @@ class EarlyStarts:
         patience: float,
         on_end: Callable[[], None],
     ) -> dict[str, bool]:
-        """Jobs that begin now, and those that give back their machines (False), by uid.
-
-        `look` gives what is there, `plannable` those of some new jobs that may be planned, and
-        which live ones ended; the others are as for `Reconciler.plan_if_due`.
-        """
+        """Jobs that begin now, and those that give back their machines (False), by uid."""
+        # `look` gives what is there, `plannable` those of some new jobs that may be planned, and
+        # which live ones ended; the others are as for `Reconciler.plan_if_due`.
         if self._asked is None:
             seen = look()
             about = self._driver.slot, _new(seen, self._known)
@@ -157,10 +151,8 @@ class EarlyStarts:
     def _question(
         self, specs: Mapping[str, JobSpec], ended: Set[str]
     ) -> Callable[[], Mapping[str, Entry[JobSpec]]] | None:
-        """What the next boundary would decide on new jobs, for a thread beside the driver.
-
-        None if the policy cannot be asked: it cannot be copied, no slot has begun, or it fails.
-        """
+        """What the next boundary would decide on new jobs, for a thread beside the driver."""
+        # None if the policy cannot be asked: it cannot be copied, no slot has begun, or it fails.
         driver = self._driver
         if not isinstance(driver.policy, BasePolicy) or driver.slot is None:
             return None
@@ -188,10 +180,8 @@ class EarlyStarts:
         return found
 
     def _take(self, entries: Mapping[str, Entry[JobSpec]]) -> None:
-        """Start the jobs that the copy put on machines that are free now.
-
-        A job that it puts elsewhere than it began ends its early start.
-        """
+        """Start the jobs that the copy put on machines that are free now."""
+        # A job that it puts elsewhere than it began ends its early start.
         room = Room(self._driver.site, self._driver.free, self._driver.down)
         # What ended is there until the boundary; what runs is not moved for a new job.
         held = {uid: entry for uid, entry in self.held.items() if uid in self._ended}
@@ -221,11 +211,9 @@ class EarlyStarts:
 
 
 def _new(seen: Seen, known: Container[str]) -> frozenset[str]:
-    """Uids of the jobs that are there, name their controller, and are not `known`.
-
-    If two controllers meet a new job, either may get it. A job that began by a plan with jobs of
-    the other controller could be moved by the next plan, which is made without them.
-    """
+    """Uids of the jobs that are there, name their controller, and are not `known`."""
+    # If two controllers meet a new job, either may get it. A job that began by a plan with jobs of
+    # the other controller could be moved by the next plan, which is made without them.
     return frozenset(
         item["metadata"]["uid"]
         for kind, item in job_items(seen)

@@ -191,11 +191,9 @@ class Reconciler:
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
     ) -> bool:
-        """As `begin_slot_if_due`, but a plan is waited for no longer than `patience` seconds.
-
-        `look` says what is there, and `on_end` is called by the thread when the plan is made: then
-        call this again. Until it returns True, `live` and `slot` are those of the plan before.
-        """
+        """As `begin_slot_if_due`, but a plan is waited for no longer than `patience` seconds."""
+        # `look` says what is there, and `on_end` is called by the thread when the plan is made:
+        # then call this again. Until it returns True, `live` and `slot` are those of before.
         planning = self._planning
         if planning is None:
             planning = self._prepare(now, look())
@@ -275,11 +273,9 @@ class Reconciler:
         self._save()
 
     def _save(self) -> None:
-        """Write the checkpoint, before any pod of the new plan or of an early start.
-
-        So a takeover finds no pod that it cannot explain. If another controller has written, this
-        write is refused (409) and nothing is done.
-        """
+        """Write the checkpoint, before any pod of the new plan or of an early start."""
+        # So a takeover finds no pod that it cannot explain. If another controller has written, this
+        # write is refused (409) and nothing is done.
         self._checkpoint.write(self.state())
         self.metrics.checkpoint_bytes.set(self._checkpoint.size)
         if self._unsaved == "plan":
@@ -320,10 +316,8 @@ class Reconciler:
         now: float,
         job_pods: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> dict[str, JobSpec]:
-        """Return the jobs that may be planned, as they count; the others wait, and say why.
-
-        With `job_pods`, the pods by job, those whose pods stay unready lose their room.
-        """
+        """Return the jobs that may be planned, as they count; the others wait, and say why."""
+        # With `job_pods`, the pods by job, those whose pods stay unready lose their room.
         live, plannable = self.driver.by_uid, {}
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         for uid, spec in specs.items():
@@ -412,10 +406,8 @@ class Reconciler:
         return self.learning.tries(now, is_due, lambda: self.pods_of(seen))
 
     def remember(self, uid: str, spec: JobSpec) -> None:
-        """Let a job that was accepted before arrive again, with the work that its status says.
-
-        It arrives no later than now: slots may be counted anew, and annotations may be edited.
-        """
+        """Let a job that was accepted before arrive again, with the work that its status says."""
+        # It arrives no later than now: slots may be counted anew, and annotations may be edited.
         status = self.statuses[uid].status
         if (self.statuses[uid].said(ADMITTED) or {}).get("status") == "True":
             seconds = (status.get("progress") or {}).get("workerSeconds", 0.0)

@@ -29,8 +29,8 @@ from oasis.kubernetes.objects.conditions import (
     time_text,
     with_condition,
 )
-from oasis.kubernetes.objects.existing import ExistingKind
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, job_id
+from oasis.kubernetes.objects.existing import ExistingKind, name_of
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import HOLDING, PHASES
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
@@ -101,8 +101,7 @@ class StatusWriter:
     @property
     def name(self) -> str:
         """As `JobSpec.id`."""
-        kind = names.KIND if self.kind is None else self.kind.name
-        return job_id(kind, self.meta["namespace"], self.meta["name"])
+        return name_of({"metadata": self.meta}, self.kind)
 
     @property
     def is_claimed(self) -> bool:
@@ -250,10 +249,8 @@ class StatusWriter:
             self.say(LATE, "True", "PromiseBroken", message, now)
 
     def in_state(self, state: str | None, now: float) -> None:
-        """Record the policy's own word for the state of the job; None if it has none.
-
-        It is a condition as long as the policy says it, unless the phase says the same.
-        """
+        """Record the policy's own word for the state of the job; None if it has none."""
+        # It is a condition as long as the policy says it, unless the phase says the same.
         # As conditions write their reasons.
         word = "".join(part.capitalize() for part in (state or "").split())
         message = None if word in ("", *PHASES) else f"the policy says that it is {state}"
@@ -287,12 +284,10 @@ class StatusWriter:
         cause: str | None = None,
         taker: str | None = None,
     ) -> None:
-        """Record the allocation of the job in this slot and in the next ones.
-
-        `is_working` says whether its gang works, `is_whole` whether with all that was planned;
-        `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
-        has taken the room that it had.
-        """
+        """Record the allocation of the job in this slot and in the next ones."""
+        # `is_working` says whether its gang works, `is_whole` whether with all that was planned;
+        # `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
+        # has taken the room that it had.
         workers = entry.allocation.worker_count
         before = self.phase
         self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
@@ -340,10 +335,8 @@ class StatusWriter:
 
 
 def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
-    """Read the status of an object, or our annotation in its place.
-
-    Empty if there is none, or if the annotation is not one that we can have written.
-    """
+    """Read the status of an object, or our annotation in its place."""
+    # Empty if there is none, or if the annotation is not one that we can have written.
     if kind is None:
         return item.get("status") or {}
     written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
@@ -352,9 +345,7 @@ def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
     try:
         return read_status(written)
     except InstanceError as error:
-        meta = item["metadata"]
-        name = job_id(kind.name, meta["namespace"], meta["name"])
-        log.warning("%s: %s is not as we wrote it: %s", name, names.STATUS, error)
+        log.warning("%s: %s is not as we wrote it: %s", name_of(item, kind), names.STATUS, error)
         return {}
 
 

@@ -55,29 +55,21 @@ class Took:
     """What the jobs of each namespace really took, as a multiple of what they declared."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, tuple[float, float]] = {}  # weight, and weighted logarithms
+        self.sums: dict[str, tuple[float, float]] = {}  # weight, and weighted logarithms
 
     def learn(self, namespace: str, declared: float, took: float) -> None:
         """Note a job of these worker-seconds; long jobs count for more, and so do the last ones."""
-        weight, logs = self._sums.get(namespace, (0.0, 0.0))
+        weight, logs = self.sums.get(namespace, (0.0, 0.0))
         # Half is forgotten at most, and less after a job that is short beside the others: neither a
         # long honest job hides the lies that follow, nor a few short ones those before them.
         kept = max(0.5, weight / (weight + 8 * took))
         log_ratio = math.log(max(1.0, took / declared))  # who declares too much gains nothing later
-        self._sums[namespace] = kept * weight + took, kept * logs + took * log_ratio
+        self.sums[namespace] = kept * weight + took, kept * logs + took * log_ratio
 
     def times(self, namespace: str) -> float:
         """The factor of a namespace, at least 1; below a tenth it is noise."""
-        weight, logs = self._sums.get(namespace, (1.0, 0.0))
+        weight, logs = self.sums.get(namespace, (1.0, 0.0))
         return math.floor(10 * math.exp(logs / weight)) / 10
-
-    def state(self) -> dict[str, Any]:
-        """Plain data for `restore`."""
-        return {name: list(sums) for name, sums in self._sums.items()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`."""
-        self._sums = {name: (weight, logs) for name, (weight, logs) in state.items()}
 
 
 class Tenants:
@@ -109,11 +101,9 @@ class Tenants:
         seen_as: Callable[[JobSpec, Job], PolicyJob],
         site: Site,
     ) -> JobSpec | str:
-        """The job as it counts if it may be planned, or why it waits; `known` if it is live.
-
-        It is judged when it is new and when it was edited; a class that changes later does not stop
-        what runs. `seen_as` describes it in one form to the policy.
-        """
+        """The job as it counts if it may be planned, or why it waits; `known` if it is live."""
+        # It is judged when it is new and when it was edited; a class that changes later does not
+        # stop what runs. `seen_as` describes it in one form to the policy.
         if not self.classes:
             return spec
         account = self._accounts.setdefault(spec.uid, _Account())
@@ -245,10 +235,8 @@ class Tenants:
     def forget_others(
         self, uids: Container[str], worked: Mapping[str, float], completed: Container[str]
     ) -> None:
-        """Learn from all other jobs what they took, and forget them.
-
-        They `worked` for so many worker-slots; what was not `completed` says only if it took more.
-        """
+        """Learn from all other jobs what they took, and forget them."""
+        # They `worked` for so many worker-slots; what was not `completed` tells only if it is more.
         for uid in [uid for uid in self._accounts if uid not in uids]:
             account, declared = self._accounts.pop(uid), self._declared.pop(uid, None)
             if declared is None or not declared.spec.ends_itself:
@@ -263,11 +251,11 @@ class Tenants:
     def state(self) -> dict[str, Any]:
         """Plain data for `restore`, also with slots of another length."""
         accounts = {uid: list(astuple(each)) for uid, each in self._accounts.items()}
-        return {"accounts": accounts, "took": self._took.state()}
+        return {"accounts": accounts, "took": self._took.sums}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the accounts from the data of `state`."""
-        self._took.restore(state.get("took", {}))
+        self._took.sums = dict(state.get("took", {}))
         self._accounts = {uid: _Account(*each) for uid, each in state.get("accounts", {}).items()}
 
 

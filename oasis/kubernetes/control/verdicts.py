@@ -40,11 +40,8 @@ class Verdicts:
             self._known.pop((uid, node), None)
 
     def why(self, spec: JobSpec, slot: int, node: str = ANY, *, runs: bool = False) -> str | None:
-        """Why the node is left out in `slot`; None if it is not.
-
-        For a job that runs elsewhere all verdicts are long: a node that comes back has it planned
-        anew.
-        """
+        """Why the node is left out in `slot`; None if it is not."""
+        # For a job that runs elsewhere all verdicts are long: a node that comes back moves it.
         key = spec.uid, node
         generation, _, since, until, why = self._known.get(key, (None, 0, 0, 0, ""))
         until = max(until, since + LONGEST) if runs else until

@@ -35,21 +35,17 @@ CREATED = {"Pod": PODS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
 class ClusterWriter:
-    """Writes pods and statuses, with up to `writers` requests at a time.
+    """Writes pods and statuses, with up to `writers` requests at a time."""
 
-    The `store` of pods, and those of the `others` by plural, learn at once what a write answered.
-    """
-
+    # The `stores`, by plural of their kind, learn at once what a write answered.
     def __init__(
         self,
         objects: Objects,
-        store: ObjectStore,
+        stores: Mapping[str, ObjectStore],
         writers: int,
         metrics: Metrics,
-        others: Mapping[str, ObjectStore] | None = None,
     ) -> None:
-        self._objects, self._store, self._metrics = objects, store, metrics
-        self._others = others or {}
+        self._objects, self._stores, self._metrics = objects, stores, metrics
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
         self._untold = ""  # why a status, or the conditions of a window, could not be written
 
@@ -113,7 +109,7 @@ class ClusterWriter:
         body = {"metadata": meta, "status": {"conditions": conditions}}
         try:
             answer = self._objects.merge_patch(WINDOWS, body, "status")
-            self._others[WINDOWS.plural].put(WINDOWS.kept(answer))
+            self._stores[WINDOWS.plural].put(WINDOWS.kept(answer))
         except (ApiError, LostAnswerError) as error:
             is_changed = isinstance(error, ApiError) and error.status == 409
             if not (is_changed or self._is_told(error)):
@@ -147,10 +143,10 @@ class ClusterWriter:
             written = self._open(action)
         else:
             self._objects.delete(PODS, action.pod)
-            self._store.end(action.pod)
+            self._stores[PODS.plural].end(action.pod)
             return
         if not self._objects.is_dry:
-            (self._store if kind is PODS else self._others[kind.plural]).put(kind.kept(written))
+            self._stores[kind.plural].put(kind.kept(written))
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:
@@ -200,7 +196,7 @@ class ClusterWriter:
     def _claims(self, job: StatusWriter, meta: dict[str, Any]) -> bool:
         """Make a write one that is refused (409) if the job has changed, unless it is another's."""
         plural = OASIS_JOBS.plural if job.kind is None else job.kind.where.plural
-        store = self._others.get(plural)
+        store = self._stores.get(plural)
         existing = None if store is None else store.get(meta["namespace"], meta["name"])
         if existing is not None:
             meta["resourceVersion"] = existing["metadata"]["resourceVersion"]

@@ -81,10 +81,8 @@ def with_condition(
 
 
 def decision_message(decision: Decision | None, reason: str, completes: str | None) -> str:
-    """Explain an admission decision: its numbers, and what would have to change.
-
-    The `reason` is that of the policy; empty if it admitted the job.
-    """
+    """Explain an admission decision: its numbers, and what would have to change."""
+    # The `reason` is that of the policy; empty if it admitted the job.
     if decision is None:
         return reason or "accepted: the policy serves it as soon as its order allows"
     if decision.admitted:

@@ -11,15 +11,10 @@ from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
-from oasis.kubernetes.objects.network import (
-    DEFAULT_PORT,
-    FRAMEWORKS,
-    LARGEST_PORT,
-    PodNetwork,
-)
+from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
-    ON_REJECTION,
     JobSpec,
     SlotClock,
     job_id,
@@ -27,8 +22,8 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.schema import choice
-from oasis.model.errors import InstanceError, describe
+from oasis.kubernetes.objects.schema import checked
+from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
 
@@ -104,10 +99,8 @@ CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of t
 
 
 def _parent_of(item: Object) -> str | None:
-    """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place.
-
-    Such a child may carry our label because its parent's template does.
-    """
+    """Uid of the JobSet or the TrainJob that made an object, and is scheduled in its place."""
+    # Such a child may carry our label because its parent's template does.
     for owner in item["metadata"].get("ownerReferences") or ():
         if owner.get("controller") and owner.get("kind") in CHILDREN_OF:
             return str(owner["uid"])
@@ -115,11 +108,9 @@ def _parent_of(item: Object) -> str | None:
 
 
 def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
-    """Objects of one kind that have our label, and stand for jobs of their own.
-
-    Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
-    result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
-    """
+    """Objects of one kind that have our label, and stand for jobs of their own."""
+    # Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
+    # result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     items = [
         item
         for item in seen.get(kind.where.plural, ())
@@ -150,6 +141,11 @@ def job_items(
     return oasis_jobs + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
 
 
+def name_of(item: Object, kind: ExistingKind | None) -> str:
+    """The name of a job among all kinds."""
+    return job_id(names.KIND if kind is None else kind.name, *_name(item))
+
+
 def existing_objects(
     seen: Mapping[str, Iterable[Object]],
 ) -> dict[str, tuple[ExistingKind, Object]]:
@@ -172,29 +168,18 @@ def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
 def without_others(
     seen: Mapping[str, list[Any]], controller: str
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[str, str]]]:
-    """Split a snapshot into the part for this controller and the jobs of other controllers.
-
-    The latter are, by uid of the job, its name and that of the other controller.
-    """
+    """Split a snapshot into the part for this controller and the jobs of other controllers."""
+    # The latter are, by uid of the job, its name and that of the other controller.
     kept, others = dict(seen), {}
     for plural, kind in ((names.PLURAL, None), *BY_PLURAL.items()):
         kept[plural] = []
         for item in seen.get(plural, ()):
-            other, meta = controller_of(item, kind), item["metadata"]
+            other = controller_of(item, kind)
             if other in (None, controller):
                 kept[plural].append(item)
             else:
-                name = names.KIND if kind is None else kind.name
-                others[meta["uid"]] = job_id(name, meta["namespace"], meta["name"]), str(other)
+                others[item["metadata"]["uid"]] = name_of(item, kind), str(other)
     return kept, others
-
-
-def version_of(item: Object, kind: ExistingKind | None) -> int:
-    """A number that changes when the owner edits a job."""
-    if kind is None:
-        return int(item["metadata"].get("generation", 1))
-    # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
-    return content_version(item, kind)
 
 
 def is_suspended(item: Object) -> bool:
@@ -253,8 +238,11 @@ def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
     return workers[0], servers[0] if servers else None
 
 
-def content_version(item: Object, kind: ExistingKind) -> int:
-    """A number that changes with what the owner wants, and not with what we write."""
+def version_of(item: Object, kind: ExistingKind | None) -> int:
+    """A number that changes when the owner edits a job, and not with what we write."""
+    if kind is None:
+        return int(item["metadata"].get("generation", 1))
+    # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.
     notes = item["metadata"].get("annotations") or {}
     settings = {
         name: notes[name]
@@ -278,12 +266,10 @@ DIGITS = 16  # of the largest count
 def parse_existing(
     item: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """Read an object of another kind than ours.
-
-    It is a gang of as many workers as its templates say. A Job with the annotations
-    `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all begun
-    anew when that changes.
-    """
+    """Read an object of another kind than ours."""
+    # It is a gang of as many workers as its templates say. A Job with the annotations
+    # `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all
+    # begun anew when that changes.
     meta = item["metadata"]
     notes = meta.get("annotations") or {}
     if (queue := queue_of(item)) is not None:
@@ -291,7 +277,7 @@ def parse_existing(
         raise InstanceError(f"metadata.labels.{names.QUEUE}", expected, queue)
     workers, servers = tasks_of(kind, item)
     minimum, maximum = _range(kind, item, workers.count)
-    place = f"{NOTES}.{names.UTILITY}"
+    place, schema = f"{NOTES}.{names.UTILITY}", schema_of(names.KIND)["spec"]
     grace = workers.template["spec"].get("terminationGracePeriodSeconds", DEFAULT_GRACE)
     parts = zip(GROUPS, (workers, servers), strict=True)
     return job_spec(
@@ -302,13 +288,11 @@ def parse_existing(
         counts=(minimum, maximum),
         utility=parse_utility(_json(notes, names.UTILITY), clock, place),
         work=(f"{NOTES}.{names.WORK}", _json(notes, names.WORK)),
-        generation=content_version(item, kind),
+        generation=version_of(item, kind),
         initial_workers=None,
         resize="restart",
         grace_seconds=int(grace),
-        on_rejection=choice(
-            notes.get(names.ON_REJECTION, "fail"), ON_REJECTION, f"{NOTES}.{names.ON_REJECTION}"
-        ),
+        on_rejection=_noted(notes, names.ON_REJECTION, schema, "onRejection"),
         kind=kind.name,
         fixed_ps=None if servers is None else servers.count,
         part_names=(workers.name, None if servers is None else servers.name),
@@ -322,16 +306,22 @@ def _network(kind: ExistingKind, item: Object) -> PodNetwork | None:
     notes, spec = item["metadata"].get("annotations") or {}, item["spec"]
     if names.FRAMEWORK not in notes:
         return None
-    path = f"{NOTES}.{names.FRAMEWORK}"
-    framework = choice(notes[names.FRAMEWORK], FRAMEWORKS, path)
+    schema = schema_of(names.KIND)["spec"]["properties"]["network"]
+    framework = _noted(notes, names.FRAMEWORK, schema, "framework")
     if kind is JOB and not is_indexed(item):
         expected = f"expected Indexed, so that pods have names ({names.FRAMEWORK})"
         raise InstanceError("spec.completionMode", expected, spec.get("completionMode"))
     if kind is JOB and not spec["template"]["spec"].get("subdomain"):
         raise InstanceError("spec.template.spec.subdomain", "expected the name of its Service")
-    port = _count(notes.get(names.PORT, str(DEFAULT_PORT)))
-    place = f"{NOTES}.{names.PORT}"
-    return PodNetwork(framework, integer(port, place, minimum=1, maximum=LARGEST_PORT))
+    return PodNetwork(framework, _noted(notes, names.PORT, schema, "port"))
+
+
+def _noted(notes: Object, name: str, schema: Object, field: str) -> Any:
+    """The value of an annotation, read as that field of an ``OasisJob``."""
+    schema = schema["properties"][field]
+    with located_at(f"{NOTES}.{name}"):
+        value = notes.get(name, schema["default"])
+        return checked(schema, _count(str(value)) if schema["type"] == "integer" else value)
 
 
 def _count(text: str) -> Any:

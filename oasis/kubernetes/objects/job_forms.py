@@ -31,13 +31,10 @@ def specs_in_forms(spec: Object) -> Iterator[tuple[str, dict[str, Any]]]:
         for value, speed in table.values.items():
             path = f"speeds.values.{value}"
             with located_at(path):
-                work = {name: _faster(name, own["work"][name], speed) for name in own["work"]}
+                timed = own["work"].keys() & {"workerSeconds", "minibatchSeconds"}
+                work = own["work"] | {name: own["work"][name] / speed for name in timed}
                 in_form = _in_form(own, {"requires": {table.label: [value]}}) | {"work": work}
             yield path, in_form
-
-
-def _faster(name: str, amount: Any, speed: float) -> Any:
-    return amount / speed if name in ("workerSeconds", "minibatchSeconds") else amount
 
 
 def _in_form(own: Object, form: Object) -> dict[str, Any]:

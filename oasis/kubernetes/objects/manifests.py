@@ -33,11 +33,9 @@ def own(
     spaces: Sequence[str] = (),
     monitored: bool = False,
 ) -> list[Object]:
-    """The objects of one controller, in the order in which they can be made.
-
-    It has rights in the namespaces `spaces` alone, if there are any; `monitored`: with a
-    ServiceMonitor, a kind of the Prometheus operator.
-    """
+    """The objects of one controller, in the order in which they can be made."""
+    # It has rights in the namespaces `spaces` alone, if there are any; `monitored`: with a
+    # ServiceMonitor, a kind of the Prometheus operator.
     objects = []
     names = {SYSTEM: namespace, FIELD_MANAGER: name}
     for body in [*_read("controller.yaml"), *(_read("monitor.yaml") if monitored else ())]:

@@ -17,9 +17,6 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.model.groups import TaskGroup
 
-FRAMEWORKS = ("none", "torch", "tensorflow", "jax")
-DEFAULT_PORT = 2222
-LARGEST_PORT = 65535
 LONGEST_NAME = 40  # of 63 characters of a host name; task and index need the others
 AGENT_RESTARTS = 100  # of torchrun, which counts each worker that another one lost
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may have
@@ -29,15 +26,13 @@ LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")  # a name that a Service may h
 class PodNetwork:
     """Network settings of a job."""
 
-    framework: str = FRAMEWORKS[0]  # whose variables its pods get beside ours
-    port: int = DEFAULT_PORT  # where worker 0 waits, and of TensorFlow every pod listens
+    framework: str = "none"  # whose variables its pods get beside ours
+    port: int = 2222  # where worker 0 waits, and of TensorFlow every pod listens
     isolated: bool = False  # whether only pods of the same job may connect to its pods
 
     def can_resize(self, has_ps: bool) -> bool:
-        """Whether workers may join and leave while the others train.
-
-        JAX and TensorFlow's collectives fix their processes when they start.
-        """
+        """Whether workers may join and leave while the others train."""
+        # JAX and TensorFlow's collectives fix their processes when they start.
         return self.framework != "jax" and (self.framework != "tensorflow" or has_ps)
 
 
@@ -154,11 +149,9 @@ def variables(network: PodNetwork, task: str, elastic: bool) -> tuple[str, ...]:
 
 
 def with_variables(spec: Mapping[str, Any], variables: Iterable[str]) -> dict[str, Any]:
-    """Spec of a pod whose containers read `variables` from annotations, and its name.
-
-    Its host name is another one, and the reporter has to find the pod. What a container says of a
-    variable itself stays.
-    """
+    """Spec of a pod whose containers read `variables` from annotations, and its name."""
+    # Its host name is another one, and the reporter has to find the pod. What a container says of a
+    # variable itself stays.
     paths = {"POD_NAME": "metadata.name"}
     paths |= {name: f"metadata.annotations['{names.ENV}{name}']" for name in variables}
     refs = [

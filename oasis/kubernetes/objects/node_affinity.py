@@ -44,10 +44,8 @@ class NodeRules:
     @classmethod
     def of(cls, pod_spec: Mapping[str, Any]) -> NodeRules:
         """Read the spec of a pod; what the API server refuses of it, a dry run tells."""
-        selector, tolerations = (
-            pod_spec.get("nodeSelector") or {},
-            pod_spec.get("tolerations") or (),
-        )
+        selector = pod_spec.get("nodeSelector") or {}
+        tolerations = pod_spec.get("tolerations") or ()
         of_nodes = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
         terms = (of_nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
         text = json.dumps((selector, terms, tolerations), sort_keys=True)
@@ -55,10 +53,11 @@ class NodeRules:
 
     def refusal(self, node: Node) -> str | None:
         """Return why the scheduler does not admit such a pod to `node`; None if it does."""
-        untolerated = (
-            f"taint {taint_text(taint)} is not tolerated" for taint in self.untolerated(node)
-        )
-        return self.unmet(node) or next(untolerated, None)
+        taint = next(self.untolerated(node), None)
+        if (unmet := self.unmet(node)) or taint is None:
+            return unmet
+        value = f"={taint['value']}" if taint.get("value") else ""  # as ``kubectl taint`` takes it
+        return f"taint {taint['key']}{value}:{taint['effect']} is not tolerated"
 
     def unmet(self, node: Node) -> str | None:
         """Return the first label of `node` that a pod does not accept; None if all are fine."""
@@ -130,12 +129,6 @@ def narrowed(
         if term.get("matchExpressions") or term.get("matchFields"):
             term[where] = [*(term.get(where) or ()), *asked]
     return result
-
-
-def taint_text(taint: Mapping[str, Any]) -> str:
-    """A taint as ``kubectl taint`` takes it."""
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint['key']}{value}:{taint['effect']}"
 
 
 def _integer(value: str | None) -> int | None:

@@ -26,8 +26,6 @@ from oasis.model.utility import Constant, Deadline, Piecewise, Sigmoid, Utility
 from oasis.model.validation import check_keys, number
 
 DEFAULT_GRACE = 30
-RESIZE = ("elastic", "restart")
-ON_REJECTION = ("fail", "retry")
 UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
     "sigmoid": ("priority", "decayPerSecond", "targetSeconds"),
     "constant": ("value",),
@@ -37,8 +35,6 @@ UTILITY_FIELDS = {  # by kind; as in an instance, but in seconds
 # A node name bypasses the scheduler, and a second
 # gate would hold the gang after ours has opened.
 DECIDED = ("nodeName", "schedulingGates")
-COMPLETION = ("chief", "work")  # what ends a job: its first worker, or its work
-BACKOFF_LIMIT = 6  # as of a batch/v1 Job
 BY_MINIBATCH = ("epochs", "chunks", "minibatches", "minibatchSeconds")  # what work consists of
 
 
@@ -95,11 +91,11 @@ class JobSpec:
     ps_requests: Mapping[str, Fraction] = field(default_factory=dict)
     # Whether pods come and go one by one (elastic), or all of them are started again (restart); so
     # they are where pods know each other and their number is fixed.
-    resize: str = RESIZE[0]
+    resize: str = "elastic"
     grace_seconds: int = DEFAULT_GRACE  # that pods have to write a checkpoint before they end
-    on_rejection: str = ON_REJECTION[0]  # what becomes of it if the policy does not admit it
-    completion: str = COMPLETION[0]
-    backoff_limit: int = BACKOFF_LIMIT  # failures of its pods and containers, after which it fails
+    on_rejection: str = "fail"  # or "retry": what becomes of it if the policy does not admit it
+    completion: str = "chief"  # what ends a job: its first worker, or its work
+    backoff_limit: int = 6  # failures of its pods and containers, after which it fails
     kind: str = KIND  # of the object
     fixed_ps: int | None = None  # parameter servers, whatever the bandwidth says; None: by that
     # Which replicated jobs of an object of another kind are the workers, and which the parameter
@@ -131,10 +127,8 @@ class JobSpec:
 
     @property
     def ps_count(self) -> int | None:
-        """Fixed number of parameter servers; None if it follows from the bandwidth of the workers.
-
-        None can be made without a template for them.
-        """
+        """Fixed number of parameter servers; None if it follows from the workers' bandwidth."""
+        # None can be made without a template for them.
         return 0 if self.fixed_ps is None and self.ps is None else self.fixed_ps
 
     @property
@@ -215,10 +209,8 @@ def job_spec(
     kind: str = KIND,
     **rest: Any,
 ) -> JobSpec:
-    """Build a job from the pod templates of its groups and from its work; errors name their fields.
-
-    The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
-    """
+    """Build a job from the pod templates of its groups and its work; errors name their fields."""
+    # The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     specs = {group: checked_template(*template)["spec"] for group, template in templates.items()}
     asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
     asked |= {group: requests_of(spec) for group, spec in specs.items()}
@@ -276,10 +268,8 @@ def _resize(spec: Mapping[str, Any], network: PodNetwork | None, has_ps: bool, r
 
 @contextmanager
 def named_as_written(work: str, values: Any, worker: str, resources: ResourceMap) -> Iterator[None]:
-    """Say fields of an object where those of the model are wrong that follow from them.
-
-    `work` is the place of the work, at which `values` stand; `worker` that of a worker's pod spec.
-    """
+    """Say fields of an object where those of the model are wrong that follow from them."""
+    # `work` is the place of the work, at which `values` stand; `worker` that of a worker's spec.
     bandwidth = {name: resource for name, resource, _ in resources.entries}.get(BANDWIDTH, "")
     whole = isinstance(values, Mapping) and "workerSeconds" in values
     of_work = {
@@ -309,10 +299,7 @@ def _as_a_form_says_it(path: str) -> Iterator[None]:
 
 
 def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility:
-    """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots.
-
-    `path` is its place, for messages.
-    """
+    """Parse the utility of an ``OasisJob``, in seconds, into one by delay in slots."""
     seconds = clock.slot_seconds
     with located_at(path):
         data = checked(schema_of(KIND)["spec"]["properties"]["utility"], data)
@@ -343,10 +330,8 @@ def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
 
 
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
-    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds.
-
-    Most workers, the `maximum`, are the chunks of the model.
-    """
+    """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds."""
+    # Most workers, the `maximum`, are the chunks of the model.
     with located_at(path):
         data = checked(schema_of(KIND)["spec"]["properties"]["work"], data)
         if "workerSeconds" in data:
@@ -382,11 +367,9 @@ def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
 
 
 def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:
-    """Return the spec that a policy knows of a job that was edited or deleted since.
-
-    It follows from what a checkpoint has of it, and from the templates of the job as it is now;
-    None if it is gone.
-    """
+    """Return the spec that a policy knows of a job that was edited or deleted since."""
+    # It follows from what a checkpoint has of it, and from the templates of the job as it is now;
+    # None if it is gone.
     known: dict[str, Any] = {
         "generation": submission.generation,
         "job": submission.job,

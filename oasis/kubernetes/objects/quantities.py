@@ -99,10 +99,8 @@ DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu")
 
 
 def requests_of(pod_spec: Mapping[str, Any]) -> Amounts:
-    """Return the requests of a pod, as kube-scheduler counts them.
-
-    A limit without a request counts as the request, as the API server sets it.
-    """
+    """Return the requests of a pod, as kube-scheduler counts them."""
+    # A limit without a request counts as the request, as the API server sets it.
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in pod_spec.get("initContainers") or ():

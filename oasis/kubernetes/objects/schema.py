@@ -25,10 +25,8 @@ TERMINAL = frozenset({"Completed", "Rejected", "GivenUp"})
 
 
 def checked(schema: Schema, value: Any) -> Any:
-    """`value` as the API server takes it, with its defaults; an `InstanceError` names the field.
-
-    Rules between fields are for whoever reads the value.
-    """
+    """`value` as the API server takes it, with its defaults; an `InstanceError` names the field."""
+    # Rules between fields are for whoever reads the value.
     kind = schema["type"]
     if kind == "object":
         return _object(schema, value)
@@ -54,7 +52,9 @@ def _string(schema: Schema, value: Any) -> Any:
         quantity(value, "")
         return value
     if "enum" in schema:
-        return choice(value, schema["enum"])
+        if value not in schema["enum"]:
+            raise InstanceError("", f"expected one of {', '.join(schema['enum'])}", value)
+        return value
     if "format" in schema or "minLength" in schema:
         return validation.text(value, "")
     if not re.search(schema.get("pattern", ""), text(value)):
@@ -90,10 +90,3 @@ def _pod_template() -> Schema:
     file = resources.files("oasis.kubernetes.objects") / "template.yaml"
     schema: Schema = yaml.safe_load(file.read_text(encoding="utf-8"))
     return schema
-
-
-def choice(value: Any, among: Any, path: str = "") -> str:
-    """One of a few words."""
-    if value not in tuple(among):
-        raise InstanceError(path, f"expected one of {', '.join(among)}", value)
-    return str(value)

@@ -24,8 +24,6 @@ from oasis.model.utility import Piecewise, Sigmoid, Utility
 
 Object = Mapping[str, Any]
 
-OVERRUN = 2.0  # times the work that a job declared
-
 
 @dataclass(frozen=True, slots=True)
 class UtilityClass:
@@ -33,10 +31,10 @@ class UtilityClass:
 
     name: str
     maximum: float  # that a job may claim
-    kinds: tuple[str, ...] = tuple(UTILITY_FIELDS)  # forms of utility
-    namespaces: tuple[str, ...] | None = None  # whose jobs may be of this class; None: all
-    is_default: bool = False  # of jobs that name no class
-    overrun_factor: float = OVERRUN  # beyond so much of its declared work a job is worth nothing
+    kinds: tuple[str, ...]  # forms of utility
+    namespaces: tuple[str, ...] | None  # whose jobs may be of this class; None: all
+    is_default: bool  # of jobs that name no class
+    overrun_factor: float  # beyond so much of its declared work a job is worth nothing
     # Utility and work, as JSON, of jobs of other kinds that say none, by name of their annotation.
     defaults: Mapping[str, str] = field(default_factory=dict)
 
@@ -95,11 +93,9 @@ def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
 
 
 class Classes:
-    """The utility classes of a cluster.
+    """The utility classes of a cluster."""
 
-    Without any, every job may claim what it likes.
-    """
-
+    # Without any, every job may claim what it likes.
     def __init__(self, items: Iterable[Object]) -> None:
         self.errors: dict[str, str] = {}  # what is wrong with a class, by its name
         self._known: dict[str, UtilityClass] = {}

@@ -22,10 +22,8 @@ def seconds_of(pid: int) -> float:
 
 
 def go_last(pid: int) -> None:
-    """Give a process that leads a session only processor time that no other process wants.
-
-    Linux compares nice values within a session, and between sessions those of their autogroups.
-    """
+    """Give a process that leads a session only processor time that no other process wants."""
+    # Linux compares nice values within a session, and between sessions those of their autogroups.
     os.setpriority(os.PRIO_PGRP, pid, LAST)
     group = Path(f"/proc/{pid}/autogroup")
     while group.exists():

@@ -11,7 +11,8 @@ import json
 import signal
 import sys
 
-from tests.kubernetes.controlplane.plane import ControlPlane, StartError, control_plane
+from tests.kubernetes.cluster import room
+from tests.kubernetes.controlplane.plane import StartError, control_plane
 
 
 def main() -> int:
@@ -25,10 +26,16 @@ def main() -> int:
         with control_plane("controlplane") as plane:
             names = [f"node-{number}" for number in range(options.nodes)]
             for name in names:
-                room = {"nvidia.com/gpu": str(options.gpus), "cpu": "96", "memory": "1Ti"}
-                plane.nodes.add(name, room)
+                plane.nodes.add(name, room(options.gpus))
             plane.nodes.wait_ready(*names)
-            print(json.dumps(_about(plane)), flush=True)  # noqa: T201
+            about = {
+                "kubeconfig": str(plane.admin.kubeconfig()),
+                "url": plane.url,
+                "directory": str(plane.directory),
+                "audit_log": str(plane.components.audit_log),
+                "pids": plane.pids(),
+            }
+            print(json.dumps(about), flush=True)  # noqa: T201
             signal.pause()
     except KeyboardInterrupt:
         return 0
@@ -36,16 +43,6 @@ def main() -> int:
         print(f"controlplane: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0
-
-
-def _about(plane: ControlPlane) -> dict[str, object]:
-    return {
-        "kubeconfig": str(plane.admin.kubeconfig()),
-        "url": plane.url,
-        "directory": str(plane.directory),
-        "audit_log": str(plane.components.audit_log),
-        "pids": plane.pids(),
-    }
 
 
 if __name__ == "__main__":

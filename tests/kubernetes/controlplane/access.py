@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kubernetes.client import ApiClient
 from kubernetes.config import new_client_from_config_dict
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, ResourceNotFoundError
@@ -29,9 +28,9 @@ class Account:
     authority: Path
     directory: Path
 
-    def config(self, server: str | None = None) -> dict[str, Any]:
-        """Kubeconfig as a dictionary; `server` leads through a proxy with the same authority."""
-        cluster = {"server": server or self.url, "certificate-authority": str(self.authority)}
+    def config(self) -> dict[str, Any]:
+        """Kubeconfig as a dictionary."""
+        cluster = {"server": self.url, "certificate-authority": str(self.authority)}
         return {
             "apiVersion": "v1",
             "kind": "Config",
@@ -41,22 +40,18 @@ class Account:
             "current-context": "test",
         }
 
-    def kubeconfig(self, server: str | None = None) -> Path:
+    def kubeconfig(self) -> Path:
         """The same as a file in the control plane's directory."""
-        port = (server or self.url).rpartition(":")[2]
-        path = self.directory / f"{self.username.replace(':', '.')}.{port}.kubeconfig"
+        path = self.directory / f"{self.username.replace(':', '.')}.kubeconfig"
         path.touch(mode=0o600)
-        path.write_text(json.dumps(self.config(server)))
+        path.write_text(json.dumps(self.config()))
         return path
 
-    def api(self, server: str | None = None) -> ApiClient:
-        """A client of its own, as the official library makes it."""
-        return new_client_from_config_dict(self.config(server))
-
-    def client(self, server: str | None = None) -> DynamicClient:
+    def client(self) -> DynamicClient:
         """The dynamic client. What it learns of the API's kinds is kept in our directory."""
         cache = self.directory / f"discovery-{self.username.replace(':', '.')}.json"
-        return DynamicClient(self.api(server), cache_file=str(cache))
+        api = new_client_from_config_dict(self.config())
+        return DynamicClient(api, cache_file=str(cache))
 
 
 def binding(

@@ -27,11 +27,9 @@ class Request:
 
 
 def read_audit(log: Path, user: str, start: int = 0) -> list[Request]:
-    """Requests of `user` in the order in which they ended, from byte `start` of the log on.
-
-    Left out is the line that an API server was writing when it was killed: the last of the file, or
-    the one into which the next server's first line runs. Any other broken line raises ValueError.
-    """
+    """Requests of `user` in the order in which they ended, from byte `start` of the log on."""
+    # Left out is the line that an API server was writing when it was killed: the last of the file,
+    # or the one into which the next server's first line runs. Another broken line is a ValueError.
     if not log.exists():
         return []
     found = []

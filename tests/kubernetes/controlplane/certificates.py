@@ -19,7 +19,7 @@ _SKEW = timedelta(minutes=5)  # a clock that is set back a little must not break
 
 @dataclass(frozen=True)
 class Certificates:
-    """Files of one control plane. All servers on 127.0.0.1 (API server, fault proxy, webhooks)
+    """Files of one control plane. All servers on 127.0.0.1 (API server, webhooks)
     share the serving certificate; `token_key` signs the tokens of service accounts."""
 
     authority: Path

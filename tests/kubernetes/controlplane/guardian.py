@@ -80,6 +80,16 @@ def started(pid: int) -> str:
     return "" if after_name[0] == "Z" else after_name[19]  # fields 3 and 22 of proc(5)
 
 
+def processes_in(directory: Path) -> list[str]:
+    """Processes whose working directory, as that of all that is started, is in `directory`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if str(directory) in os.readlink(entry / "cwd"):
+                found.append(entry.name)
+    return found
+
+
 def _guard(directory: Path) -> int:
     owned = dict(line.split() for line in sys.stdin if len(line.split()) == 2)
     alive = [int(pid) for pid, start in owned.items() if started(int(pid)) == start]

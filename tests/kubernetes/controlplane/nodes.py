@@ -39,10 +39,8 @@ class Nodes:
         *,
         losable: bool = False,
     ) -> None:
-        """A node with `allocatable` ({"nvidia.com/gpu": "8", "cpu": "96"}); no wait until ready.
-
-        A `losable` node belongs to the machines that `lose_machines` takes.
-        """
+        """A node with `allocatable` ({"nvidia.com/gpu": "8", "cpu": "96"}); no wait until ready."""
+        # A `losable` node belongs to the machines that `lose_machines` takes.
         room = {"pods": _PODS_PER_NODE, **allocatable}
         body = {
             "apiVersion": "v1",
@@ -63,64 +61,46 @@ class Nodes:
     def read(self, name: str) -> dict[str, Any]:
         return self._nodes.get(name=name).to_dict()
 
-    def names(self) -> list[str]:
-        return sorted(node.metadata.name for node in self._nodes.get().items)
-
     def cordon(self, name: str) -> None:
         self._patch(name, {"spec": {"unschedulable": True}})
 
     def uncordon(self, name: str) -> None:
         self._patch(name, {"spec": {"unschedulable": None}})
 
-    def label(self, name: str, labels: Mapping[str, str | None]) -> None:
-        """Set labels; None removes one."""
-        self._patch(name, {"metadata": {"labels": dict(labels)}})
-
-    def break_down(self, name: str, within: float = 60.0) -> None:
+    def break_down(self, name: str) -> None:
         """Let the node report that it is not ready; wait for the taint."""
-        self.label(name, {_UNREADY: "true"})
-        until(lambda: self._tainted(name, _NOT_READY), f"{name} is not ready", within)
+        self._patch(name, {"metadata": {"labels": {_UNREADY: "true"}}})
+        until(lambda: self._tainted(name, _NOT_READY), f"{name} is not ready")
 
     def lose_machines(self) -> None:
-        """All losable nodes fall silent, as machines without power do.
-
-        Leave as many others: the control plane evicts nothing where more than 55 % are silent.
-        """
+        """All losable nodes fall silent, as machines without power do."""
+        # Leave as many others: the control plane evicts nothing where more than 55 % are silent.
         self._processes[MACHINES[True]].send_signal(signal.SIGSTOP)
 
     def find_machines(self) -> None:
         """The end of `lose_machines`."""
         self._processes[MACHINES[True]].send_signal(signal.SIGCONT)
 
-    def wait_lost(self, *names: str, within: float = 90.0) -> None:
-        """Wait until the control plane has given up on `names`."""
-        until(
-            lambda: all(self._tainted(name, _UNREACHABLE) for name in names),
-            f"{names} are lost",
-            within,
-        )
+    def wait_lost(self, name: str) -> None:
+        """Wait until the control plane has given up on the node."""
+        until(lambda: self._tainted(name, _UNREACHABLE), f"{name} is lost", 90.0)
 
     def taint(self, name: str, *taints: str) -> None:
         """Set the taints of the node, each as ``key=value:effect``; those of its state stay."""
         others = [t for t in self._taints(name) if t["key"].startswith("node.kubernetes.io/")]
         self._patch(name, {"spec": {"taints": [*others, *map(taint_object, taints)]}})
 
-    def declare_dead(self, name: str) -> None:
+    def declare_dead(self, name: str, *, is_dead: bool = True) -> None:
         """Out of service: the control plane may forget the pods that were on it."""
         taint = {"key": _OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
         others = [t for t in self._taints(name) if t["key"] != _OUT_OF_SERVICE]
-        self._patch(name, {"spec": {"taints": [*others, taint]}})
-
-    def declare_alive(self, name: str) -> None:
-        """The end of `declare_dead`."""
-        others = [t for t in self._taints(name) if t["key"] != _OUT_OF_SERVICE]
-        self._patch(name, {"spec": {"taints": others}})
+        self._patch(name, {"spec": {"taints": [*others, *[taint] * is_dead]}})
 
     def delete(self, name: str) -> None:
         """Remove the node; its pods are collected by the control plane a minute later."""
         self._nodes.delete(name=name)
 
-    def clear(self, within: float = 60.0) -> None:
+    def clear(self) -> None:
         """Remove all nodes and, without grace, the pods on them."""
         self.find_machines()
         for pod in self._pods.get(field_selector="spec.nodeName!=").items:
@@ -132,9 +112,9 @@ class Nodes:
                 )
             except NotFoundError:
                 continue  # it went by itself
-        for name in self.names():
-            self.delete(name)
-        until(lambda: not self.names(), "no node is left", within)
+        for node in self._nodes.get().items:
+            self.delete(node.metadata.name)
+        until(lambda: not self._nodes.get().items, "no node is left")
 
     def _patch(self, name: str, body: dict[str, Any]) -> None:
         self._nodes.patch(body=body, name=name, content_type=_MERGE)

@@ -52,13 +52,11 @@ def control_plane(what: str, timing: Timing | None = None) -> Iterator[ControlPl
 
 
 class ControlPlane:
-    """etcd, API server, controller manager, scheduler, and two kwok processes for the machines.
+    """etcd, API server, controller manager, scheduler, and two kwok processes for the machines."""
 
-    Use as a context manager. RBAC is on; `admin` may do all, every other account has the rights
-    that it is given. `nodes` makes and breaks nodes. `directory` holds logs and files until the
-    end, and is then removed.
-    """
-
+    # Use as a context manager. RBAC is on; `admin` may do all, every other account has the rights
+    # that it is given. `nodes` makes and breaks nodes. `directory` holds logs and files until the
+    # end, and is then removed.
     def __init__(self, binary: Path, timing: Timing | None = None) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="oasis-controlplane-"))
         etcd, peer, api_server, manager, scheduler, *machines = free_ports(5 + len(MACHINES))

@@ -19,11 +19,9 @@ T = TypeVar("T")
 
 
 def until(done: Callable[[], T], what: str, within: float = 60.0) -> T:
-    """First true answer of `done`, asked ten times a second.
-
-    `within` are the seconds that it may take on a quiet machine. No test is about them: a
-    TimeoutError, four times as late, only says that it will never be so.
-    """
+    """First true answer of `done`, asked ten times a second."""
+    # `within` are the seconds that it may take on a quiet machine. No test is about them: a
+    # TimeoutError, four times as late, only says that it will never be so.
     patience = _BUSY * within
     deadline = time.monotonic() + patience
     while not (answer := done()):

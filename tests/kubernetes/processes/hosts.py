@@ -28,11 +28,9 @@ class Host:
 
 
 def hosts_file(own: Host, others: Iterable[Host], services: Iterable[Object]) -> str:
-    """The file of the pod `own`: a kubelet writes the first two lines, DNS answers the rest.
-
-    A headless Service has a name, that of its pods, and so has each of these whose subdomain it is:
-    those that are ready, or all of them if the Service publishes those that are not.
-    """
+    """The file of the pod `own`: a kubelet writes the first two lines, DNS answers the rest."""
+    # A headless Service has a name, that of its pods, and so has each of these whose subdomain it
+    # is: those that are ready, or all of them if the Service publishes those that are not.
     there = {(s["metadata"]["namespace"], s["metadata"]["name"]): s["spec"] for s in services}
     lines = ["127.0.0.1 localhost", f"{own.ip} {' '.join(_names(own, own, there) or [own.name])}"]
     for other in others:

@@ -39,10 +39,9 @@ _PIECE = 1024
 
 
 class ProcessNodes:
-    """Process nodes of a control plane, until the end of the block: then all that ran has ended.
+    """Process nodes of a control plane, until the end of the block: then all that ran has ended."""
 
-    `directory` outlives the pods, but not the block; `guardian` ends what is started by it."""
-
+    # `directory` outlives the pods, but not the block; `guardian` ends what is started by it.
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._objects = Objects(Connection.open(str(plane.admin.kubeconfig())))
@@ -83,10 +82,6 @@ class ProcessNodes:
         self._beat(name)
         self._names.append(name)
         self._plane.nodes.wait_ready(name)
-
-    def log(self, namespace: str, name: str) -> str:
-        """Output of the pods of this name, over all of their starts."""
-        return "".join(self._written(pod) for pod in self._begun if pod[:2] == (namespace, name))
 
     def logs(self, prefix: str = "") -> str:
         """Output of the pods whose names begin so, in the order in which they began."""

@@ -46,6 +46,14 @@ def ready() -> None:
     Path(os.environ["READY"]).touch()
 
 
+def serve(target: str) -> None:
+    """Serve until the process is ended; a server's own `join` would not let Python hear SIGTERM."""
+    ready()
+    print("serving", target, flush=True)
+    while True:
+        signal.pause()
+
+
 def note(weights: Array, step: int, loss: float) -> None:
     """Let the first process write a checkpoint and a report after this many steps."""
     if step % SAVED and step != STEPS:

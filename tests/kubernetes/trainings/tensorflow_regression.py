@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 
 import numpy as np
@@ -64,10 +63,7 @@ def main() -> None:
     shared.begin()
     task = found.task_type, found.task_id
     server = tf.distribute.Server(found.cluster_spec(), *task, protocol="grpc")
-    shared.ready()
-    print("serving", server.target, flush=True)
-    while True:  # `server.join` would not let Python hear SIGTERM
-        signal.pause()
+    shared.serve(server.target)
 
 
 if __name__ == "__main__":

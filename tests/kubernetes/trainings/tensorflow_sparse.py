@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 
 import tensorflow as tf
@@ -65,10 +64,7 @@ def main() -> None:
         work(server.target, index)
         return
     shared.begin()
-    shared.ready()
-    print("serving", server.target, flush=True)
-    while True:  # `server.join` would not let Python hear SIGTERM
-        signal.pause()
+    shared.serve(server.target)
 
 
 if __name__ == "__main__":

@@ -48,10 +48,8 @@ class File:
 
 
 def steps() -> list[Command | File]:
-    """The commands and files of the pages, in order.
-
-    Objects whose first line is no name of a file are parts of one, shown to be read.
-    """
+    """The commands and files of the pages, in order."""
+    # Objects whose first line is no name of a file are parts of one, shown to be read.
     found: list[Command | File] = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
@@ -113,10 +111,8 @@ def typed(environment: Mapping[str, str], line: str, code: int = 0, given: str =
 
 
 def carry_out(command: Command, directory: Path, environment: Mapping[str, str]) -> str | None:
-    """Type a command, again and again if it only asks, until it says what the page shows.
-
-    Returns what it said instead; None if it said that.
-    """
+    """Type a command, again and again if it only asks, until it says what the page shows."""
+    # Returns what it said instead; None if it said that.
     deadline = time.monotonic() + PATIENCE
     while True:
         done = subprocess.run(

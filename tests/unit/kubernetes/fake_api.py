@@ -78,8 +78,8 @@ class FakeConnection:
 
 def writer(connection: Any, metrics: Metrics | None = None, **stores: ObjectStore) -> ClusterWriter:
     """What writes to that API server; `stores` are of what was seen there, by kind."""
-    pods = stores.pop("pods", ObjectStore())
-    return ClusterWriter(Objects(connection), pods, 2, metrics or Metrics(), stores)
+    known = {"pods": ObjectStore(), **stores}
+    return ClusterWriter(Objects(connection), known, 2, metrics or Metrics())
 
 
 def store(*items: dict[str, Any]) -> ObjectStore:

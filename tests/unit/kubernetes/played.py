@@ -47,7 +47,28 @@ def policy(name: str, **options: Any) -> Callable[[], Any]:
     return cluster_policy(name, options, lookahead=LOOKAHEAD, bounds=past)
 
 
-def node(name: str, role: str, gpus: int) -> dict[str, Any]:
+def failing(
+    make: Callable[[], Any], is_bad: Callable[[Any], bool], wrong: type[Exception] = KeyError
+) -> Callable[[], Any]:
+    """Makes policies that decide, and then fail if they see what `is_bad` says."""
+
+    def made() -> Any:
+        policy = make()
+        decide = policy.decide
+
+        def fails(view: Any) -> Any:
+            plan = decide(view)
+            if is_bad(view):
+                raise wrong("not like this")
+            return plan
+
+        policy.decide = fails
+        return policy
+
+    return made
+
+
+def node(name: str, role: str | None, gpus: int) -> dict[str, Any]:
     amounts = {"cpu": "64", "memory": "100Gi", GPU: str(gpus), "pods": "110"}
     amounts[names.BANDWIDTH] = "100G"
     return {
@@ -71,6 +92,13 @@ def pods(**requests: str) -> dict[str, Any]:
         for name, amount in requests.items()
     }
     return {"spec": {"containers": [{"name": "train", "resources": {"requests": asked}}]}}
+
+
+def foreign(name: str, on: str | None, **requests: str) -> dict[str, Any]:
+    """A pod of others that asks for so much, perhaps bound to a node."""
+    meta, phase = {"name": name, "namespace": "ns", "uid": name}, "Running" if on else "Pending"
+    spec = {**pods(**requests)["spec"], **({"nodeName": on} if on else {})}
+    return {"metadata": meta, "spec": spec, "status": {"phase": phase}}
 
 
 def job(name: str, slots: float = 12.0, **workers: Any) -> dict[str, Any]:
@@ -124,12 +152,10 @@ def merged(base: Any, change: Any) -> Any:
 
 
 class Played:
-    """Two nodes with four GPUs each, one for parameter servers, and a controller.
+    """Two nodes with four GPUs each, one for parameter servers, and a controller."""
 
-    `step` begins the next slot and carries out what the controller wants. `metrics` are those of
-    the controller, also after `restart`.
-    """
-
+    # `step` begins the next slot and carries out what the controller wants. `metrics` are those of
+    # the controller, also after `restart`.
     def __init__(self, policy: Callable[[], Any], **settings: Any) -> None:
         self.policy, self.metrics = policy, Metrics()
         self.settings = ControllerSettings(slot_seconds=SLOT, first_slot_at=EPOCH, **settings)
@@ -384,10 +410,8 @@ class Played:
                 del self.pods[name]
 
     def _follow_batch(self, uid: str) -> None:
-        """What the controller of Jobs does: it ends the pods of a suspended one, and makes others.
-
-        Pods that were ended are gone at once.
-        """
+        """As the controller of Jobs: it ends the pods of a suspended one, and makes others."""
+        # Pods that were ended are gone at once.
         found = self.batch[uid]
         mine = {n: pod for n, pod in self.pods.items() if owner_of(pod) == uid}
         done = {n for n, pod in mine.items() if pod["status"]["phase"] == "Succeeded"}

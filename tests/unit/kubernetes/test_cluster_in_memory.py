@@ -30,9 +30,9 @@ from oasis.scheduling.job import PolicyJob
 from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
 from tests.unit.kubernetes.played import (
     EPOCH,
-    GPU,
     SLOT,
     Played,
+    foreign,
     job,
     node,
     policy,
@@ -193,18 +193,12 @@ MARKS: dict[str, dict[str, Any]] = {  # all that tells a pod of ours, each of wh
 }
 
 
-def foreign(bound: str | None, gpus: int, namespace: str = "ns", **meta: Any) -> dict[str, Any]:
-    asked = {"resources": {"requests": {GPU: str(gpus)}}}
-    made = {"name": "foreign", "namespace": namespace, "uid": "foreign", **deepcopy(meta)}
-    spec = {"containers": [asked], **({"nodeName": bound} if bound else {})}
-    return {"metadata": made, "spec": spec, "status": {"phase": "Running" if bound else "Pending"}}
-
-
-def played(pod: dict[str, Any]) -> tuple[Played, str]:
-    """Two nodes of four GPUs, the pod, and a job that takes whatever there is."""
+def played(**meta: Any) -> tuple[Played, str]:
+    """Two nodes of four GPUs, a pod of others with these marks, and a job that takes the rest."""
     made = Played(policy("dorm"))
     made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
-    made.pods["foreign"] = pod
+    made.pods["foreign"] = foreign("foreign", "n0", gpu="3")
+    made.pods["foreign"]["metadata"] |= deepcopy(meta)
     made.restart()
     return made, made.submit(job("j", slots=80.0, minimum=1, initial=1, maximum=8))
 
@@ -224,7 +218,7 @@ def subsets() -> list[tuple[str, ...]]:
 def test_a_bound_pod_with_some_of_our_marks_is_counted_and_left_alone(
     marks: tuple[str, ...],
 ) -> None:
-    made, uid = played(foreign("n0", 3, **{name: MARKS[name] for name in marks}))
+    made, uid = played(**{name: MARKS[name] for name in marks})
     made.run(2)
     assert ours(made) == 5, "three of the eight GPUs are taken"
     assert "foreign" in made.pods
@@ -232,7 +226,7 @@ def test_a_bound_pod_with_some_of_our_marks_is_counted_and_left_alone(
 
 
 def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
-    made, _ = played(foreign("n0", 3, namespace="other", **MARKS))
+    made, _ = played(namespace="other", **MARKS)
     made.run(2)
     assert (ours(made), "foreign" in made.pods) == (5, True)
 

@@ -28,7 +28,6 @@ from oasis.kubernetes.api.connection import (
 )
 from oasis.kubernetes.api.lease import Lease
 from oasis.kubernetes.api.resources import LEASES, WINDOWS, Objects
-from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control import controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -270,6 +269,29 @@ def lease_of(api: Any, who: str, told: list[bool] | None = None) -> Lease:
     return Lease(api, "system", "one", who, 15.0, threading.Event(), heard.append)
 
 
+def transitions(api: FakeConnection) -> int:
+    """How often the lease has gone from one controller to another."""
+    lease = Objects(api).get(LEASES, "one", "system")  # type: ignore[arg-type]
+    assert lease is not None
+    return int(lease["spec"].get("leaseTransitions", 0))
+
+
+def test_a_lease_is_taken_over_when_it_has_run_out_or_was_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, api = Clock(monkeypatch), FakeConnection()
+    first, second = lease_of(api, "first"), lease_of(api, "second")
+    first._try()
+    for passed, is_free in ((0.0, False), (7.5, False), (9.0, True)):
+        clock.now += passed
+        second._try()
+        assert second.is_held is is_free
+    assert transitions(api) == 1
+    second.release()
+    first._try()
+    assert (first.is_held, second.is_held) == (True, False)
+
+
 def test_a_lease_that_runs_out_is_told_at_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -373,9 +395,7 @@ def test_renewals_whose_answers_were_lost_are_ours(monkeypatch: pytest.MonkeyPat
         else:
             lease._ask()
         assert lease.is_held
-    found = Objects(api).get(LEASES, "one", "system")  # type: ignore[arg-type]
-    assert found is not None
-    assert found["spec"].get("leaseTransitions", 0) == 0
+    assert transitions(api) == 0
 
 
 def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
@@ -401,7 +421,7 @@ def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
 def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
-    clerk = ClusterWriter(objects, ObjectStore(), 2, Metrics())
+    clerk = ClusterWriter(objects, {}, 2, Metrics())
     with pytest.raises(TooLateError):
         clerk.do([Delete("j", pod, "Shrunk")])
     clerk.close()

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import Future
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -21,12 +20,11 @@ from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.machines import Machines
-from oasis.kubernetes.control.planning import answer_in_thread
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.kubernetes.objects.existing import JOB, content_version, controller_of, without_others
+from oasis.kubernetes.objects.existing import JOB, controller_of, version_of, without_others
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.scheduling.policy import Plan, View
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, store, writer
@@ -34,6 +32,7 @@ from tests.unit.kubernetes.played import (
     CLOCK,
     EPOCH,
     Played,
+    foreign,
     job,
     job_of,
     merged,
@@ -155,24 +154,18 @@ def test_a_node_more_is_growth_and_a_node_less_is_a_loss() -> None:
     assert lost == [{0}, {0}, {0}, set()], "away is what the control plane calls away"
 
 
-def foreign(name: str, cpu: str, on: str) -> dict[str, Any]:
-    asked = {"resources": {"requests": {"cpu": cpu}}}
-    spec = {"nodeName": on, "containers": [asked]}
-    return {"metadata": {"name": name, "uid": name}, "spec": spec}
-
-
 def cpus(machines: Machines) -> list[float]:
     return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
 
 
 def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_everywhere() -> None:
-    machines = Machines.of(cluster(BOTH, pods=[foreign("x", "2", "a")]), SETTINGS, CLOCK)
+    machines = Machines.of(cluster(BOTH, pods=[foreign("x", "a", cpu="2")]), SETTINGS, CLOCK)
     assert cpus(machines) == [62.0, 64.0]
     for there, short, left in (
-        ([foreign("y", "2", "a")], "ab", [62.0, 64.0]),
-        ([foreign("y", "3", "a"), foreign("z", "1", "b")], "", [62.0, 64.0]),
-        ([foreign("y", "3", "a"), foreign("z", "1", "b")], "a", [61.0, 64.0]),
-        ([foreign("y", "1", "a")], "", [63.0, 64.0]),
+        ([foreign("y", "a", cpu="2")], "ab", [62.0, 64.0]),
+        ([foreign("y", "a", cpu="3"), foreign("z", "b", cpu="1")], "", [62.0, 64.0]),
+        ([foreign("y", "a", cpu="3"), foreign("z", "b", cpu="1")], "a", [61.0, 64.0]),
+        ([foreign("y", "a", cpu="1")], "", [63.0, 64.0]),
         ([], "", [64.0, 64.0]),
     ):
         found = machines.resized(cluster(BOTH, pods=there), SETTINGS, set(short))
@@ -214,7 +207,7 @@ def test_a_job_of_another_controller_is_not_seen_and_its_name_is_known() -> None
 @pytest.mark.parametrize("status", ["", "{", "[]", '{"controller": 3}', "[" * 100_000])
 def test_an_annotation_that_makes_no_sense_names_no_controller(status: str) -> None:
     assert controller_of(noted(status), JOB) is None
-    assert content_version(noted(status), JOB) == content_version(noted("{}"), JOB)
+    assert version_of(noted(status), JOB) == version_of(noted("{}"), JOB)
 
 
 def test_another_controller_is_named_once_for_each_job(caplog: pytest.LogCaptureFixture) -> None:
@@ -414,13 +407,6 @@ def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(
     played.settle()
     assert played.workers(uid) == 4
     assert len(pods) == len(played.pods)
-
-
-def test_what_is_raised_in_the_thread_is_raised_where_the_answer_is_taken_in() -> None:
-    answered: Future[int] = Future()
-    answer_in_thread(lambda: 1 // 0, answered, lambda: None, LONG)
-    with pytest.raises(ZeroDivisionError):
-        answered.result()
 
 
 def test_an_error_of_the_policy_is_told_as_without_a_thread(played: InThread) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,32 +14,13 @@ from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.scheduling import Plan, View
-from tests.unit.kubernetes.played import SLOT, Played, job, node, policy, rigid
+from tests.unit.kubernetes.played import SLOT, Played, failing, job, node, policy, rigid
 
 MESSAGE = "arrive once more"
 
 
-def picky(name: str, is_bad: Callable[[Any], bool], wrong: type[Exception] = KeyError) -> Any:
-    """A policy that decides, and then fails if it sees what `is_bad` says."""
-
-    def make() -> Any:
-        made = policy(name)()
-        decide = made.decide
-
-        def failing(view: Any) -> Any:
-            plan = decide(view)
-            if is_bad(view):
-                raise wrong("not like this")
-            return plan
-
-        made.decide = failing
-        return made
-
-    return make
-
-
-def sees(*names: str) -> Callable[[Any], bool]:
-    return lambda view: any(job.id in {f"ns/{name}" for name in names} for job in view.jobs())
+def sees_bad(view: Any) -> bool:
+    return any(job.id == "ns/bad" for job in view.jobs())
 
 
 # -- owners who act at a bad moment ----------------------------------------------------------------
@@ -90,7 +70,7 @@ def test_a_job_with_which_the_policy_fails_is_told_and_the_others_do_not_notice(
     """What the policy did before it failed is undone: all is as if the job had never come."""
     ends = []
     for bad in (True, False):
-        played = Played(picky(name, sees("bad")))
+        played = Played(failing(policy(name), sees_bad))
         uids = [played.submit(rigid("a", 2, 6)), played.submit(job("b", slots=9.0, initial=2))]
         played.run(2)
         uids.append(played.submit(rigid("c", 2, 2)))
@@ -124,7 +104,7 @@ def test_a_policy_that_fails_without_any_job_keeps_the_last_plan_and_is_asked_la
             asked.append(view.now)
         return 2 <= view.now < 10
 
-    played = Played(picky(name, broken, RuntimeError))
+    played = Played(failing(policy(name), broken, RuntimeError))
     long, short = played.submit(rigid("long", 4, 14)), played.submit(rigid("short", 2, 3))
     played.run(2)
     before = set(played.pods)
@@ -158,7 +138,7 @@ def test_the_policy_is_asked_at_least_now_and_then() -> None:
             asked.append(int(view.now))
         return True
 
-    played = Played(picky("fifo", broken))
+    played = Played(failing(policy("fifo"), broken))
     played.submit(rigid("j", 1, 1))
     played.run(400)
     gaps = [later - sooner for sooner, later in itertools.pairwise(asked)]
@@ -186,14 +166,14 @@ def test_a_bug_that_one_job_meets_is_told_on_it(
 ) -> None:
     whole, on = getattr(module, name), [True]
 
-    def failing(*given: Any, **more: Any) -> Any:
+    def buggy(*given: Any, **more: Any) -> Any:
         """Fail when one of the arguments has to do with the job of that name."""
         about = [*given, *more.values(), getattr(given[0], "name", "")]
         if on[0] and any(f"bad{end}" in repr(part) for part in about for end in ("'", "-w")):
             raise TypeError("a bug of ours")
         return whole(*given, **more)
 
-    monkeypatch.setattr(module, name, failing)
+    monkeypatch.setattr(module, name, buggy)
     played = Played(policy("fifo"))
     uids = [played.submit(rigid(each, 2, 3)) for each in ("a", "bad", "c")]
     played.run(5)

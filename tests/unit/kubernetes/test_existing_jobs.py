@@ -35,10 +35,10 @@ from oasis.kubernetes.objects.existing import (
     REPLICATED_JOB,
     TRAINJOB,
     ExistingKind,
-    content_version,
     existing_objects,
     job_items,
     parse_existing,
+    version_of,
 )
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
@@ -82,20 +82,6 @@ def jobset(**notes: str) -> dict[str, Any]:
 
 def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
     return parse_existing(found, kind, CLOCK, DEFAULT_RESOURCES)
-
-
-def test_a_job_is_a_gang_of_as_many_pods_as_it_says() -> None:
-    spec = read(batch_job(3))
-    assert (spec.min_workers, spec.job.chunks, spec.kind) == (3, 3, "Job")
-    assert spec.id == spec.job.id == "ns/job/job-u"
-    assert spec.is_existing
-    assert spec.worker_requests["nvidia.com/gpu"] == 1
-    assert spec.job.utility(5) == 3
-
-
-def test_a_jobset_may_have_parameter_servers() -> None:
-    spec = read(jobset(SERVERS="s"), JOBSET)
-    assert (spec.job.chunks, spec.fixed_ps, spec.ps is not None) == (4, 1, True)
 
 
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
@@ -142,12 +128,12 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
 
 def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> None:
     found = batch_job(MINIMUM="1", MAXIMUM="4")
-    version = content_version(found, JOB)
+    version = version_of(found, JOB)
     found["spec"] |= {"suspend": False, "parallelism": 3}
     found["metadata"]["annotations"][names.STATUS] = "{}"
-    assert content_version(found, JOB) == version
+    assert version_of(found, JOB) == version
     found["metadata"]["annotations"][names.MAXIMUM] = "5"
-    assert content_version(found, JOB) != version
+    assert version_of(found, JOB) != version
 
 
 # -- pods ----------------------------------------------------------------------------------------

@@ -75,18 +75,6 @@ def test_no_two_jobs_have_one_name_in_the_network() -> None:
     assert len({service_name(job) for job in jobs}) == len(jobs)
 
 
-def with_network(network: Any, **more: Any) -> JobSpec:
-    made = plain()
-    made["spec"] |= {"network": network, **more}
-    return parse_job(made, CLOCK, DEFAULT_RESOURCES)
-
-
-def test_a_network_is_read() -> None:
-    assert with_network({}).network == PodNetwork("none", 2222)
-    assert with_network({"framework": "torch", "port": 29500}).network == PodNetwork("torch", 29500)
-    assert parse_job(plain(), CLOCK, DEFAULT_RESOURCES).network is None
-
-
 @pytest.mark.parametrize("name", ["hostname", "subdomain"])
 def test_names_that_the_network_decides_on_are_refused_in_a_template(name: str) -> None:
     made = plain()
@@ -272,34 +260,23 @@ def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
     }
 
 
-@pytest.mark.parametrize("how", ["deleted", "failed"])
-def test_a_worker_0_that_is_gone_takes_the_others_with_it(how: str) -> None:
-    played = Played(spec_of("torch"))
-    held = plan(a=2, b=1, p=1)
-    played.settle(held)
+@pytest.mark.parametrize(("index", "how"), [(0, "deleted"), (0, "failed"), (1, "failed")])
+def test_a_worker_0_that_is_gone_takes_the_others_with_it_and_another_comes_again(
+    index: int, how: str
+) -> None:
+    played, gang = Played(spec_of("torch")), plan(a=2, b=1, p=1)
+    played.settle(gang)
     before = played.uids()
-    (chief,) = (n for n, p in played.pods.items() if p["metadata"]["uid"] == before["worker", 0])
+    (gone,) = (n for n, p in played.pods.items() if p["metadata"]["uid"] == before["worker", index])
     if how == "deleted":
-        del played.pods[chief]
+        del played.pods[gone]
     else:
-        played.pods[chief]["status"]["phase"] = "Failed"
-    played.settle(held)
-    assert played.indices() == {0: "a", 1: "a", 2: "b"}
-    assert not set(before.values()) & set(played.uids().values())
-
-
-def test_another_worker_that_fails_is_made_again_under_its_index() -> None:
-    played = Played(spec_of("torch"))
-    held = plan(a=2, b=1, p=1)
-    played.settle(held)
-    before = played.uids()
-    for pod in played.pods.values():
-        if pod["metadata"]["uid"] == before["worker", 1]:
-            pod["status"]["phase"] = "Failed"
-    played.settle(held)
+        played.pods[gone]["status"]["phase"] = "Failed"
+    played.settle(gang)
     now = played.uids()
-    assert now.keys() == before.keys()
-    assert {key for key in now if now[key] != before[key]} == {("worker", 1)}
+    assert (now.keys(), played.indices()) == (before.keys(), {0: "a", 1: "a", 2: "b"})
+    anew = {key for key in now if now[key] != before[key]}
+    assert anew == ({("worker", index)} if index else now.keys())
 
 
 def random_plan(draw: random.Random) -> Allocation:

@@ -126,6 +126,3 @@ def test_a_long_honest_job_hides_no_lies_and_short_ones_do_not_wash_them_away() 
     for _ in range(5):
         took.learn("b", 1.0, 480.0)
     assert took.times("b") > 30
-    again = Took()
-    again.restore(took.state())
-    assert (again.times("a"), again.times("b")) == (took.times("a"), took.times("b"))

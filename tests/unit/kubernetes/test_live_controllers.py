@@ -25,6 +25,7 @@ from oasis.scheduling.site import FINE, Machine, Site
 from oasis.simulator import Observation, replay
 from tests.decisions import Logged, workload_of
 from tests.unit.kubernetes.fakes import CLOCK, FakeCluster, site_for, specs_of
+from tests.unit.kubernetes.played import job as oasis_job
 
 # -- owners ----------------------------------------------------------------------------------------
 
@@ -128,17 +129,10 @@ GPUS = 4
 
 def job(name: str, least: int, first: int, most: int, work: int) -> JobSpec:
     """A job of `work` worker-slots."""
-    resources = {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
-    template = {"spec": {"containers": [{"resources": resources}]}}
-    counts = {"minimum": least, "initial": first, "maximum": most, "template": template}
-    spec = {
-        "utility": {"kind": "constant", "value": 1},
-        "work": {"workerSeconds": work * SLOTS_OF_40.work_seconds},
-        "workers": counts,
-        "completion": "work",
-    }
-    meta = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "generation": 1}
-    return parse_job({"metadata": meta, "spec": spec}, SLOTS_OF_40, DEFAULT_RESOURCES)
+    made = oasis_job(name, minimum=least, initial=first, maximum=most)
+    made["metadata"] |= {"uid": f"uid-{name}", "generation": 1}
+    made["spec"]["work"] = {"workerSeconds": work * SLOTS_OF_40.work_seconds}
+    return parse_job(made, SLOTS_OF_40, DEFAULT_RESOURCES)
 
 
 def drawn(seed: int, jobs: int = 12) -> dict[str, tuple[JobSpec, int]]:

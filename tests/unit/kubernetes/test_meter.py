@@ -46,15 +46,6 @@ def test_each_second_is_counted_once_also_where_notes_come_out_of_order() -> Non
         assert [*found, 0.0] == most, events
 
 
-def test_a_worker_that_the_plan_took_away_earns_nothing_in_the_slot() -> None:
-    """It may run a little longer; what is noted is that it ceased when the slot began."""
-    meter = WorkMeter(SlotClock(slot_seconds=10.0, startup_seconds=9.0))
-    meter.note("j", ["a", "b"], 0.0)
-    assert meter.close(10.0) == {"j": 2.0}
-    meter.note("j", ["a"], 10.0)
-    assert meter.close(20.0) == {"j": 1.0}
-
-
 def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
     made = Played(FIFO)
     made.opens = lambda pod: False

@@ -18,6 +18,7 @@ import oasis
 from oasis.kubernetes.cluster.pods import on_node
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
 from oasis.kubernetes.objects.schema import checked_template
+from tests.kubernetes.controlplane.nodes import taint_object
 from tests.unit.kubernetes.played import Played, policy, rigid
 from tests.unit.kubernetes.played import node as worker_node
 
@@ -26,12 +27,8 @@ LABELS = {"gpu": "a100", "zone": "b", "memory": "80", "empty": "", "odd": "1_0",
 
 def node(*taints: str, labels: dict[str, str] = LABELS, cordoned: bool = False) -> dict[str, Any]:
     """A node; a taint is written as `kubectl taint` takes it."""
-    found = []
-    for taint in taints:
-        name, effect = taint.split(":")
-        key, _, value = name.partition("=")
-        found.append({"key": key, "effect": effect} | ({"value": value} if value else {}))
-    spec: dict[str, Any] = {"taints": found} | ({"unschedulable": True} if cordoned else {})
+    spec: dict[str, Any] = {"taints": [taint_object(taint) for taint in taints]}
+    spec |= {"unschedulable": True} if cordoned else {}
     return {"metadata": {"name": "n1", "labels": labels}, "spec": spec}
 
 

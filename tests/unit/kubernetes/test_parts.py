@@ -10,7 +10,6 @@ import re
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -26,8 +25,7 @@ from experiments.cli.commands.kubernetes.running import _show
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Delete
 from oasis.kubernetes.api.connection import ApiError, parsed_error
-from oasis.kubernetes.api.lease import Lease
-from oasis.kubernetes.api.resources import LEASES, PODS, Objects
+from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
 from oasis.kubernetes.cluster.world import Report, reported
@@ -44,7 +42,7 @@ from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.decision import Decision
 from oasis.model.errors import InputError, InstanceError
 from tests.unit.kubernetes.fake_api import FakeConnection, controller, status_writer, store, writer
-from tests.unit.kubernetes.played import CLOCK
+from tests.unit.kubernetes.played import CLOCK, foreign, node
 
 # -- checkpoints, leases, stores, statuses ---------------------------------------------------------
 
@@ -114,41 +112,12 @@ def test_another_object_of_the_same_name_is_an_error_and_is_not_deleted() -> Non
     assert not connection.objects
 
 
-def lease(connection: Any, who: str, seconds: float) -> Lease:
-    over = threading.Event()
-    return Lease(connection, "system", "one", who, seconds, over, lambda _: None)
-
-
-def test_a_lease_is_taken_over_only_when_it_has_run_out() -> None:
-    connection = FakeConnection()
-    first, second = lease(connection, "first", 1.0), lease(connection, "second", 1.0)
-    first._try()
-    second._try()
-    assert (first.is_held, second.is_held) == (True, False)
-    second._seen = second._seen[0], second._seen[1] - 0.5
-    second._try()
-    assert not second.is_held, "half of its time has passed"
-    second._seen = second._seen[0], second._seen[1] - 1.0
-    second._try()
-    assert second.is_held
-    found = Objects(connection).get(LEASES, "one", "system")  # type: ignore[arg-type]
-    assert found is not None
-    assert found["spec"]["leaseTransitions"] == 1
-
-
-def test_a_released_lease_is_free_at_once() -> None:
-    connection = FakeConnection()
-    first, second = lease(connection, "first", 9.0), lease(connection, "second", 9.0)
-    first._try()
-    first.release()
-    second._try()
-    assert (first.is_held, second.is_held) == (False, True)
+def item(name: str, version: int, namespace: str = "ns") -> dict[str, Any]:
+    meta = {"namespace": namespace, "name": name, "uid": f"{namespace}{name}"}
+    return {"metadata": {**meta, "resourceVersion": str(version)}}
 
 
 def test_the_store_keeps_the_newest_and_forgets_what_a_list_lacks() -> None:
-    def item(name: str, version: int) -> dict[str, Any]:
-        return {"metadata": {"name": name, "uid": name, "resourceVersion": str(version)}}
-
     store = ObjectStore()
     assert store.put(item("a", 5))
     assert not store.put(item("a", 4))
@@ -157,6 +126,17 @@ def test_the_store_keeps_the_newest_and_forgets_what_a_list_lacks() -> None:
     assert sorted(found["metadata"]["name"] for found in store.items()) == ["b", "mine"]
     store.drop(item("b", 10))
     assert not store.put(item("b", 7)), "an answer that comes late does not bring it back"
+
+
+def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
+    store = ObjectStore()
+    store.replace([item("x", 5, "team-a")], 6, "team-a")
+    store.replace([item("x", 5, "team-b")], 7, "team-b")
+    assert len(store.items()) == 2
+    store.replace([], 8, "team-b")
+    assert [one["metadata"]["namespace"] for one in store.items()] == ["team-a"]
+    store.replace([], 8)
+    assert store.items() == []
 
 
 def test_statuses_tell_news_once() -> None:
@@ -169,29 +149,17 @@ def test_statuses_tell_news_once() -> None:
     assert "no utility" in decision_message(Decision("j", False, reason="no room"), "no room", None)
 
 
-def node(name: str, role: str | None, **status: Any) -> dict[str, Any]:
-    labels = {names.HOSTNAME: name} | ({names.NODE_ROLE: role} if role else {})
-    ready = [{"type": "Ready", "status": "True"}]
-    return {
-        "metadata": {"name": name, "labels": labels},
-        "status": {"allocatable": {"cpu": "8", "memory": "16G"}, "conditions": ready, **status},
-    }
-
-
 def test_nodes_become_machines_with_what_others_leave() -> None:
-    nodes = {n["metadata"]["name"]: n for n in (node("w10", "worker"), node("w9", "worker"))}
-    nodes |= {"x": node("x", None), "p": node("p", "ps"), "b": node("b", "both")}
+    roles = {"w10": "worker", "w9": "worker", "x": None, "p": "ps", "b": "both"}
+    nodes = {name: node(name, role, 4) for name, role in roles.items()}
     places = places_of(nodes.values(), Fraction(1, 4))
     assert [place.id for place in places] == ["b/worker", "w9", "w10", "b/ps", "p"]
-    foreign = {
-        "metadata": {"name": "f", "uid": "f", "labels": {names.JOB_UID: "u"}},
-        "spec": {"nodeName": "w9", "containers": [{"resources": {"requests": {"cpu": "3"}}}]},
-    }
-    site = site_of(places, nodes, foreign_use([foreign]), DEFAULT_RESOURCES, 60.0)
+    pod = foreign("f", "w9", cpu="3")
+    site = site_of(places, nodes, foreign_use([pod]), DEFAULT_RESOURCES, 60.0)
     cpu = site.resources.index("cpu")
-    assert [machine.amounts[cpu] for machine in site.machines] == [6.0, 5.0, 8.0, 2.0, 8.0]
-    foreign["status"] = {"phase": "Succeeded"}
-    assert foreign_use([foreign]) == {}
+    assert [machine.amounts[cpu] for machine in site.machines] == [48.0, 61.0, 64.0, 16.0, 64.0]
+    pod["status"] = {"phase": "Succeeded"}
+    assert foreign_use([pod]) == {}
 
 
 def test_the_pod_that_has_done_most_speaks_for_its_job() -> None:
@@ -213,15 +181,6 @@ def test_errors_of_the_server_are_read_as_status_or_as_text() -> None:
     assert (found.status, found.retry_after, found.message) == (429, 2.0, "Too many requests")
     found = parsed_error("GET", "/x", 409, b'{"reason": "Conflict", "message": "m"}', {})
     assert str(found) == "GET /x: 409 Conflict: m"
-
-
-def test_settings_and_manifests() -> None:
-    with pytest.raises(InstanceError, match="slot_seconds: expected a finite number > 0"):
-        ControllerSettings(slot_seconds=0)
-    made = own("there", "image:1", ["--policy=fifo"])
-    container = made[-1]["spec"]["template"]["spec"]["containers"][0]
-    assert container["args"][-1] == "--policy=fifo"
-    assert {m["metadata"].get("namespace", "there") for m in made} == {"there"}
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -425,22 +384,6 @@ def test_jobs_of_every_kind_may_be_switched_and_their_status_is_protected() -> N
         assert {**of_kind, "verbs": ["list", "watch", "patch"]} in rules
         operations = ["CREATE", "UPDATE"]
         assert {**of_kind, "apiVersions": [version], "operations": operations} in guarded
-
-
-def item(namespace: str, name: str, version: int) -> dict[str, Any]:
-    meta = {"namespace": namespace, "name": name, "uid": f"{namespace}{name}"}
-    return {"metadata": {**meta, "resourceVersion": str(version)}}
-
-
-def test_the_list_of_one_namespace_says_nothing_of_another() -> None:
-    store = ObjectStore()
-    store.replace([item("team-a", "x", 5)], 6, "team-a")
-    store.replace([item("team-b", "x", 5)], 7, "team-b")
-    assert len(store.items()) == 2
-    store.replace([], 8, "team-b")
-    assert [one["metadata"]["namespace"] for one in store.items()] == ["team-a"]
-    store.replace([], 8)
-    assert store.items() == []
 
 
 @pytest.mark.parametrize(

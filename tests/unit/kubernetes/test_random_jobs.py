@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,8 +13,9 @@ from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Open, action_word
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
-from tests.unit.kubernetes.played import GPU, Played, job, job_of, node, policy, rigid
+from tests.unit.kubernetes.played import Played, foreign, job, job_of, node, policy, rigid
 from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, shape, with_ps
+from tests.unit.kubernetes.test_objects import places
 
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 3, 1.5, 1e-300, 1e30, 1e31, 1e308, 10**30, 2**63),
@@ -46,15 +46,6 @@ IN_PODS: dict[str, Any] = {  # of the spec of a pod
 
 
 TROUBLES = ("gone", "Failed", "Succeeded", "ends", "unbound")
-
-
-def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """All that is written in plain data."""
-    entries = data.items() if isinstance(data, dict) else enumerate(data)
-    for key, value in entries:
-        yield (*path, key)
-        if isinstance(value, dict | list):
-            yield from places(value, (*path, key))
 
 
 def drawn(draw: random.Random) -> dict[str, Any]:
@@ -172,12 +163,11 @@ class Disturbed(Played):
         self.pods = {k: p for k, p in self.pods.items() if p["spec"].get("nodeName") in there}
 
     def crowd(self) -> None:
-        asked = {"resources": {"requests": {GPU: str(self.draw.randint(1, 4))}}}
-        meta = {"name": "other", "namespace": "ns", "uid": f"other-{self.count}", "labels": {}}
-        spec = {"containers": [asked], "nodeName": self.draw.choice(("n0", "n1"))}
+        gpus, at = str(self.draw.randint(1, 4)), self.draw.choice(("n0", "n1"))
         self.pods.pop("other", None)
         if self.draw.random() < 0.6:
-            self.pods["other"] = {"metadata": meta, "spec": spec, "status": {"phase": "Running"}}
+            self.pods["other"] = foreign("other", at, gpu=gpus)
+            self.pods["other"]["metadata"]["uid"] = f"other-{self.count}"
 
     def trouble(self) -> None:
         if not self.pods:

@@ -24,6 +24,8 @@ from tests.unit.kubernetes.played import (
     SLOT,
     Played,
     at,
+    failing,
+    foreign,
     job,
     job_of,
     merged,
@@ -74,7 +76,7 @@ class Scenario(Played):
         made = cluster_policy(name, options, lookahead=LOOKAHEAD, horizon=last, bounds=past)
         # Not all: a copy of such a policy decides with the original.
         fails = any("fails with" in step for step in given["steps"])
-        super().__init__(lambda: self.failing(made()) if fails else made(), **settings)
+        super().__init__(failing(made, self.has_bad) if fails else made, **settings)
         self.opens = lambda pod: self.has_isolation(job_of(pod))
         if "nodes" in given:
             self.change(given["nodes"])
@@ -88,18 +90,8 @@ class Scenario(Played):
             self.isolated.add(uid)
         return True
 
-    def failing(self, made: Any) -> Any:
-        """Let a policy decide, and then fail if it sees a bad job."""
-        decide = made.decide
-
-        def failing(view: Any) -> Any:
-            plan = decide(view)
-            if any(job.id in {f"ns/{name}" for name in self.bad} for job in view.jobs()):
-                raise KeyError("not like this")
-            return plan
-
-        made.decide = failing
-        return made
+    def has_bad(self, view: Any) -> bool:
+        return any(job.id in {f"ns/{name}" for name in self.bad} for job in view.jobs())
 
     def refuses(self, action: Any) -> str | None:
         rule = self.refused.get(self.name_of(action.job)) or self.refused.get("any") or {}
@@ -148,10 +140,8 @@ class Scenario(Played):
             self.uids[name] = self.submit(made)
 
     def submit_batch_jobs(self, jobs: dict[str, Any]) -> None:
-        """Jobs of the cluster, suspended, and JobSets: those that say no number of workers.
-
-        `notes` are annotations by their names in `names`.
-        """
+        """Jobs of the cluster, suspended, and JobSets: those that say no number of workers."""
+        # `notes` are annotations by their names in `names`.
         for uid, given in jobs.items():
             notes = {"uid": uid, **given.get("notes", {})}
             made = batch_job(given["workers"], **notes) if "workers" in given else jobset(**notes)
@@ -206,14 +196,8 @@ class Scenario(Played):
         """Pods of others ask for these GPUs of each node, and no others do."""
         self.pods = {name: pod for name, pod in self.pods.items() if job_of(pod) != "None"}
         for at_node, count in gpus.items():
-            asked = {"resources": {"requests": {GPU: str(count)}}}
-            meta = {"name": f"others-{at_node}", "namespace": "ns", "uid": f"others-{at_node}"}
-            spec = {"containers": [asked], "nodeName": at_node}
-            self.pods[meta["name"]] = {
-                "metadata": meta,
-                "spec": spec,
-                "status": {"phase": "Running"},
-            }
+            name = f"others-{at_node}"
+            self.pods[name] = foreign(name, at_node, gpu=str(count))
 
     def orphan(self, name: str) -> None:
         """A job goes, and its pods stay."""

@@ -18,15 +18,16 @@ from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.settings import check_names
-from oasis.kubernetes.names import FIELD_MANAGER, KIND, NAMESPACE
+from oasis.kubernetes.names import FIELD_MANAGER, NAMESPACE
 from oasis.kubernetes.objects.existing import (
     EXISTING,
     ExistingKind,
     controller_of,
     job_items,
+    name_of,
 )
 from oasis.kubernetes.objects.manifests import SYSTEM
-from oasis.kubernetes.objects.oasis_job import SlotClock, job_id
+from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.model.validation import check_unique
 
@@ -159,14 +160,9 @@ def seen_jobs(
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
     """OasisJobs by namespace and name; then jobs of other kinds that are scheduled here."""
     jobs = job_items(seen_jobs(objects, (namespace,)))
-    return sorted(jobs, key=lambda job: ("" if job[0] is None else job[0].name, id_of(job)))
-
-
-def id_of(job: Found) -> str:
-    """The name of a job, as `status` prints it."""
-    kind, item = job
-    meta = item["metadata"]
-    return job_id(KIND if kind is None else kind.name, meta["namespace"], meta["name"])
+    return sorted(
+        jobs, key=lambda job: ("" if job[0] is None else job[0].name, name_of(job[1], job[0]))
+    )
 
 
 def of_controller(
@@ -209,15 +205,10 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
     return told(True, "is at work", silent)
 
 
-def memory_of(objects: Objects, system: str, name: str) -> dict[str, Any]:
-    """Read the checkpoint of the controller."""
-    checkpoint: dict[str, Any] | None = Checkpoint(objects, system, name).read()
-    if checkpoint is None:
+def memory_of(objects: Objects, system: str, name: str) -> tuple[dict[str, Any], SlotClock]:
+    """The checkpoint of the controller, and its slots."""
+    memory: dict[str, Any] | None = Checkpoint(objects, system, name).read()
+    if memory is None:
         expected = f"expected the checkpoint of a controller in namespace {system}; found none"
         raise oasis.InputError(f"--controller-name {name}", expected)
-    return checkpoint
-
-
-def clock_of(memory: dict[str, Any]) -> SlotClock:
-    """The slots of the controller."""
-    return SlotClock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])
+    return memory, SlotClock(memory["slot_seconds"], memory["startup_seconds"], memory["epoch"])

@@ -62,16 +62,12 @@ def install(
         raise oasis.InputError("--image", expected)
     if not re.fullmatch(r"\S+", image):
         raise oasis.InputError("--image", "expected a name without blanks", image)
-    _check_arguments(arguments or [])
-    within = cluster.namespaces_of(spaces)
-    objects = [] if own else manifests.shared()
-    objects += manifests.own(of.namespace, image, arguments or (), of.one, within, monitored)
-    console.print_text(yaml.safe_dump_all(objects, sort_keys=False, width=100).rstrip("\n"))
-
-
-def _check_arguments(arguments: list[str]) -> None:
-    for argument in arguments:
+    for argument in arguments or ():
         if re.match(r"--\S+\s", argument):
             raise oasis.InputError("--argument", "expected --name=value", argument)
         if argument.partition("=")[0] in TAKEN:
             raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
+    within = cluster.namespaces_of(spaces)
+    objects = [] if own else manifests.shared()
+    objects += manifests.own(of.namespace, image, arguments or (), of.one, within, monitored)
+    console.print_text(yaml.safe_dump_all(objects, sort_keys=False, width=100).rstrip("\n"))

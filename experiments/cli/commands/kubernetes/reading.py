@@ -18,13 +18,13 @@ from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.options import AsJson
 from experiments.cli.results import Delivery
 from oasis.driver.live import remembered
-from oasis.kubernetes.api.resources import NODES, Objects
+from oasis.kubernetes.api.resources import NODES
 from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.existing import controller_of
+from oasis.kubernetes.objects.existing import controller_of, name_of
 from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
 from oasis.model.errors import located_at
@@ -80,7 +80,7 @@ def summary(job: cluster.Found) -> dict[str, Any]:
     status = status_of(item, kind)
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
     return {
-        "job": cluster.id_of(job),
+        "job": name_of(item, kind),
         "controller": controller_of(item, kind),
         "phase": status.get("phase", "Pending"),
         "workers": status.get("workers", 0),
@@ -131,7 +131,11 @@ def explain(
     Example: oasis kubernetes explain research/training
     """
     job_name, objects = named_job(name, namespace), place.connect()
-    job = _find_job(job_name, objects)
+    present = cluster.jobs_of(objects, job_name.partition("/")[0])
+    job = next((each for each in present if name_of(each[1], each[0]) == job_name), None)
+    if job is None:
+        expected = "expected a job that `oasis kubernetes status` lists"
+        raise oasis.InputError("NAME", expected, job_name)
     explanation, about = explained(job), summary(job)
     if as_json:
         console.print_json(about | {"explanation": explanation})
@@ -154,14 +158,6 @@ def named_job(name: str, namespace: str | None) -> str:
     if parts[0] == KIND.lower() and len(parts) > 1:  # which `status` leaves out
         del parts[0]
     return "/".join((where, *parts))
-
-
-def _find_job(job_name: str, objects: Objects) -> cluster.Found:
-    """The job of that name."""
-    for job in cluster.jobs_of(objects, job_name.partition("/")[0]):
-        if cluster.id_of(job) == job_name:
-            return job
-    raise oasis.InputError("NAME", "expected a job that `oasis kubernetes status` lists", job_name)
 
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
@@ -197,7 +193,7 @@ def plan(
     """
     present = cluster.jobs_of(place.connect(), jobs)
     own, _ = cluster.of_controller(present, of.namespace, of.name)
-    plans = ((cluster.id_of(job), status_of(job[1], job[0]).get("plan")) for job in own)
+    plans = ((name_of(item, kind), status_of(item, kind).get("plan")) for kind, item in own)
     document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
     delivery(document, lambda: _show_plan(document), lambda: _draw(document))
 
@@ -244,8 +240,7 @@ def quote(
     """
     item = read_object(file)
     objects = place.connect()
-    memory = cluster.memory_of(objects, of.namespace, of.one)
-    clock = cluster.clock_of(memory)
+    memory, clock = cluster.memory_of(objects, of.namespace, of.one)
     with located_at(source=file):
         spec = parse_job(item, clock, cluster.resources_of(gpu))
     nodes, _ = objects.list_all(NODES)

@@ -39,7 +39,7 @@ from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import job_items, parse_existing
+from oasis.kubernetes.objects.existing import job_items, name_of, parse_existing
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.utility_class import with_defaults
@@ -140,13 +140,14 @@ def report(
     chosen = [] if policies == "none" else options.known_policies(policies, "--policies")
     criteria = limits.given()
     objects = place.connect()
-    clock = cluster.clock_of(cluster.memory_of(objects, of.namespace, of.one))
+    _, clock = cluster.memory_of(objects, of.namespace, of.one)
     within = cluster.namespaces_of(spaces)
     reach = Reach(clock, cluster.resources_of(gpu), machines, within or (jobs,), within or (None,))
     now = time.time()
     seen = _seen(objects, reach)
     mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.one)
-    recent = [job for job in mine if _is_recent(job, now - since)]
+    begin = time_text(now - since)  # as the API server writes it
+    recent = [job for job in mine if job[1]["metadata"].get("creationTimestamp", "") >= begin]
     summaries = [summary(job) for job in recent]
     last = clock.slot(now)
     arrived = [
@@ -154,7 +155,7 @@ def report(
         for slot, age, spec in _submitted_jobs(recent, reach)
         if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
-    about: dict[str, Any] = {"since": time_text(now - since), "until": time_text(now)}
+    about: dict[str, Any] = {"since": begin, "until": time_text(now)}
     about["namespaces"] = by_namespace(summaries)
     if not arrived:
         raise oasis.InputError(
@@ -179,11 +180,6 @@ def report(
     deliver(document, show, as_json=as_json, output=output)
     code = console.note_missing(comparison.missing)
     return code if comparison.about.get("optimum", {"proven": False})["proven"] else LIMIT
-
-
-def _is_recent(job: cluster.Found, begin: float) -> bool:
-    created = job[1]["metadata"].get("creationTimestamp")
-    return created is not None and datetime.fromisoformat(created).timestamp() >= begin
 
 
 def slot_of(clock: SlotClock, created: str) -> int:
@@ -258,7 +254,7 @@ def _submitted_jobs(
             else:
                 spec = parse_existing(item, kind, reach.clock, reach.resources)
         except oasis.InstanceError as error:
-            note(f"left out: {cluster.id_of((kind, item))}: {error}")
+            note(f"left out: {name_of(item, kind)}: {error}")
             continue
         slot = status_of(item, kind).get("arrivalSlot")
         yield slot, item["metadata"].get("creationTimestamp", ""), spec
