@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, Run
+from oasis.workloads import PRESETS
 from tests.portable import switched_off
 from tests.strategies import Maker, all_instances, fewer, of, schedulers
 
@@ -28,7 +29,7 @@ def without_times(run: Run) -> str:
 
 
 @fewer(4)
-@given(of("testbed", "calibrated", "paper"), st.integers(0, 2**32))
+@given(of(*PRESETS), st.integers(0, 2**32))
 def test_same_seed_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, preset: str, seed: int
 ) -> None:
