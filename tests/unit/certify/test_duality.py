@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 import oasis
 from oasis import Cluster, Constant, Instance, Piecewise, Server
 from oasis.certify.duality import empty_payoff
 from tests import builders
+from tests.oracle.reference_search import textbook
+from tests.strategies import Market, rugged_markets
 
 BANDWIDTH = "bandwidth_gbps"
 CLUSTER = Cluster(
@@ -48,6 +51,17 @@ def test_dual_bound_is_the_rent_of_all_servers_plus_what_jobs_gain() -> None:
     jobs = (JOB, replace(JOB, id="b", utility=Constant(3.0)))
     assert oasis.dual_bound(Instance(2, CLUSTER, jobs), WORKER, PS) == RENT + 41.0
     assert oasis.dual_bound(Instance(2, CLUSTER, ()), WORKER, PS) == RENT
+
+
+@given(rugged_markets())
+def test_a_payoff_is_that_of_the_textbook_where_parameter_servers_come_in_steps(
+    market: Market,
+) -> None:
+    instance = Instance(market.horizon, market.cluster, (market.job,))
+    prices = market.worker_prices, market.ps_prices
+    used = {"worker_used": np.zeros_like(prices[0]), "ps_used": np.zeros_like(prices[1])}
+    found = max(0.0, empty_payoff(instance, market.job, *prices))
+    assert found == pytest.approx(textbook(market.arguments | used), rel=1e-9, abs=1e-9)
 
 
 def test_a_loss_is_no_gain_but_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -109,31 +110,29 @@ def reason(job: Job, book: Ledger) -> str:
     return why_none(search, explain_rejection(search))
 
 
-def test_too_little_time_is_told_with_the_slots_that_remain() -> None:
-    late = replace(JOB, arrival=2, epochs=2)
-    assert reason(late, ledger()) == f"{Reason.HORIZON}: needs 2 slots, 1 remain"
-    after = replace(JOB, arrival=3)
-    assert reason(after, ledger()) == f"{Reason.HORIZON}: needs 1 slots, 0 remain"
+SCARCE = "the last completion that counts; scarcest is gpu of the worker servers"
 
 
-def test_a_job_worth_nothing_is_told_so() -> None:
-    assert reason(replace(JOB, utility=Constant(0.0)), ledger()) == Reason.WORTHLESS
-
-
-def test_without_room_the_scarcest_resource_is_named_with_what_is_free() -> None:
-    """3.5 of 4 GPUs taken on each server: no worker fits in any of the three slots."""
-    assert reason(JOB, ledger(used=3.5)) == (
-        "no room: 0 of 4 worker-slots free by slot 2, the last completion that counts; "
-        "scarcest is gpu of the worker servers"
-    )
-
-
-def test_room_is_counted_up_to_the_last_completion_that_counts() -> None:
-    hurried = replace(JOB, utility=Deadline(10.0, 0.0))
-    assert reason(hurried, ledger(used=3.0)) == (
-        "no room: 2 of 4 worker-slots free by slot 0, the last completion that counts; "
-        "scarcest is gpu of the worker servers"
-    )
+@pytest.mark.parametrize(
+    ("changes", "used", "told"),
+    [
+        ({"arrival": 2, "epochs": 2}, 0.0, f"{Reason.HORIZON}: needs 2 slots, 1 remain"),
+        ({"arrival": 3}, 0.0, f"{Reason.HORIZON}: needs 1 slots, 0 remain"),
+        ({"utility": Constant(0.0)}, 0.0, Reason.WORTHLESS),
+        # 3.5 of 4 GPUs taken on each server: no worker fits in any of the three slots.
+        ({}, 3.5, f"no room: 0 of 4 worker-slots free by slot 2, {SCARCE}"),
+        # Room is counted up to the last completion that counts.
+        (
+            {"utility": Deadline(10.0, 0.0)},
+            3.0,
+            f"no room: 2 of 4 worker-slots free by slot 0, {SCARCE}",
+        ),
+    ],
+)
+def test_a_job_that_cannot_be_admitted_is_told_why(
+    changes: dict[str, Any], used: float, told: str
+) -> None:
+    assert reason(replace(JOB, **changes), ledger(used=used)) == told
 
 
 def test_the_reason_names_the_resource_of_the_bottleneck() -> None:
