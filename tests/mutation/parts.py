@@ -44,7 +44,13 @@ PARTS = (
     Part(
         "ledger",
         ("oasis/online/ledger.py",),
-        (U + "online/test_ledger*.py", P + "test_server_groups.py", P + "test_online_contract.py"),
+        (
+            U + "online/test_ledger*.py",
+            P + "test_server_groups.py",
+            P + "test_online_contract.py",
+            P + "test_live_contract.py",
+            P + "test_search_fast_path.py",
+        ),
     ),
     Part(
         "search",
@@ -60,11 +66,16 @@ PARTS = (
     Part(
         "split",
         ("oasis/online/dp/*.py",),
-        (U + "online/test_split*.py", O + "test_split.py", P + "test_search_fast_path.py"),
+        (
+            U + "online/test_split*.py",
+            O + "test_split.py",
+            O + "test_best_form.py",
+            P + "test_search_fast_path.py",
+        ),
     ),
     Part(
         "verify",
-        ("oasis/certify/verify.py", "oasis/certify/verify.py"),
+        ("oasis/certify/verify.py",),
         (U + "certify/test_verify*.py", U + "certify/test_suspects.py"),
     ),
     Part(
@@ -88,7 +99,7 @@ PARTS = (
     ),
     Part(
         "capacities",
-        ("offline/model/capacities.py", "offline/model/capacities.py"),
+        ("offline/model/capacities.py",),
         (
             U + "offline/test_covers.py",
             U + "offline/test_capacities.py",
@@ -98,7 +109,7 @@ PARTS = (
     ),
     Part(
         "cuts",
-        ("offline/patterns.py", "offline/patterns.py"),
+        ("offline/patterns.py",),
         (U + "offline/test_cuts*.py", P + "test_cuts.py", O + "test_benders.py"),
     ),
     Part(
@@ -116,7 +127,7 @@ PARTS = (
         (
             U + "offline/test_master*.py",
             U + "offline/test_fewest_ps.py",
-            U + "offline/test_constraints.py",
+            O + "test_milp_agreement.py",
             O + "test_benders.py",
             O + "test_separation.py",
         ),
@@ -141,12 +152,12 @@ PARTS = (
         (
             "offline/benders/subproblem.py",
             "offline/benders/slot_model.py",
-            "offline/benders/slot_model.py",
         ),
         (
             U + "offline/test_filling.py",
             U + "offline/test_slot_model.py",
             U + "offline/test_shortfall.py",
+            P + "test_cuts.py",
         ),
     ),
     Part(
@@ -155,6 +166,7 @@ PARTS = (
         (
             U + "offline/test_plans_and_primal.py",
             P + "test_close_plans.py",
+            O + "test_separation.py",
         ),
     ),
 )

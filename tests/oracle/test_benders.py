@@ -413,18 +413,6 @@ def test_whole_counts_that_take_too_long_hand_over_to_fractions(
     assert levels[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("servers", "method"), [((2, 1), "milp"), ((6, 6), "benders"), ((60, 60), "benders")]
-)
-def test_auto_leaves_only_the_smallest_instances_to_the_compact_model_alone(
-    servers: tuple[int, int], method: str
-) -> None:
-    instance = oasis.generate(
-        "testbed", jobs=10, worker_servers=servers[0], ps_servers=servers[1], horizon=10, seed=3
-    )
-    assert solve(instance, "auto", work_limit=0.2).method == method
-
-
 def test_counts_that_patterns_cover_in_halves_are_forbidden(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -8,24 +8,13 @@ import pytest
 
 from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
 from offline import solve
+from tests import builders
 from tests.oracle.tiny import seeded, tiny_instance
 
 
 def unit_job(name: str, work: int, utility, **changes) -> Job:
     """`work` worker-slots, one worker at a time, on one CPU."""
-    given = {
-        "id": name,
-        "arrival": 0,
-        "epochs": work,
-        "chunks": 1,
-        "minibatches": 1,
-        "minibatch_time": 1.0,
-        "gradient_mb": 0.0,
-        "worker": {"cpu": 1.0},
-        "ps": {},
-        "utility": utility,
-    }
-    return Job(**(given | changes))
+    return builders.job(name, slots=work, worker={"cpu": 1.0}, utility=utility, **changes)
 
 
 def one_cpu(horizon: int, *jobs: Job) -> Instance:
@@ -56,13 +45,6 @@ def test_its_schedules_pass_the_exact_check_and_are_worth_what_it_says(seed):
     instance = tiny_instance(seeded(seed))
     result = solve(instance, "bruteforce")
     assert verify(instance, result) == result.objective == result.upper_bound
-
-
-def test_arrival_is_respected():
-    job = unit_job("a", 2, Constant(1.0), arrival=2)
-    assert solve(one_cpu(3, job), "bruteforce").objective == 0
-    schedule = solve(one_cpu(4, job), "bruteforce").schedules["a"]
-    assert schedule.workers.tolist() == [[2, 0, 1], [3, 0, 1]]
 
 
 def test_a_large_instance_is_refused():

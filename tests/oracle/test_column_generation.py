@@ -28,25 +28,6 @@ def test_bound_is_at_least_the_enumerated_optimum(seed: int) -> None:
         assert iterate.dual >= result.value - 1e-6 * max(1.0, result.value)
 
 
-@pytest.mark.parametrize("seed", SEEDS[::6])
-def test_prices_prove_the_bound_without_the_search(seed: int) -> None:
-    instance = tiny_instance(seeded(seed))
-    result = configuration_bound(instance)
-    independent = oasis.dual_bound(instance, result.worker_prices, result.ps_prices)
-    assert independent == pytest.approx(result.bound, rel=1e-9, abs=1e-9)
-
-
-def test_columns_are_schedules_of_their_job() -> None:
-    instance = oasis.generate(jobs=6, worker_servers=4, ps_servers=4, horizon=8, seed=5)
-    result = configuration_bound(instance)
-    for column in result.columns:
-        job = instance.jobs[column.job]
-        assert oasis.verify(instance, {job.id: column.schedule}) == pytest.approx(column.utility)
-    weights = np.zeros(len(instance.jobs))
-    np.add.at(weights, [column.job for column in result.columns], result.weights)
-    assert (weights <= 1 + 1e-6).all()
-
-
 def test_bound_only_improves_and_is_reported() -> None:
     instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
     seen: list[SolveProgress] = []
@@ -77,12 +58,6 @@ def test_time_limit_keeps_the_best_bound_and_claims_no_proof(rounds: int) -> Non
     assert early.bound == min(iterate.dual for iterate in early.rounds)
     independent = oasis.dual_bound(instance, early.worker_prices, early.ps_prices)
     assert independent == pytest.approx(early.bound, rel=1e-9)
-
-
-def test_without_any_time_nothing_is_proved() -> None:
-    instance = oasis.generate(jobs=12, worker_servers=4, ps_servers=4, horizon=10, seed=2)
-    early = configuration_bound(instance, time_limit=0.0)
-    assert (early.status, early.bound, early.rounds) == (Status.TIME_LIMIT, math.inf, ())
 
 
 def test_interrupt_ends_with_the_interval_so_far() -> None:

@@ -319,19 +319,6 @@ def test_a_job_that_the_milp_does_not_see_is_started_only_within_the_limits():
     assert [times.start for times in outcome.jobs] == [0.0, 5.0, 10.0, 15.0]
 
 
-def test_no_job_that_runs_is_touched_without_leave_to_adjust():
-    jobs = [
-        PolicyJob("a", 0.0, 40.0, ((0, 1),), max_workers=4),
-        PolicyJob("b", 1.0, 4.0, ((0, 1),), max_workers=4),
-    ]
-    work = Workload.of(Site(("gpu",), (Machine("m", (4.0,)),)), jobs)
-    ends = {}
-    for theta in (0.0, 0.5):
-        ends[theta] = [times.end for times in replay(work, Dorm(1.0, theta)).jobs]
-    assert ends[0.0] == [10.0, 11.0]
-    assert ends[0.5][1] < 10.0
-
-
 def test_the_report_counts_each_milp_once():
     policy = Dorm()
     work = rigid_workload([PlainJob("a", 0.0, 1.0, 1)], 2, 2)

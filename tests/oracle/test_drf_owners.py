@@ -70,11 +70,6 @@ def test_by_job_rigid_jobs_go_in_order_of_arrival_and_those_that_fit_pass():
     assert [times.end for times in outcome.jobs] == by_arrival
 
 
-def test_who_is_no_owner_is_refused():
-    with pytest.raises(ValueError, match="by: expected job or owner, got 'x'"):
-        DRF(by="x")
-
-
 def test_a_machine_that_hosts_both_counts_once():
     """Twelve cores; a: worker and parameter server of one core each, b: a worker of one core."""
     site = Site(("cpu",), (Machine("n0", (12.0,)),))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from baselines.elasticflow import Claim, ElasticFlow, FreeSlots, Size, minimum_shares
 from oasis.model.utility import Deadline
 from oasis.simulator import ChangeCosts, Engine, Machine, Outage, PolicyJob, Site, Workload
+from tests.unit.baselines.controllers import Told
 
 GPUS, SLOT = 4, 2
 TABLES = {
@@ -234,12 +235,3 @@ def test_every_decision_is_that_of_the_reference(powers):
         seen += twin.reference.seen
     branches = ("late", "turned away", "waits for its slot", "grown", "best effort grown")
     assert all(seen.count(branch) >= 10 for branch in branches), seen
-
-
-class Told:
-    """Jobs are as fast as they say."""
-
-    coupled = False
-
-    def rate(self, job, allocation, load):
-        return job.speed(allocation.worker_count)

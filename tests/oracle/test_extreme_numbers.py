@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ import oasis
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.online.dp import best_split, smallest_cost, smallest_factor
 from offline import solve
+from tests.oracle.textbook_split import costs
 
 
 def small_unit(unit: float, jobs: int = 3, demand: float = 1.0) -> Instance:
@@ -69,30 +68,13 @@ def test_smallest_utility_is_sharp_although_prices_span_twelve_orders() -> None:
             ]
         )
         demand = int(rng.integers(5, 40))
-        exact = textbook(rows, demand)
+        exact = costs(rows, demand)
         split = smallest_cost(rows, np.ones(7, np.int64), demand)
         assert split is not None
         assert -split.payoff == pytest.approx(exact[-1], rel=1e-9)
         utility = np.linspace(9.0, 3.0, 7)
         factor = smallest_factor(rows, np.ones(7, np.int64), utility, demand)
         assert factor == pytest.approx((exact / utility).min(), rel=1e-9)
-
-
-def textbook(rows: np.ndarray, demand: int) -> np.ndarray:
-    """Cheapest cost of `demand` worker-slots by the end of each slot."""
-    value = np.full(demand + 1, np.inf)
-    value[0] = 0.0
-    ends = []
-    for row in rows:
-        shifted = [value] + [
-            np.r_[np.full(min(n, demand + 1), np.inf), value[: max(0, demand + 1 - n)]] + cost
-            for n, cost in enumerate(row)
-            if n
-        ]
-        value = np.min(shifted, axis=0)
-        ends.append(value[demand])
-    assert all(later <= earlier for earlier, later in pairwise(ends))
-    return np.array(ends)
 
 
 def test_many_more_chunks_than_fit_cost_no_memory() -> None:

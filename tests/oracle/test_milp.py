@@ -20,29 +20,22 @@ from oasis import (
     Schedule,
     Server,
     SolverError,
-    VerificationError,
 )
 from oasis.solvers import Solution, Status, highs
 from offline import METHODS, solve
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
+from tests import builders
 
 
 def job(name: str = "a", **changes) -> Job:
     """Four worker-slots, at most two at once, one parameter server for every two workers."""
     given = {
-        "id": name,
-        "arrival": 0,
-        "epochs": 2,
-        "chunks": 2,
-        "minibatches": 1,
-        "minibatch_time": 1.0,
-        "gradient_mb": 0.0,
         "worker": {"cpu": 1.0, "bandwidth_gbps": 1.0},
         "ps": {"cpu": 1.0, "bandwidth_gbps": 2.0},
         "utility": Piecewise((1.0, 3.0), (10.0, 4.0)),
     }
-    return Job(**(given | changes))
+    return builders.job(name, slots=2, workers=2, **(given | changes))
 
 
 def instance(*jobs: Job, horizon: int = 4, workers: float = 2.0, ps: float = 1.0) -> Instance:
@@ -142,22 +135,6 @@ def test_a_limited_solve_is_never_called_optimal():
     assert oasis.verify(hard(), result) == result.objective
 
 
-def test_no_time_at_all_still_gives_a_bound():
-    result = solve(hard(), "milp", time_limit=0.0)
-    assert result.status is Status.TIME_LIMIT
-    assert 0 <= result.objective <= result.upper_bound < math.inf
-
-
-def test_the_result_is_never_worse_than_the_warm_start():
-    problem = hard()
-    known = solve(replace(problem, jobs=problem.jobs[:2]), "milp")
-    assert known.objective > 0
-    result = solve(problem, "milp", time_limit=0.0, warm_start=known.schedules)
-    assert result.status is Status.TIME_LIMIT
-    assert result.objective >= known.objective
-    assert result.parameters["warm_start"] == "warm start"
-
-
 def test_the_warm_start_reaches_the_solver(monkeypatch):
     problem = instance(job(), job("b", utility=Constant(3.0)))
     known = solve(problem, "bruteforce").schedules
@@ -174,12 +151,6 @@ def test_the_warm_start_reaches_the_solver(monkeypatch):
     placed = sum(value for name, value in start.items() if name.startswith("y"))
     assert placed == sum(schedule.worker_slots for schedule in known.values())
     assert sum(value for name, value in start.items() if name.startswith("u")) == 2
-
-
-def test_an_infeasible_warm_start_is_refused():
-    too_little = Schedule("a", np.array([[0, 0, 1]]), np.array([[0, 0, 1]]))
-    with pytest.raises(VerificationError, match=r"\(2\)"):
-        solve(instance(job()), "milp", warm_start={"a": too_little})
 
 
 def claim(monkeypatch, **changes) -> None:

@@ -6,53 +6,19 @@ from itertools import count, islice
 
 import pulp
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from oasis import Instance, Job, verify
+from oasis import Job
 from oasis.solvers import Status, highs
 from offline import solve
 from offline.model.arrays import OfflineArrays
 from offline.model.constraints import ps_ratio
 from offline.model.milp import CompactModel
 from tests.oracle.tiny import seeded, tiny_instance
-from tests.strategies import small_instances
 
 # HiGHS 1.15.1 with all its presolve rules calls something worse optimal on these seeds.
 FALSE_OPTIMA = (198, 1027, 1864, 2061, 2117, 2168)
-
-
-@st.composite
-def tiny(draw: st.DrawFn) -> Instance:
-    return tiny_instance(lambda options: draw(st.sampled_from(options)))
-
-
-def assert_milp_agrees_with_enumeration(instance: Instance) -> None:
-    exact = solve(instance, "bruteforce")
-    found = solve(instance, "milp")
-    assert found.status is Status.OPTIMAL
-    assert found.objective == pytest.approx(exact.objective, rel=1e-6)
-    assert found.upper_bound == pytest.approx(exact.objective, rel=1e-6)
-    assert verify(instance, found) == found.objective
-
-
-@given(tiny())
-def test_milp_agrees_with_enumeration(instance):
-    assert_milp_agrees_with_enumeration(instance)
-
-
-@given(small_instances())
-def test_milp_agrees_with_enumeration_on_nasty_instances(instance):
-    try:
-        solve(instance, "bruteforce")
-    except ValueError:
-        assume(False)
-    assert_milp_agrees_with_enumeration(instance)
-
-
-@pytest.mark.parametrize("seed", FALSE_OPTIMA)
-def test_known_false_optima_are_solved_right(seed):
-    assert_milp_agrees_with_enumeration(tiny_instance(seeded(seed)))
 
 
 @pytest.mark.parametrize("seed", FALSE_OPTIMA)

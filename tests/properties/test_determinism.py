@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,10 +10,10 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, Run
+from oasis.workloads import PRESETS
 from tests.portable import switched_off
 from tests.strategies import Maker, all_instances, fewer, of, schedulers
 
-ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"jobs": 5, "worker_servers": 3, "ps_servers": 2, "horizon": 10}
 
 
@@ -28,7 +24,7 @@ def without_times(run: Run) -> str:
 
 
 @fewer(4)
-@given(of("testbed", "calibrated", "paper"), st.integers(0, 2**32))
+@given(of(*PRESETS), st.integers(0, 2**32))
 def test_same_seed_writes_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, preset: str, seed: int
 ) -> None:
@@ -50,31 +46,6 @@ def test_same_instance_runs_the_same_and_decisions_survive_json(
     for decision in one.decisions:
         again = oasis.Decision.from_dict(json.loads(json.dumps(decision.to_dict())))
         assert again == decision
-
-
-PROGRAM = """
-import json, oasis
-instance = oasis.generate("testbed", jobs=5, seed=3)
-data = oasis.simulate(instance, oasis.OASiS.from_instance(instance)).to_dict()
-del data["decision_seconds"]
-print(json.dumps(data))
-"""
-
-
-def test_other_processes_with_other_hash_seeds_give_the_same_run() -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            check=True,
-            text=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    instance = oasis.generate("testbed", jobs=5, seed=3)
-    here = without_times(oasis.simulate(instance, oasis.OASiS.from_instance(instance)))
-    assert outputs[0] == outputs[1] == here + "\n"
 
 
 @pytest.mark.parametrize(

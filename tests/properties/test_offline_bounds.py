@@ -20,21 +20,6 @@ from tests.strategies import fewer
 SEEDS = st.integers(0, 10**6)
 
 
-@given(SEEDS)
-@fewer(10)
-def test_interval_contains_the_optimum_and_never_crosses(seed: int) -> None:
-    instance = tiny_instance(seeded(seed))
-    optimum = solve(instance, "bruteforce").objective
-    compact = solve(instance, "milp")
-    assert compact.objective == pytest.approx(optimum, rel=1e-6, abs=1e-9)
-    result = solve(instance, "colgen", work_limit=0.3)
-    assert oasis.verify(instance, result) == pytest.approx(result.objective)
-    assert result.objective <= optimum * (1 + 1e-9)
-    assert result.upper_bound >= optimum * (1 - 1e-9)
-    if result.status is Status.OPTIMAL:
-        assert result.objective == pytest.approx(optimum, rel=1e-6)
-
-
 @given(SEEDS, st.integers(2, 20))
 @fewer(3)
 def test_any_stop_leaves_a_valid_bound(seed: int, moment: int) -> None:

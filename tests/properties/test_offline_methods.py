@@ -78,21 +78,9 @@ def assert_encloses(instance: Instance, result: OfflineResult, optimum: float) -
 
 
 @pytest.mark.parametrize("method", METHODS)
-@given(SEEDS)
-@fewer(4)
-def test_every_method_encloses_the_enumerated_optimum(method: str, seed: int) -> None:
-    instance = tiny_instance(seeded(seed))
-    result = solve(instance, method, **limit(method))
-    assert_encloses(instance, result, enumerated(instance))
-    assert result.status is Status.OPTIMAL or method in INEXACT
-
-
-@pytest.mark.parametrize("method", NAMED)
-@given(small_instances())
-@fewer(4)
-def test_every_method_encloses_the_enumerated_optimum_of_nasty_instances(
-    method: str, instance: Instance
-) -> None:
+@given(st.one_of(SEEDS.map(lambda seed: tiny_instance(seeded(seed))), small_instances()))
+@fewer(2)
+def test_every_method_encloses_the_enumerated_optimum(method: str, instance: Instance) -> None:
     result = solve(instance, method, **limit(method))
     assert_encloses(instance, result, enumerated(instance))
     assert result.status is Status.OPTIMAL or method in INEXACT

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Cluster, Constant, Instance, Job, OASiS, PriceBounds, Server, Sigmoid, Utility
+from oasis import Cluster, Constant, Instance, Job, OASiS, PriceBounds, Sigmoid, Utility
 from tests import builders
 from tests.strategies import (
     Maker,
@@ -111,25 +111,6 @@ def test_ledger_is_the_sum_of_the_schedules_and_prices_follow_from_it(
         price = getattr(scheduler.bounds, group)
         expected = price(ledger[f"{group}_used"], np.broadcast_to(capacity, used.shape))
         np.testing.assert_allclose(ledger[f"{group}_prices"], expected, rtol=1e-12)
-
-
-def spelt_out(instance: Instance) -> Instance:
-    """The same machines, one entry each."""
-    cluster = instance.cluster
-    single = (
-        tuple(Server(name, s.capacity) for s in servers for name in s.ids)
-        for servers in (cluster.worker_servers, cluster.ps_servers)
-    )
-    machines = Cluster(cluster.resources, *single, cluster.slot_seconds)
-    return Instance(instance.horizon, machines, instance.jobs)
-
-
-@given(all_instances(most_servers=6), schedulers())
-def test_groups_of_servers_are_only_a_shorthand(instance: Instance, make: Maker) -> None:
-    single = spelt_out(instance)
-    assert np.array_equal(single.cluster.worker_capacity, instance.cluster.worker_capacity)
-    decisions, others = (oasis.simulate(i, make(i)).decisions for i in (instance, single))
-    assert decisions == others
 
 
 def scaled(utility: Utility, factor: float) -> Utility:

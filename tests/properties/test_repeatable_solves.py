@@ -11,7 +11,6 @@ import pytest
 
 import oasis
 from experiments import competitive_ratio
-from oasis.solvers.budget import Budget, WorkCounter
 from offline import solve
 from tests.background import beside
 
@@ -86,13 +85,3 @@ def test_a_ratio_repeats() -> None:
 def test_a_limit_that_is_none_is_refused(limit: float) -> None:
     with pytest.raises(ValueError, match=r"^work_limit: expected units of work >= 0"):
         solve(instance(0), work_limit=limit)
-
-
-def test_shares_of_work_are_charged_to_the_whole() -> None:
-    whole = Budget(8.0, WorkCounter())
-    half = whole.share(0.5)
-    half.charge(3.0)
-    assert (half.left, whole.left) == (1.0, 5.0)
-    half.charge(2.0)
-    assert half.passed
-    assert not whole.passed

@@ -239,28 +239,10 @@ def test_any_number_of_workers_fits_that_ask_for_next_to_nothing() -> None:
 # -- streams ---------------------------------------------------------------------------------------
 
 
-def small_stream(seed: int, jobs: int = 25) -> Instance:
-    return oasis.generate(
-        "testbed", jobs=jobs, worker_servers=4, ps_servers=2, horizon=12, seed=seed
-    )
-
-
 def market_of(scheduler: OASiS, job: Job) -> Market:
     ledger = scheduler.ledger
     arrays = (ledger.worker_prices, ledger.ps_prices, ledger.worker_used, ledger.ps_used)
     return Market(job, scheduler.cluster, scheduler.horizon, *arrays)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_every_decision_of_a_stream_equals_the_reference(seed: int) -> None:
-    instance = small_stream(seed)
-    bounds = PriceBounds.from_instance(instance, min_utility_fraction=0.0)
-    scheduler = OASiS(instance.cluster, instance.horizon, bounds)
-    for job in instance.jobs_by_arrival():
-        payoff, _ = reference(market_of(scheduler, job))
-        decision = scheduler.submit(job)
-        assert decision.payoff == pytest.approx(payoff, rel=1e-9, abs=1e-9)
-        assert decision.admitted == (payoff > 0)
 
 
 @given(all_instances(), schedulers())

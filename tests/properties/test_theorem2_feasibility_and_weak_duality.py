@@ -56,21 +56,12 @@ def test_weak_duality_at_any_prices(instance: Instance, data: st.DataObject) -> 
     assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
 
 
-@fewer(2)
-@given(small_instances(), schedulers())
-def test_weak_duality_at_the_final_prices_of_oasis(instance: Instance, make: Maker) -> None:
-    """And the optimum is never worse than the run."""
-    optimum = solve(instance, method="bruteforce").objective
-    utility, worker_prices, ps_prices = earned(instance, make(instance))
-    assert utility <= at_most(optimum)
-    assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
-
-
 @fewer(4)
 @given(all_instances(), schedulers())
 def test_weak_duality_against_the_milp(instance: Instance, make: Maker) -> None:
     optimum = solve(instance, method="milp").objective
-    _, worker_prices, ps_prices = earned(instance, make(instance))
+    utility, worker_prices, ps_prices = earned(instance, make(instance))
+    assert utility <= at_most(optimum)
     assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
     zero = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
     assert optimum <= at_most(oasis.dual_bound(instance, *zero))
@@ -95,15 +86,3 @@ def test_dual_bound_is_rent_plus_payoffs_on_the_empty_cluster(
     payoffs = math.fsum(textbook({"job": job, **market}) for job in instance.jobs)
     expected = pytest.approx(rent + payoffs, rel=1e-9, abs=1e-9)
     assert oasis.dual_bound(instance, p, q) == expected
-
-
-@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_prices_that_are_no_prices_are_refused(value: float) -> None:
-    instance = oasis.generate("testbed", jobs=1, seed=1)
-    p = np.zeros((instance.horizon, *instance.cluster.worker_capacity.shape))
-    q = np.zeros((instance.horizon, *instance.cluster.ps_capacity.shape))
-    p[0, 0, 0] = value
-    with pytest.raises(ValueError, match="worker_prices: expected non-negative finite prices"):
-        oasis.dual_bound(instance, p, q)
-    with pytest.raises(ValueError, match="ps_prices: expected shape"):
-        oasis.dual_bound(instance, np.zeros_like(p), q[1:])

@@ -11,13 +11,11 @@ from baselines.counts import FixedCounts
 from baselines.dorm import Dorm
 from baselines.fair_shares import DRF
 from baselines.preemptive import LAS
-from baselines.queues import FIFO
 from baselines.rrh import RRH, DelayCosts, worth_by_slot
-from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server
+from oasis import Cluster, Constant, Deadline, Instance, Piecewise, Server
 from oasis.scheduling import EmptyCluster
 from oasis.simulator import (
     BestFit,
-    Outage,
     PlainJob,
     Room,
     RoundRobin,
@@ -25,6 +23,7 @@ from oasis.simulator import (
     replay,
     rigid_workload,
 )
+from tests import builders
 
 
 def plain(*rows):
@@ -37,17 +36,8 @@ def ends(policy, rows, servers=1, gpus=4, placement="whole", **options):
 
 
 def job(name="a", arrival=0, work=4, chunks=4, **changes):
-    given = {
-        "epochs": work,
-        "chunks": chunks,
-        "minibatches": 1,
-        "minibatch_time": 1.0 / chunks,
-        "gradient_mb": 0.0,
-        "worker": {"gpu": 1.0},
-        "ps": {},
-        "utility": Constant(10.0),
-    }
-    return Job(id=name, arrival=arrival, **(given | changes))
+    given = {"chunks": chunks, "minibatch_time": 1.0 / chunks, "utility": Constant(10.0)}
+    return builders.job(name, arrival, work, **(given | changes))
 
 
 def instance(*jobs, horizon=10, gpus=2.0, servers=2):
@@ -58,11 +48,6 @@ def instance(*jobs, horizon=10, gpus=2.0, servers=2):
         1.0,
     )
     return Instance(horizon, cluster, jobs)
-
-
-def test_fifo_returns_an_evicted_job_to_its_place_in_the_line():
-    rows = [(0, 10, 4), (1, 10, 4)]
-    assert ends(FIFO(), rows, outages=[Outage(0, 5.0, 7.0)]) == [12.0, 22.0]
 
 
 def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_coming():
@@ -88,19 +73,6 @@ def test_drf_equalises_dominant_shares():
     assert (cpu, gpu) == (3 * 1 + 2 * 3, 3 * 4 + 2 * 1)
 
 
-def test_drf_never_gives_more_workers_than_chunks_and_fills_what_is_left():
-    run = oasis.simulate(instance(job("a", work=4, chunks=1), job("b", work=3, chunks=3)), DRF())
-    assert [d.completion for d in run.decisions] == [3, 0]
-
-
-def test_drf_adds_the_parameter_servers_that_the_bandwidth_asks_for():
-    link = {"gpu": 1.0, "bandwidth_gbps": 1.0}
-    given = job(worker=link, ps={"cpu": 1.0, "bandwidth_gbps": 2.0}, gradient_mb=1.0)
-    run = oasis.simulate(instance(given), DRF())
-    schedule = run.decisions[0].schedule
-    assert schedule.ps[:, 2].max() == 2
-
-
 def test_rrh_rejects_what_gains_no_more_than_the_threshold():
     jobs = instance(job("a"), job("b", utility=Constant(1.0)), job("c", utility=Constant(0.0)))
     run = oasis.simulate(jobs, RRH(threshold=5.0, discount=0.0))
@@ -119,15 +91,6 @@ def test_rrh_pauses_a_job_for_a_more_rewarding_one():
     quick = job("quick", 1, work=2, chunks=2, utility=Deadline(50.0, 1.0), worker={"gpu": 2.0})
     run = oasis.simulate(instance(long, quick, horizon=30), RRH(seed=2))
     assert run.decisions[1].completion <= 2
-
-
-def test_dorm_gives_all_the_chunks_can_use_and_the_fewest_parameter_servers():
-    link = {"gpu": 1.0, "bandwidth_gbps": 1.0}
-    given = job(work=4, worker=link, ps={"cpu": 1.0, "bandwidth_gbps": 2.0}, gradient_mb=1.0)
-    run = oasis.simulate(instance(given, servers=3), Dorm())
-    schedule = run.decisions[0].schedule
-    assert schedule.workers[schedule.workers[:, 0] == 0, 2].sum() == 4
-    assert schedule.ps[schedule.ps[:, 0] == 0, 2].sum() == 2
 
 
 def test_dorm_repeats_though_the_node_limit_stops_it_and_says_so():

@@ -1,7 +1,5 @@
 """DRAGON by scenarios: each branch of its control flow."""
 
-import pytest
-
 from baselines.dragon import Dragon, LocalityAware
 from tests.unit.baselines.controllers import engine, job, workers
 
@@ -19,15 +17,3 @@ def test_it_goes_through_no_end_of_alarms():
     run = engine(Dragon(0.0, 0.0), job("a", 1, 4, asked=2), job("b", 3, arrival=1.0), until=2e3)
     assert len(run.settled) == 2
     assert len(run.policy_seconds) < 10
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"urgent_after": -1.0}, "urgent_after: expected seconds >= 0"),
-        ({"idle_after": float("inf")}, "idle_after: expected seconds >= 0"),
-    ],
-)
-def test_wrong_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        Dragon(**options)

@@ -8,24 +8,14 @@ from dataclasses import replace
 import pytest
 
 from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
-from oasis.model.errors import InputError
 from oasis.model.utility import Constant, Deadline, Sigmoid
 from oasis.scheduling import Machine, PolicyJob, Site
 from oasis.scheduling.view import View
 from oasis.simulator import ChangeCosts, Engine, Workload, replay
-from tests.unit.baselines.controllers import engine, job, workers, workload
+from tests.unit.baselines.controllers import Told, engine, job, workers, workload
 
 MINUTE = 60.0
 CONCAVE = (1.0, 1.5, 1.75, 2.0)  # the scaling of the example in the paper
-
-
-class Told:
-    """Jobs are as fast as they say."""
-
-    coupled = False
-
-    def rate(self, job, allocation, load):
-        return job.speed(allocation.worker_count)
 
 
 def due(name, work, deadline, most=4, arrival=0.0, speedup=(), **more):
@@ -189,19 +179,3 @@ def test_it_wakes_at_the_end_of_a_slot_while_there_are_deadlines():
     run = engine(policy(), job("a", most=4, work=10_000.0), until=30.0)
     assert not run.step(2499.0)
     assert run.step(2500.0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"slot_minutes": 0.0}, "slot_minutes: expected a finite number > 0"),
-        ({"slot_minutes": math.inf}, "slot_minutes: expected a finite number > 0"),
-        ({"worth": 0.0}, "worth: expected a number above 0 and at most 1"),
-        ({"worth": 1.5}, "worth: expected a number above 0 and at most 1"),
-        ({"margin_seconds": -1.0}, "margin_seconds: expected a finite number >= 0"),
-        ({"sizes": "odd"}, "sizes: expected powers or any"),
-    ],
-)
-def test_wrong_options_are_refused(options, message):
-    with pytest.raises(InputError, match=message):
-        ElasticFlow(**options)

@@ -277,12 +277,6 @@ def test_what_never_fits_is_rejected_with_its_reason() -> None:
     ]
 
 
-def test_a_round_has_a_length() -> None:
-    with pytest.raises(ValueError, match="round_minutes: expected a finite number > 0, got 0"):
-        Gavel(round_minutes=0)
-    assert np.isfinite(Gavel().round_minutes)
-
-
 def test_rounds_end_when_what_is_left_of_the_machines_can_run_no_job() -> None:
     """The program gives half its time to a job of eight on the four GPUs that are left."""
     where = site(2)
@@ -403,16 +397,3 @@ def test_a_strict_round_on_slots_ends_with_a_slot() -> None:
         for minutes in (12.0, 14.0, 20.0)
     }
     assert len(earned) == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"objective": "fair"}, "objective: expected throughput, max-min-fairness, finish-time"),
-        ({"rounds": "loose"}, "rounds: expected events or strict, got 'loose'"),
-        ({"reset_minutes": -1.0}, "reset_minutes: expected a finite number >= 0, got -1.0"),
-    ],
-)
-def test_an_option_that_is_wrong_is_named(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Gavel(**options)

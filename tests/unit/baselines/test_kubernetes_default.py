@@ -2,9 +2,7 @@
 
 import pytest
 
-from baselines.fair_shares import DRF
 from baselines.kubernetes_default import KubernetesDefault
-from baselines.queues import FIFO
 from oasis.simulator import (
     Machine,
     Outage,
@@ -32,12 +30,6 @@ def test_two_gangs_of_two_thirds_whose_pods_come_by_turns_wait_for_each_other(pa
     outcome = replay(work, KubernetesDefault())
     assert [times.end for times in outcome.jobs] == [None, None]
     assert [times.running for times in outcome.jobs] == [0.0, 0.0]
-
-
-@pytest.mark.parametrize("policy", [FIFO, DRF])
-def test_a_policy_that_places_gangs_whole_runs_them_one_after_the_other(policy):
-    outcome = replay(workload(gang("a"), gang("b")), policy())
-    assert [times.end for times in outcome.jobs] == [10.0, 20.0]
 
 
 def test_pods_that_enter_the_queue_job_after_job_do_not_deadlock():

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from baselines.optimus import LINEAR, Evenly, Optimus, fitted, speed_of, work_to_converge
-from oasis.model.errors import InputError
 from oasis.scheduling import Machine, Room, Site, TrainingCurve
 from oasis.simulator import (
     ChangeCosts,
@@ -119,20 +118,6 @@ def test_a_job_that_never_fits_is_turned_away():
 def test_tasks_that_reserve_nothing_are_given_as_long_as_they_gain():
     free = replace(job("free", most=3), worker=())
     assert workers(engine(policy(), free)) == {"free": {0: 3}}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"round_minutes": 0.0}, "round_minutes: expected a finite number > 0"),
-        ({"training": "both"}, "training: expected sync or async"),
-        ({"samples": 0}, "samples: expected at least 1"),
-        ({"convergence": 1.0}, "convergence: expected a number of at least 0 and below 1"),
-    ],
-)
-def test_wrong_options_are_refused(options, message):
-    with pytest.raises(InputError, match=message):
-        Optimus(**options)
 
 
 def test_who_has_no_scipy_hears_of_it_before_the_run(monkeypatch):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from baselines import FIFO, LAS, ElasticFlow, Gavel, Gittins, Kod2, Optimus, SpeCon
 from baselines.counts import Placing
-from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
+from baselines.dragon import Dragon
+from baselines.fair_shares import DRF, Fairness, FinishTimeFairness, Portions, Shares, fair_shares
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
@@ -86,44 +89,10 @@ def vectors(*rows: list[float]) -> dict[int, FloatArray]:
     return {k: np.array(row) for k, row in enumerate(rows)}
 
 
-def test_what_one_job_cannot_use_goes_to_the_others() -> None:
-    portions = vectors([0.1], [0.1], [0.1])
-    assert fair_shares(portions, {0: 1, 1: 99, 2: 99}, np.ones(1)) == pytest.approx(
-        {0: 0.1, 1: 0.45, 2: 0.45}
-    )
-
-
-def test_jobs_that_need_other_resources_go_on_growing() -> None:
-    portions = vectors([0.1, 0.0], [0.1, 0.0], [0.0, 0.1])
-    assert fair_shares(portions, dict.fromkeys(range(3), 99), np.ones(2)) == pytest.approx(
-        {0: 0.5, 1: 0.5, 2: 1.0}
-    )
-
-
 def test_a_resource_that_is_gone_stops_only_who_needs_it() -> None:
     portions = vectors([0.1, 0.1], [0.1, 0.0], [0.0, 0.0])
     found = fair_shares(portions, dict.fromkeys(range(3), 99), np.array([1.0, 0.0]))
     assert found == pytest.approx({0: 0.0, 1: 1.0, 2: 0.0})
-
-
-@given(
-    st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=2), min_size=1, max_size=4),
-    st.lists(st.integers(1, 9), min_size=4, max_size=4),
-)
-def test_shares_fit_and_are_full_somewhere_for_everybody_who_wants_more(
-    rows: list[list[int]], most: list[int]
-) -> None:
-    portions = {k: np.array(row) / 10 for k, row in enumerate(rows)}
-    limits = dict(enumerate(most[: len(rows)]))
-    shares = fair_shares(portions, limits, np.ones(2))
-    used = np.zeros(2)
-    for k, portion in portions.items():
-        if portion.max():
-            used += shares[k] * portion / portion.max()
-    assert (used <= 1 + 1e-9).all()
-    for k, portion in portions.items():
-        is_capped = shares[k] >= portion.max() * limits[k] - 1e-9
-        assert is_capped or (used[portion > 0] >= 1 - 1e-9).any()
 
 
 def test_the_loss_is_the_distance_from_the_fair_share() -> None:
@@ -163,6 +132,48 @@ def test_an_unknown_name_or_option_is_refused() -> None:
         make("fifo", placement="anywhere")
     with pytest.raises(TypeError, match="thresholds"):
         make("fifo", thresholds=(1.0,))
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "message"),
+    [
+        (Dragon, {"urgent_after": -1.0}, "urgent_after: expected seconds >= 0"),
+        (Dragon, {"idle_after": float("inf")}, "idle_after: expected seconds >= 0"),
+        (Kod2, {"starve_limit": -1.0}, "starve_limit: expected seconds >= 0"),
+        (Kod2, {"starve_limit": math.nan}, "starve_limit: expected seconds >= 0"),
+        (ElasticFlow, {"slot_minutes": 0.0}, "slot_minutes: expected a finite number > 0"),
+        (ElasticFlow, {"slot_minutes": math.inf}, "slot_minutes: expected a finite number > 0"),
+        (ElasticFlow, {"worth": 0.0}, "worth: expected a number above 0 and at most 1"),
+        (ElasticFlow, {"worth": 1.5}, "worth: expected a number above 0 and at most 1"),
+        (ElasticFlow, {"margin_seconds": -1.0}, "margin_seconds: expected a finite number >= 0"),
+        (ElasticFlow, {"sizes": "odd"}, "sizes: expected powers or any"),
+        (Optimus, {"round_minutes": 0.0}, "round_minutes: expected a finite number > 0"),
+        (Optimus, {"training": "both"}, "training: expected sync or async"),
+        (Optimus, {"samples": 0}, "samples: expected at least 1"),
+        (Optimus, {"convergence": 1.0}, "convergence: expected a number of at least 0 and below 1"),
+        (SpeCon, {"alpha": -0.1}, "alpha: expected a number >= 0"),
+        (SpeCon, {"interval": 0.0}, "interval: expected seconds > 0"),
+        (
+            Gavel,
+            {"objective": "fair"},
+            "objective: expected throughput, max-min-fairness, finish-time",
+        ),
+        (Gavel, {"rounds": "loose"}, "rounds: expected events or strict, got 'loose'"),
+        (Gavel, {"reset_minutes": -1.0}, "reset_minutes: expected a finite number >= 0, got -1.0"),
+        (Gavel, {"round_minutes": 0}, "round_minutes: expected a finite number > 0, got 0"),
+        (FIFO, {"line": "x"}, "line: expected strict or fit, got 'x'"),
+        (LAS, {"order": "x"}, "order: expected arrival or running-first, got 'x'"),
+        (Gittins, {"levels": (2.0, 1.0)}, r"levels: expected increasing numbers > 0, got \(2"),
+        (Gittins, {"history": (0.0,)}, r"history: expected numbers > 0, got \(0.0,\)"),
+        (FinishTimeFairness, {"lease": 0.0}, "lease: expected a finite number > 0, got 0"),
+        (DRF, {"by": "x"}, "by: expected job or owner, got 'x'"),
+    ],
+)
+def test_a_wrong_option_is_refused_by_its_name(
+    policy: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        policy(**options)
 
 
 @pytest.mark.parametrize(

@@ -159,15 +159,3 @@ def test_a_container_with_a_server_stays_where_machines_take_both():
     work = Workload.of(Site(("memory",), machines), jobs)
     replay(work, policy, speed=TrainingSpeed(), observation=Observation(10.0))
     assert [move.kind for move in policy.log][:1] == ["stayed"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"alpha": -0.1}, "alpha: expected a number >= 0"),
-        ({"interval": 0.0}, "interval: expected seconds > 0"),
-    ],
-)
-def test_wrong_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        SpeCon(**options)

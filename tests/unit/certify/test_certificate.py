@@ -51,15 +51,6 @@ def test_bound_times_a_tiny_utility_does_not_overflow_with_alpha_x_alone() -> No
     assert tiny.ratio_bound is None  # e^720 is no float
 
 
-def test_growth_is_that_of_one_large_step_by_hand() -> None:
-    """ln(U/L) = 4 and half the server at once: x = 2, alpha_x = 4 (e^2 - 1) / 2."""
-    steps = np.array([[0.5, 0.0], [0.25, 1.0]])
-    rates = np.array([4.0, 0.0])
-    assert _log_growth(rates, steps) == pytest.approx(math.log(4.0 * math.expm1(2.0) / 2.0))
-    assert _log_growth(rates, steps[:0]) == 0.0
-    assert _log_growth(rates * 0.0, steps) == 0.0
-
-
 def test_growth_of_a_step_too_large_for_the_exponential_is_a_finite_logarithm() -> None:
     assert _log_growth(np.array([2000.0]), np.array([[1.0]])) == pytest.approx(2000.0)
 

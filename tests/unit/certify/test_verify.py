@@ -10,6 +10,7 @@ import pytest
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Piecewise, Schedule, Server, VerificationError
+from tests import builders
 
 CLUSTER = Cluster(
     ("cpu", "bandwidth_gbps"),
@@ -25,16 +26,12 @@ CLUSTER = Cluster(
 def job(name: str, arrival: int, **changes: Any) -> Job:
     """Four worker-slots, at most three workers at once, one parameter server for two workers."""
     fields: dict[str, Any] = {
-        "epochs": 1,
-        "chunks": 3,
-        "minibatches": 1,
         "minibatch_time": 4 / 3,
-        "gradient_mb": 0.0,
         "worker": {"cpu": 1.0, "bandwidth_gbps": 0.5},
         "ps": {"cpu": 1.0, "bandwidth_gbps": 1.0},
         "utility": Piecewise((0.0, 4.0), (10.0, 6.0)),
     }
-    return Job(name, arrival, **(fields | changes))
+    return builders.job(name, arrival, workers=3, **(fields | changes))
 
 
 INSTANCE = Instance(5, CLUSTER, (job("a", 1), job("b", 0)))

@@ -89,8 +89,10 @@ def servers(number: int, amounts: tuple[float, ...]) -> tuple[pulp.LpProblem, li
     return problem, limits
 
 
-def test_a_cover_applies_on_every_capacity_of_its_size() -> None:
-    problem, limits = servers(3, (HALF, HALF))
+@pytest.mark.parametrize("amount", [HALF, BY_ROUNDING])
+def test_a_cover_applies_on_every_capacity_of_its_size(amount: float) -> None:
+    """And all that rounding decides in a solution is cut off at once."""
+    problem, limits = servers(3, (amount, amount))
     refused: list[None] = []
     found = solve_within(problem, lambda: limits, lambda: refused.append(None))
     assert found.objective == 3.0
@@ -104,11 +106,3 @@ def test_variables_of_the_rows_that_cut_off_have_names_of_their_own(monkeypatch)
     assert solve_within(problem, lambda: limits).objective == 3.0
     assert len(problem.variables()) == 6
     assert len(asked[-1].names) == len(set(asked[-1].names)) == 6 + 2 * 3
-
-
-def test_all_that_rounding_decides_in_a_solution_is_cut_off_at_once() -> None:
-    problem, limits = servers(3, (BY_ROUNDING, BY_ROUNDING))
-    refused: list[None] = []
-    found = solve_within(problem, lambda: limits, lambda: refused.append(None))
-    assert found.objective == 3.0
-    assert len(refused) == 1

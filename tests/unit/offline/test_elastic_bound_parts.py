@@ -25,13 +25,6 @@ def job(name, **others):
     return base | {"utility": worth} | others
 
 
-def test_speeds_are_those_of_a_job_alone_on_one_machine():
-    made = made_of(job("a", workers={"min": 2, "max": 3}, speedup=[1.0, 1.5, 1.8]))
-    assert best_rates(made, made.jobs[0]) == [0.0, 0.0, 1.5, 1.8]
-    linear = made_of(job("a", workers={"min": 1, "max": 3}))
-    assert best_rates(linear, linear.jobs[0]) == [0.0, 1.0, 2.0, 3.0]
-
-
 def test_who_has_room_is_worth_everything_and_who_has_not_shares():
     assert elastic_bound(made_of(job("a"), job("b")), 50.0).value == 8.0
     four = made_of(*(job(name) for name in "abcd"))
@@ -83,21 +76,6 @@ def configurations(slots):
     made = made_of(job("a", arrival=15.0, work=300.0, utility=linear, **speeds), gpus=4)
     (only,) = made.jobs
     return _Configurations(only, best_rates(made, only), 4, 10.0, slots, np.ones(1))
-
-
-def test_each_slot_of_completion_costs_the_least_that_it_can():
-    slots, rng = 40, np.random.default_rng(5)
-    own = configurations(slots)
-    for _ in range(20):
-        cost = rng.choice([0.0, 1.0, 2.0, 5.0], size=slots)[own._slots] / own._slopes
-        found = own._least_costs(cost, slots)
-        for slot in np.flatnonzero(np.isfinite(own.worth)):
-            pieces = sorted(zip(cost, own._work, own._slots, strict=True))
-            left, paid = own._total, 0.0
-            for price, amount, at in pieces:
-                if at <= slot:
-                    paid, left = paid + price * min(amount, left), left - min(amount, left)
-            assert found[slot] == pytest.approx(paid, rel=1e-9, abs=1e-9)
 
 
 def test_memory_grows_with_the_slots_and_not_with_their_square():

@@ -14,9 +14,17 @@ from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from offline.benders.master import CountModel
 from offline.model.arrays import OfflineArrays
 from offline.model.constraints import fewest_ps, ps_of_work
+from tests import builders
 from tests.oracle.test_benders import assert_satisfies, feasible
 from tests.strategies import fewer, small_instances
-from tests.unit.offline.test_constraints import with_bandwidth
+
+JOB = builders.job("j", workers=9, worker={"gpu": 1}, ps={"cpu": 1}, utility=Constant(1.0))
+
+
+def with_bandwidth(worker: float, ps: float) -> Job:
+    return replace(
+        JOB, worker={"gpu": 1, "bandwidth_gbps": worker}, ps={"cpu": 1, "bandwidth_gbps": ps}
+    )
 
 
 def by_enumeration(job: Job, work: int, most: int, slots: int) -> list[int]:

@@ -12,7 +12,7 @@ from oasis import Cluster, Constant, Instance, Job, Schedule, Server
 from oasis.model.rounding import CAPACITY_TOLERANCE
 from oasis.solvers.arrays import RowArrays
 from offline.benders.master import CountModel, merged
-from offline.model.arrays import GROUPS, OfflineArrays
+from offline.model.arrays import OfflineArrays
 from offline.patterns import Cut
 from tests.linear import as_pulp
 
@@ -47,14 +47,6 @@ def read(model: CountModel, rows: RowArrays) -> list[Row]:
         ({v.name: float(c) for v, c in row.items()}, row.getLb(), row.getUb())
         for row in problem.constraints()
     ]
-
-
-def forbidding(model: CountModel) -> list[Row]:
-    """The rows that forbid 2 of a and 1 of b in slot 1, which are the last ones of the model's."""
-    model.forbid("worker", np.array([2, 1]), [1])
-    whole = model._read.rows
-    is_new = np.arange(len(whole)) >= len(whole) - 3
-    return read(model, whole.chosen(is_new, np.ones(len(whole.values), bool)))
 
 
 def name(model: CountModel, which: str, group: str, slot: int) -> str:
@@ -94,18 +86,6 @@ def test_job_without_weight_is_no_part_of_a_row(model: CountModel) -> None:
     assert list(row[0]) == [name(model, "b", "worker", 1)]
 
 
-def test_room_is_left_only_in_the_slots_that_ask_for_it(model: CountModel) -> None:
-    model.add("worker", Cut(np.array([0.4, 0.4])), [0, 1])
-    model.add("ps", Cut(np.array([0.5, 0.5])), [0, 1])
-    assert not model.within({})
-    assert not model.within({("worker", 0): 1.0, ("ps", 0): 1.0})
-    rows = read(model, model.within({("worker", 1): 0.75, ("ps", 0): 0.5, ("ps", 1): 1.0}))
-    assert {upper for _, _, upper in rows} == {0.75, 0.5}
-    by_limit = {upper: set(terms) for terms, _, upper in rows}
-    assert by_limit[0.75] == {name(model, "a", "worker", 1), name(model, "b", "worker", 1)}
-    assert by_limit[0.5] == {name(model, "a", "ps", 0)}
-
-
 def test_room_is_what_was_asked_for_last_and_new_cuts_count(model: CountModel) -> None:
     model.add("worker", Cut(np.array([0.4, 0.4])), [0])
     for share in (0.75, 0.5, 0.5, 0.75):
@@ -114,34 +94,10 @@ def test_room_is_what_was_asked_for_last_and_new_cuts_count(model: CountModel) -
     assert len(model.within({("worker", 0): 0.75})) == 2
 
 
-def test_held_counts_are_rounded_and_unnamed_ones_nothing(model: CountModel) -> None:
-    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
-    limits = model.held({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1))
-    assert limits == {a0: (0, 2), name(model, "a", "ps", 0): (0, 0)}
-    limits = model.held({b1: 1.0000001}, range(1, 2))
-    of_ps = {name(model, j, "ps", 1): (0, 0) for j in "ab"}
-    assert limits == {a1: (0, 0), b1: (0, 1)} | of_ps
-
-
 def test_kept_counts_are_rounded_and_those_of_the_slots_are_open(model: CountModel) -> None:
     a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
     limits = model.fixed_outside({a0: 1.9999999, a1: 3.0, b1: 1.0}, range(1, 2))
     assert limits == {a0: (2, 2), name(model, "a", "ps", 0): (0, 0)}
-
-
-def test_limits_near_a_plan_leave_later_completions_of_its_jobs_alone(model: CountModel) -> None:
-    """Jobs that do not complete have no counts either, others none after they complete."""
-    done = [{t: v.name for t, v in c.done.items()} for c in model.jobs]
-    of_a, of_b = ([name(model, j, group, 1) for group in GROUPS] for j in "ab")
-    limits = model.near({0: 0}, 0)
-    assert limits == dict.fromkeys([done[0][1], done[1][1], *of_a, *of_b], (0, 0)) | {
-        done[0][0]: (0, 1)
-    }
-    limits = model.near({0: 0, 1: 1}, 1)
-    assert limits == dict.fromkeys([*done[0].values(), *done[1].values()], (0, 1))
-    limits = model.near({0: 1}, 5)
-    assert [t for t, u in done[0].items() if limits[u] == (0, 1)] == [1]
-    assert not limits.keys() & set(of_a)
 
 
 def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -> None:
@@ -149,14 +105,6 @@ def test_completion_is_where_its_variable_is_above_one_half(model: CountModel) -
     assert model.completions({a[0]: 0.4, a[1]: 0.6, b[1]: 0.5}) == {0: 1}
     assert model.completions({a[0]: 1.0, b[1]: 0.51}) == {0: 0, 1: 1}
     assert model.completions({}) == {}
-
-
-def test_counts_are_those_of_a_slot_and_nothing_before_the_arrival(model: CountModel) -> None:
-    a0, a1, b1 = name(model, "a", "worker", 0), *(name(model, j, "worker", 1) for j in "ab")
-    values = {a0: 2.5, a1: 1.0, b1: 0.5, name(model, "b", "ps", 1): 9.0}
-    assert model.counts(values, "worker", 0).tolist() == [2.5, 0.0]
-    assert model.counts(values, "worker", 1).tolist() == [1.0, 0.5]
-    assert model.counts(values, "ps", 1).tolist() == [0.0, 9.0]
 
 
 def test_kinds_of_counts_are_set_by_group_and_slot(model: CountModel) -> None:
@@ -169,28 +117,6 @@ def test_kinds_of_counts_are_set_by_group_and_slot(model: CountModel) -> None:
     a = model.jobs[0]
     assert [a.workers[t, 0].cat for t in (0, 1)] == [whole, fraction]
     assert [a.ps[t, 0].cat for t in (0, 1)] == [fraction, whole]
-
-
-def test_forbidden_counts_ask_for_one_unit_less_of_some_job(model: CountModel) -> None:
-    """Not 2 of a and 1 of b in slot 1: with a row's binary at 1, at most 1 or 0 of them remain."""
-    rows = forbidding(model)
-    a1, b1 = (name(model, j, "worker", 1) for j in "ab")
-    (of_a, _, most_a), (of_b, _, most_b), (either, at_least, _) = rows
-    (less_a,), (less_b,) = set(of_a) - {a1}, set(of_b) - {b1}
-    assert (of_a[a1], of_a[less_a], most_a) == (1.0, 2.0, 3)
-    assert (of_b[b1], of_b[less_b], most_b) == (1.0, 1.0, 1)
-    assert (either, at_least) == ({less_a: 1.0, less_b: 1.0}, 1)
-
-
-def test_known_schedules_say_which_job_has_less_than_was_forbidden(model: CountModel) -> None:
-    rows = forbidding(model)
-    less_a, less_b = rows[2][0]
-    schedule = Schedule("b", [[1, 1, 1]], [[1, 0, 1]])
-    values = model.values_of({"b": schedule})
-    assert (values[less_a], values[less_b]) == (1.0, 0.0)
-    full = Schedule("a", [[0, 0, 1], [1, 0, 1], [1, 1, 1]], [[0, 0, 1], [1, 0, 2]])
-    values = model.values_of({"a": full})
-    assert (values[less_a], values[less_b]) == (0.0, 1.0)
 
 
 def test_counts_of_a_schedule_are_put_together_slot_by_slot() -> None:

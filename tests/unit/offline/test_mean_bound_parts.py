@@ -7,14 +7,8 @@ import pytest
 from baselines import FIFO
 from experiments.figures.controllers import at_load, drawn
 from oasis.simulator import replay
-from offline.elastic_bound import mean_completion_bound, shortest_first
+from offline.elastic_bound import mean_completion_bound
 from tests.builders import elastic
-
-
-def test_who_comes_later_and_is_shorter_goes_first_only_if_less_is_left_of_the_other():
-    assert shortest_first([0.0, 4.0], [5.0, 2.0]) == 5.0 + 3.0
-    assert shortest_first([0.0, 1.0], [5.0, 2.0]) == 7.0 + 2.0
-    assert shortest_first([10.0, 0.0], [1.0, 1.0]) == 2.0
 
 
 def test_it_grows_with_the_load_and_is_that_of_lonely_jobs_where_there_is_none():

@@ -52,16 +52,6 @@ def test_so_they_are_where_one_server_is_not_enough(classes: int, seed: int) -> 
     assert_same_payoffs(instance, classes, seed)
 
 
-def test_a_class_holds_what_its_servers_hold() -> None:
-    grouping = Grouping.of(ARRAYS, 2)
-    group = MergedServers.of(grouping.worker, np.zeros(grouping.worker.size))
-    demand = ARRAYS.worker.demand[0]
-    slots = np.array([0, 3])
-    units = ARRAYS.worker.units(0, 100)
-    by_class = [units[grouping.worker.member == k].sum() for k in range(2)]
-    assert group.fits(demand, slots, 100).tolist() == [by_class, by_class]
-
-
 def test_a_dear_class_is_filled_last_and_its_first_server_first() -> None:
     grouping = Grouping.of(ARRAYS, 2)
     shape = (ARRAYS.horizon, *grouping.worker.total.shape)

@@ -49,20 +49,6 @@ def most_worth(
     return best
 
 
-def test_nothing_is_placed_where_nothing_is_wanted() -> None:
-    units, is_proven = placed(table([4.0]), table([1.0], [2.0]), [0, 0])
-    assert units.tolist() == [[0], [0]]
-    assert is_proven
-
-
-def test_counts_that_fit_easily_are_placed_whole() -> None:
-    capacity, demand = table([4.0, 4.0], [2.0, 2.0]), table([1.0, 0.5], [2.0, 0.0])
-    units, is_proven = placed(capacity, demand, [3, 1])
-    assert units.sum(axis=1).tolist() == [3, 1]
-    assert is_proven
-    check_fits(units, capacity, demand)
-
-
 def test_large_items_are_put_where_they_leave_least() -> None:
     """The item of 3 goes on the server of 3, so that the two of 2 find the server of 4."""
     units = subproblem._greedy(table([4.0], [3.0]), table([2.0], [3.0]), np.array([2, 1]))
@@ -86,28 +72,6 @@ def test_patterns_alone_prove_nothing_of_counts_that_do_not_fit() -> None:
     capacity, demand, counts = table([3.0], [3.0]), table([2.0]), np.array([3])
     units, is_complete = place_by_patterns(capacity, demand, counts, Budget(), np.ones(1))
     assert (units.sum(), is_complete) == (2, False)
-
-
-def test_what_does_not_fit_is_proven_not_to() -> None:
-    units, is_proven = placed(table([3.0], [3.0]), table([2.0]), [3])
-    assert units.sum() == 2
-    assert is_proven
-
-
-def test_where_not_all_fit_the_worthier_do() -> None:
-    capacity, demand = table([2.0]), table([2.0], [1.0])
-    units, _ = placed(capacity, demand, [1, 2], [3.0, 1.0])
-    assert units.tolist() == [[1], [0]]
-    units, _ = placed(capacity, demand, [1, 2], [1.0, 3.0])
-    assert units.tolist() == [[0], [2]]
-    units, _ = placed(capacity, demand, [1, 2])  # each unit is worth the same by default
-    assert units.tolist() == [[0], [2]]
-
-
-def test_items_that_no_server_holds_are_left_out() -> None:
-    units, is_proven = placed(table([2.0], [1.0]), table([5.0], [1.0]), [1, 3])
-    assert units.sum(axis=1).tolist() == [0, 3]
-    assert is_proven
 
 
 def test_items_that_ask_for_nothing_fit_anywhere() -> None:

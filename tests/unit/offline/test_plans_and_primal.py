@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -12,14 +11,10 @@ import pulp
 import pytest
 
 from oasis.certify.verify import verify
-from oasis.model.cluster import Cluster, Server
-from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.schedule import Schedule
-from oasis.model.utility import Constant, Deadline
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget, WorkLimit
-from offline import solve
 from offline.benders import primal as module
 from offline.benders.master import CountModel
 from offline.benders.primal import (
@@ -36,13 +31,7 @@ from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
 from tests import builders
 
-CLUSTER = Cluster(
-    ("gpu",),
-    (Server("w0", {"gpu": 3.0}), Server("w1", {"gpu": 3.0})),
-    (Server("p", {"gpu": 1.0}),),
-    slot_seconds=1.0,
-)
-ONE = Cluster(("gpu",), (Server("w", {"gpu": 6.0}),), (Server("p", {"gpu": 1.0}),), 1.0)
+CLUSTER = builders.cluster(gpus=3.0, servers=2)
 
 
 def job(name: str, gpus: float, value: float, workers: int = 1, slots: int = 1) -> Job:
@@ -78,12 +67,6 @@ def heuristic(*jobs: Job, horizon: int = 1) -> PrimalHeuristic:
 # -- plans -----------------------------------------------------------------------------------------
 
 
-def test_the_master_plans_by_total_capacity() -> None:
-    solution = close_plan(model(*THREE), {}, Budget())
-    assert solution.objective == pytest.approx(12.0)
-    assert solution.status is Status.OPTIMAL
-
-
 def test_cuts_that_are_found_after_a_plan_hold_in_the_next() -> None:
     made = model(*THREE)
     first = close_plan(made, {}, Budget())
@@ -99,35 +82,6 @@ def test_limits_hold_for_this_plan_alone() -> None:
     assert len(made.read().rows) == rows
     assert first.objective is not None
     assert close_plan(made, {}, Budget()).objective == pytest.approx(12.0)
-
-
-def test_a_slot_with_less_room_holds_less() -> None:
-    """Four jobs of 2 on six GPUs: three of them; on two thirds of that, two; on nothing, none."""
-    four = (*THREE, job("d", 2.0, 2.0))
-    for share, value in ((1.0, 12.0), (2 / 3, 9.0), (0.0, 0.0)):
-        made = model(*four)
-        rows = [made.within({("worker", 0): share})]
-        solution = close_plan(made, {}, Budget(), rows)
-        assert solution.objective == pytest.approx(value)
-
-
-def test_relax_and_fix_makes_all_counts_whole_a_few_slots_at_a_time() -> None:
-    jobs = tuple(job(f"j{k}", 1.5, 5.0, workers=2, slots=2) for k in range(2))
-    steps: list[tuple[range, range]] = []
-    made = model(*jobs, horizon=4, whole=False)
-    require_whole = made.require_whole
-
-    def noted(workers: range, ps: range) -> None:
-        steps.append((workers, ps))
-        require_whole(workers, ps)
-
-    made.require_whole = noted  # type: ignore[method-assign]
-    solution = whole_plan(made, {}, Budget(), PlanLimits(slots_at_once=3), [], 0.0, range(4))
-    assert steps == [(range(3), range(3)), (range(4), range(4))]
-    assert solution.objective == pytest.approx(10.0)
-    for slot in range(4):
-        counts = made.counts(solution.values, "worker", slot)
-        assert counts == pytest.approx(np.rint(counts))
 
 
 def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
@@ -154,15 +108,6 @@ def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch)
         close_plan(model(*THREE), {}, Budget())
 
 
-def test_the_closest_plan_changes_no_more_than_its_rows_ask_for() -> None:
-    """One of three equal jobs must join the one that runs: the others stay as they are."""
-    made = model(*(job(f"j{k}", 1.0, 5.0) for k in range(3)))
-    known = made.values_of({"j1": Schedule("j1", [[0, 0, 1]], [])})
-    solution = close_plan(made, {}, Budget(), [made.worth(10.0, 10.0)], known=known)
-    counts = made.counts(solution.values, "worker", 0)
-    assert (counts.sum(), counts[1]) == (pytest.approx(2.0), pytest.approx(1.0))
-
-
 def test_the_size_of_a_unit_is_its_largest_share_of_all_servers() -> None:
     """Of six GPUs; of parameter servers these jobs ask for nothing."""
     made = model(job("a", 2.0, 5.0), job("b", 3.0, 5.0))
@@ -175,31 +120,6 @@ def test_the_scale_of_distances_is_what_the_known_plan_takes() -> None:
     known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in "ab"})
     compared = PlanComparison.of(made.read(), known, made.size_of)
     assert compared.scale == pytest.approx(4.0 / 6.0)
-
-
-@pytest.mark.parametrize(("radius", "runs"), [(0.9, [0, 1]), (1.1, [0, 2]), (2.1, [0, 2])])
-def test_no_more_changes_than_the_radius_allows(radius: float, runs: list[int]) -> None:
-    """Two of three jobs of equal size fit: for another one of them, half of the units leave."""
-    jobs = (job("j0", 3.0, 5.0), job("j1", 3.0, 4.0), job("j2", 3.0, 6.0))
-    made = model(*jobs)
-    made.require(pulp.LpInteger, pulp.LpInteger)
-    known = made.values_of({name: Schedule(name, [[0, 0, 1]], []) for name in ("j0", "j1")})
-    solution = close_plan(made, {}, Budget(), known=known, radius=radius)
-    assert np.flatnonzero(made.counts(solution.values, "worker", 0)).tolist() == runs
-
-
-def test_counts_outside_of_the_slots_are_kept() -> None:
-    """Both jobs have slots 0 and 1; slot 0 stays with the one that runs in it."""
-    pair = tuple(
-        replace(job(name, 6.0, value), utility=Deadline(value, 1.0))
-        for name, value in (("a", 5.0), ("b", 9.0))
-    )
-    made = CountModel(OfflineArrays.of(Instance(2, ONE, pair)))
-    made.require(pulp.LpInteger, pulp.LpInteger)
-    known = made.values_of({"a": Schedule("a", [[0, 0, 1]], [])})
-    solution = close_plan(made, made.fixed_outside(known, range(1, 2)), Budget())
-    assert [made.counts(solution.values, "worker", t).tolist() for t in (0, 1)] == [[1, 0], [0, 1]]
-    assert solution.objective == pytest.approx(14.0)
 
 
 # -- placing a plan --------------------------------------------------------------------------------
@@ -323,28 +243,3 @@ def test_a_search_without_time_plans_nothing() -> None:
 
 
 # -- the method of column generation ---------------------------------------------------------------
-
-
-def test_column_generation_encloses_the_optimum_of_the_three() -> None:
-    """The optimum is 9; the configuration LP counts on servers as they are, so it sees that too."""
-    problem = instance(*THREE)
-    result = solve(problem, "colgen", work_limit=0.02)
-    assert result.objective == pytest.approx(9.0)
-    assert result.upper_bound >= 9.0 - 1e-6
-    assert verify(problem, result.schedules) == pytest.approx(9.0)
-
-
-def test_column_generation_is_repeatable_by_work_and_keeps_a_better_start() -> None:
-    jobs = [job(f"j{k}", 1.0 + k % 2, 3.0 + k, slots=1 + k % 3) for k in range(6)]
-    problem = instance(*jobs, horizon=4)
-    first, second = (solve(problem, "colgen", work_limit=0.05, seed=3) for _ in range(2))
-    assert first.schedules == second.schedules
-    assert (first.objective, first.upper_bound) == (second.objective, second.upper_bound)
-    again = solve(problem, "colgen", work_limit=0.0, warm_start=first.schedules)
-    assert again.objective >= first.objective - 1e-9
-
-
-def test_jobs_that_are_worth_nothing_are_left_out() -> None:
-    idle = replace(job("idle", 1.0, 1.0), utility=Constant(0.0))
-    result = solve(instance(idle), "colgen", work_limit=0.1)
-    assert (result.objective, dict(result.schedules)) == (0.0, {})

@@ -57,32 +57,6 @@ def check_feasible(slots: SlotModel, units: Units, most: list[int]) -> None:
         assert (used <= slots.model.capacity(group) * (1 + 1e-9)).all()
 
 
-def test_workers_bring_their_parameter_servers() -> None:
-    """Four GPUs hold four workers; the host has room for one parameter server, of two workers."""
-    slots = slots_of([job("a", 1.0)], [4.0], [1.0])
-    units = best(slots, [4], [1.0], None)
-    assert (units["worker"].tolist(), units["ps"].tolist()) == ([[2]], [[1]])
-
-
-def test_the_heavier_workers_get_the_room() -> None:
-    slots = slots_of([job("a", 2.0), job("b", 1.0)], [2.0, 1.0], [4.0])
-    assert best(slots, [1, 3], [3.0, 1.0], None)["worker"].tolist() == [[1, 0], [0, 1]]
-    assert best(slots, [1, 3], [1.0, 1.0], None)["worker"].tolist() == [[0, 0], [2, 1]]
-
-
-def test_no_more_workers_than_asked_for_whatever_was_there() -> None:
-    slots = slots_of([job("a", 1.0), job("b", 1.0)], [4.0], [4.0])
-    known = {"worker": np.array([[3], [1]]), "ps": np.array([[2], [1]])}
-    units = best(slots, [1, 0], [1.0, 1.0], known)
-    assert (units["worker"].tolist(), units["ps"].tolist()) == ([[1], [0]], [[1], [0]])
-
-
-def test_a_job_without_gradients_needs_no_parameter_server() -> None:
-    slots = slots_of([job("a", 1.0, gbps=0.0)], [3.0], [0.0])
-    units = best(slots, [3], [1.0], None)
-    assert (units["worker"].sum(), units["ps"].sum()) == (3, 0)
-
-
 def test_workers_whose_parameter_servers_found_no_host_are_left_out() -> None:
     """Five workers ask for three parameter servers; two of these serve four workers."""
     slots = slots_of([job("a", 1.0, most=5)], [3.0, 2.0], [2.0])

@@ -43,13 +43,6 @@ def test_a_gap_ends_the_solve_without_a_proof(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", LIMITED)
-def test_a_gap_ends_a_solve_in_seconds_too(method: str) -> None:
-    result = solve(CONGESTED, method, time_limit=None, gap=0.6)
-    assert result.status is Status.GAP_LIMIT
-    assert 1e-6 < result.gap <= 0.6
-
-
-@pytest.mark.parametrize("method", LIMITED)
 def test_no_improvement_ends_the_solve_at_the_same_point_always(method: str) -> None:
     criteria = {"work_limit": 1000.0, "no_improvement": 0.05}
     one, same = (solve(CONGESTED, method, **criteria) for _ in range(2))  # type: ignore[arg-type]

@@ -34,15 +34,6 @@ def commitments(patience: int | None = None) -> Commitments:
     return Commitments(CLUSTER, LOOKAHEAD, bounds, patience)
 
 
-def test_a_job_that_leaves_leaves_no_trace() -> None:
-    held = commitments()
-    used = held.ledger.worker_used
-    held.submit(0, job("a", 3))
-    held.leave(0)
-    held.leave(0)  # a second time does nothing
-    assert np.array_equal(held.ledger.worker_used, used)
-
-
 def test_all_losses_come_before_anything_is_placed_again() -> None:
     """A job that is placed while one of two lost servers still counts would move twice."""
     held = commitments()

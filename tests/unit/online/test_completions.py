@@ -19,42 +19,6 @@ from tests.strategies import fewer, jobs
 JOB = Job("j", 2, 2, 3, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Constant(8.0))
 
 
-def test_the_first_completion_is_after_the_shortest_duration() -> None:
-    """Arrival in slot 2, two slots of three workers: done in slot 3; slots 3, 4, 5 are left."""
-    ends = completions(JOB, horizon=6, slot_seconds=1.0, min_utility_fraction=0.0)
-    assert ends.first == 3
-    assert ends.utility.tolist() == [8.0, 8.0, 8.0]
-    assert ends.counted.all()
-
-
-def test_delays_count_from_the_arrival() -> None:
-    linear = replace(JOB, utility=Piecewise((0.0, 4.0), (8.0, 0.0)))
-    ends = completions(linear, 7, 1.0, 0.0)
-    assert ends.utility.tolist() == [6.0, 4.0, 2.0, 0.0]
-    assert ends.counted.tolist() == [True, True, True, False]
-    assert ends.log_best == math.log(6.0)
-    assert ends.log_smallest == math.log(2.0)
-
-
-@pytest.mark.parametrize(
-    ("fraction", "kept"), [(0.0, 3), (0.3, 3), (0.34, 2), (0.6, 2), (0.7, 1), (0.999, 1)]
-)
-def test_a_completion_counts_down_to_the_fraction_of_the_earliest(
-    fraction: float, kept: int
-) -> None:
-    linear = replace(JOB, utility=Piecewise((0.0, 4.0), (8.0, 0.0)))  # 6, 4, 2, 0
-    ends = completions(linear, 7, 1.0, fraction)
-    assert ends.counted.tolist() == [True] * kept + [False] * (4 - kept)
-    assert not ends.utility[kept:].any()
-    assert (ends.log_utility[kept:] == -np.inf).all()
-
-
-def test_a_completion_worth_exactly_the_fraction_counts() -> None:
-    assert completions(JOB, 6, 1.0, 1.0).counted.tolist() == [True, True, True]
-    fading = replace(JOB, utility=Piecewise((1.0, 2.0), (8.0, 4.0)))
-    assert completions(fading, 6, 1.0, 1.0).counted.tolist() == [True, False, False]
-
-
 def test_a_job_that_cannot_end_in_time_has_no_completion() -> None:
     ends = completions(JOB, horizon=3, slot_seconds=1.0, min_utility_fraction=0.0)
     assert (ends.first, ends.utility.size, ends.counted.size) == (3, 0, 0)

@@ -6,11 +6,9 @@ import pickle
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import oasis
-from oasis.online.ledger import Ledger, LedgerHistory
 from oasis.online.rejection import explanation
 from oasis.online.search import Granularity, searches
 
@@ -102,26 +100,3 @@ def test_reasons_are_not_looked_for_unless_asked_for(monkeypatch: pytest.MonkeyP
 def test_a_misspelt_name_is_no_attribute_of_a_decision() -> None:
     with pytest.raises(AttributeError, match="Decision has no attribute 'reasons'"):
         _ = oasis.Decision("j", False).reasons
-
-
-def test_the_past_ledger_is_the_present_one_of_then() -> None:
-    instance = oasis.generate(
-        "calibrated", jobs=10, worker_servers=20, ps_servers=20, horizon=20, seed=1
-    )
-    bounds = oasis.PriceBounds.from_instance(instance)
-
-    def begin() -> Ledger:
-        return Ledger.idle(instance.cluster, instance.horizon, bounds)
-
-    past = LedgerHistory(begin, bounds)
-    arrays = [past.present.worker_prices]
-    for job in instance.jobs_by_arrival():
-        search = searches(job, past.present)[0]
-        best = search.best()
-        if best is not None:
-            past.commit(job, search.schedule(best))
-            arrays.append(past.present.worker_prices)
-    assert past.commits >= 4
-    for commits in (3, 1, 2, past.commits, 0):
-        assert np.array_equal(past.after(commits).worker_prices, arrays[commits])
-    assert past.after(past.commits) is past.present

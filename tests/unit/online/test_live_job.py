@@ -51,22 +51,6 @@ def planned() -> LiveJob:
     return made
 
 
-def test_a_job_that_has_just_arrived_has_all_its_work_left() -> None:
-    made = live()
-    assert (made.key, made.remaining, made.done, made.started) == (7, 6, 0, False)
-    assert made.promise is None
-    assert made.schedule is None
-    assert made.value == 0.0
-    assert made.job.original is JOB
-
-
-def test_the_table_holds_the_utility_by_delay() -> None:
-    made = live()
-    assert made.table.tolist() == [10.0, 8.0, 6.0, 4.0, 2.0, 0.0, 0.0]
-    assert made.utility_at(3) == 8.0
-    assert made.last == 6
-
-
 @pytest.mark.parametrize(("floor", "last"), [(0.0, 6), (0.25, 6), (0.3, 5), (0.8, 3), (1.0, 3)])
 def test_completions_below_the_floor_of_the_best_possible_count_as_worthless(
     floor: float, last: int
@@ -126,12 +110,6 @@ def test_what_is_planned_before_now_is_done() -> None:
     assert made.schedule.ps.tolist() == [[6, 0, 1]]
     assert made.run_until(9) == 2
     assert (made.remaining, made.schedule) == (0, None)
-
-
-def test_without_a_schedule_no_time_does_any_work() -> None:
-    made = live()
-    assert made.run_until(9) == 0
-    assert made.remaining == 6
 
 
 @given(st.lists(st.integers(2, 9), max_size=5))
@@ -211,12 +189,6 @@ def test_a_job_given_up_after_it_ran_is_named_with_its_waste() -> None:
     assert (record.done, record.wasted, record.given_up) == (4, 4, ["j"])
 
 
-def test_a_job_given_up_before_it_ran_wastes_nothing() -> None:
-    record = PromiseRecord()
-    record.leave(live(), completed=False)
-    assert record == PromiseRecord()
-
-
 def test_plain_data_of_a_record_are_copies() -> None:
     record = PromiseRecord(given_up=["a"], wasted=2, done=5, broken=["b"], cut_short=1)
     plain = record.to_dict()
@@ -229,9 +201,3 @@ def test_plain_data_of_a_record_are_copies() -> None:
     }
     plain["broken_promises"].append("c")
     assert record.broken == ["b"]
-
-
-def test_records_share_no_lists() -> None:
-    one, other = PromiseRecord(), PromiseRecord()
-    one.broken.append("a")
-    assert other.broken == []

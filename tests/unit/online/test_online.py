@@ -26,7 +26,6 @@ from oasis import (
 from oasis.model.files import save_state, saved_state
 from oasis.model.groups import GROUPS
 from oasis.online.oasis import CHECKPOINT, OASiS
-from oasis.online.prices import PriceBounds
 from tests.damage import changed_and_loaded
 
 CLUSTER = Cluster(("cpu",), (Server("w", {"cpu": 2.0}),), (Server("p", {"cpu": 2.0}),), 1.0)
@@ -36,10 +35,6 @@ INSTANCE = Instance(4, CLUSTER, (JOB, replace(JOB, id="b"), replace(JOB, id="c",
 
 def scheduler(**options: Any) -> OASiS:
     return OASiS.from_instance(INSTANCE, **options)
-
-
-def bounded(horizon: int = 4) -> PriceBounds:
-    return PriceBounds.from_jobs([JOB], CLUSTER, horizon)
 
 
 def arrays(*, price: float = 0.0, used: float = 0.0) -> list[np.ndarray]:
@@ -85,41 +80,6 @@ def test_quoting_does_not_move_the_clock() -> None:
 
 
 # -- reasons ---------------------------------------------------------------------------------------
-
-
-def test_job_longer_than_the_horizon_says_so() -> None:
-    decision = scheduler().quote(replace(JOB, minibatch_time=5.0))
-    assert decision.reason == (
-        "cannot finish by the horizon at full parallelism: needs 5 slots, 3 remain"
-    )
-    assert decision.rejection is None
-
-
-def test_worthless_job_says_so() -> None:
-    decision = scheduler().quote(replace(JOB, utility=Constant(0.0)))
-    assert decision.reason == "worth nothing at its earliest completion"
-    late = replace(JOB, minibatch_time=2.0, utility=Deadline(1.0, 0.0))
-    assert scheduler().quote(late).reason == "worth nothing at its earliest completion"
-
-
-def test_job_without_room_says_how_much_there_is() -> None:
-    """Two CPUs in each of the slots 1 and 2, one CPU a worker, and 6 worker-slots to do."""
-    big = replace(JOB, epochs=1, chunks=6, utility=Deadline(1.0, 1.0))
-    decision = scheduler().quote(big)
-    assert decision.reason.startswith(
-        "no room: 4 of 6 worker-slots free by slot 2, the last completion that counts"
-    )
-
-
-def test_job_that_costs_too_much_says_what_it_would_have_taken() -> None:
-    """At a price of 3 the two workers cost 6; the job is worth 4."""
-    found = oasis.best_schedule(JOB, CLUSTER, 4, *arrays(price=3.0))
-    assert found.reason.startswith("payoff not positive: ")
-    assert found.rejection.smallest_utility == 6.0
-    assert found.rejection.utility_factor == 1.5
-    assert found.rejection.smallest_utility_completion == 1
-    assert found.rejection.bottleneck.resource == "cpu"
-    assert found.rejection.bottleneck.servers == ("w",)
 
 
 def test_job_with_room_only_when_it_is_worthless_says_what_lateness_would_cost() -> None:
@@ -187,40 +147,6 @@ def test_server_holds_as_many_units_as_its_capacity_says(
 # -- repricing -------------------------------------------------------------------------------------
 
 
-def test_admission_raises_prices_where_the_job_runs_and_nowhere_else() -> None:
-    online = scheduler()
-    before = online.ledger.worker_prices.copy()
-    decision = online.submit(JOB)
-    assert decision.schedule.workers.tolist() == [[1, 0, 2]]
-    after = online.ledger.worker_prices
-    assert after[1, 0, 0] == pytest.approx(online.bounds.worker.upper[0])
-    assert (after[[0, 2, 3]] == before[[0, 2, 3]]).all()
-    assert online.ledger.worker_used[:, 0, 0].tolist() == [0.0, 2.0, 0.0, 0.0]
-
-
-def test_second_job_moves_to_where_it_is_cheap() -> None:
-    decisions = oasis.simulate(INSTANCE, scheduler()).decisions
-    assert [d.completion for d in decisions] == [1, 2, 3]
-
-
-def test_cost_is_charged_at_the_prices_before_the_job() -> None:
-    online = scheduler()
-    lower = online.bounds.worker.lower[0]
-    assert online.submit(JOB).cost == pytest.approx(2 * lower)
-
-
-def test_group_of_servers_is_filled_like_single_servers() -> None:
-    """`count` is a shorthand: the same decisions as with machines spelt out."""
-    spelt = tuple(Server(f"w#{k}", {"cpu": 2.0}) for k in range(3))
-    runs = []
-    for servers in ((Server("w", {"cpu": 2.0}, 3),), spelt):
-        cluster = Cluster(("cpu",), servers, CLUSTER.ps_servers, 1.0)
-        jobs = tuple(replace(JOB, id=f"j{k}", chunks=3, arrival=0) for k in range(6))
-        instance = Instance(4, cluster, jobs)
-        runs.append(oasis.simulate(instance, OASiS.from_instance(instance)).decisions)
-    assert runs[0] == runs[1]
-
-
 # -- options ---------------------------------------------------------------------------------------
 
 
@@ -233,21 +159,6 @@ def test_parameters_name_the_options() -> None:
         "scale": 0.5,
     }
     assert scheduler(**options).parameters == {**options, "prices": None, "trust": 0.0}
-
-
-def test_unknown_granularity_is_refused() -> None:
-    with pytest.raises(ValueError, match="granularity: expected worker-slot or chunk, got 'slot'"):
-        OASiS(CLUSTER, 4, bounded(), granularity="slot")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="granularity: expected worker-slot or chunk, got 'slot'"):
-        oasis.best_schedule(JOB, CLUSTER, 4, *arrays(), "slot")  # type: ignore[arg-type]
-
-
-def test_arrays_of_the_wrong_shape_are_refused() -> None:
-    wrong = arrays()
-    wrong[2] = np.zeros((3, 1, 1))
-    expected = r"worker_used: expected shape \(4, 1, 1\), got \(3, 1, 1\)"
-    with pytest.raises(ValueError, match=expected):
-        oasis.best_schedule(JOB, CLUSTER, 4, *wrong)
 
 
 # -- checkpoints -----------------------------------------------------------------------------------

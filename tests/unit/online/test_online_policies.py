@@ -7,7 +7,6 @@ import pytest
 import oasis
 from oasis import Form, Job, Piecewise, Server
 from oasis.model.errors import InstanceError
-from oasis.online.recourse.policy import Recourse
 from oasis.scheduling.job import NOTHING
 from oasis.scheduling.site import Machine, Site, allocation_in, allocations, cluster_of
 from oasis.simulator import Outage, Workload
@@ -21,19 +20,6 @@ def live(instance: oasis.Instance) -> oasis.OASiS:
     """OASiS as a service runs it, with the bounds of the instance."""
     bounds = oasis.PriceBounds.from_instance(instance)
     return oasis.OASiS.rolling(instance.horizon, bounds, keep_admitted=True, end=instance.horizon)
-
-
-def test_a_live_policy_decides_as_oasis_does_in_the_simulator() -> None:
-    printed = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))
-    carried = oasis.simulate(INSTANCE, live(INSTANCE))
-    assert carried.total_utility == printed.total_utility > 0
-    for job_id, schedule in printed.schedules.items():
-        assert carried.schedules[job_id] == schedule
-
-
-def test_recourse_carries_out_its_plan() -> None:
-    run = oasis.simulate(INSTANCE, Recourse(rounds=2))
-    assert oasis.verify(INSTANCE, run) == pytest.approx(run.total_utility)
 
 
 def test_what_a_job_holds_in_a_slot_is_what_its_schedule_says() -> None:

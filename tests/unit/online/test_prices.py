@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oasis import Cluster, Constant, Deadline, Instance, Job, Piecewise, Server, Sigmoid
+from oasis import Constant, Deadline, Instance, Job, Piecewise, Sigmoid
 from oasis.online.oasis import OASiS
-from oasis.online.prices import PriceBounds, PriceFunction
+from oasis.online.prices import PriceBounds
 from tests import builders
 
 CLUSTER = builders.cluster(
@@ -76,52 +76,10 @@ def test_printed_bounds_by_hand() -> None:
     assert found.alpha == pytest.approx(math.log(4.0 * 18 * 144 / 8))
 
 
-def test_price_is_exponential_in_the_used_share() -> None:
-    """(22): L at nothing used, U at everything, the geometric mean at half."""
-    price = PriceBounds.from_instance(INSTANCE).worker
-    capacity = np.array([8.0, 10.0])
-    for share in (0.0, 0.25, 0.5, 1.0):
-        expected = price.lower ** (1 - share) * price.upper**share
-        assert price(share * capacity, capacity) == pytest.approx(expected)
-
-
-def test_price_is_upper_where_there_is_nothing_to_sell() -> None:
-    price = PriceBounds.from_instance(INSTANCE).worker
-    assert price(np.zeros(2), np.zeros(2)) == pytest.approx(price.upper)
-
-
 def test_price_of_usage_beyond_capacity_is_upper() -> None:
     """The tolerance of rounding may fill a server by a billionth too much."""
     price = PriceBounds.from_instance(INSTANCE).worker
     assert price(np.array([9.0, 11.0]), np.array([8.0, 10.0])) == pytest.approx(price.upper)
-
-
-def test_job_without_bandwidth_counts_for_workers_only() -> None:
-    """b needs no parameter server, so its demand of 100 CPUs for one means nothing."""
-    found = bounds(B)
-    assert np.isneginf(found.ps.log_lower).all()
-    assert (found.ps.log_ratio == 0).all()
-    assert math.isnan(found.ps.eta)
-    assert found.ps.lower.tolist() == found.ps.upper.tolist() == [0.0, 0.0]
-    assert found.worker.eta == pytest.approx(32)
-
-
-def test_resource_nobody_asks_for_has_the_lower_price() -> None:
-    """b asks for no bandwidth: U is never below L, so its price never moves."""
-    found = bounds(B).worker
-    assert found.log_ratio[1] == 0.0
-    assert found.upper[1] == found.lower[1] > 0
-
-
-def test_resource_the_group_does_not_have_drops_out() -> None:
-    bare = (Server("w", {"cpu": 16.0}),)
-    cluster = Cluster(CLUSTER.resources, bare, CLUSTER.ps_servers, 1.0)
-    for normalize in (True, False):
-        found = PriceBounds.from_jobs((A,), cluster, 4, normalize=normalize).worker
-        assert found.lower[1] == found.upper[1] == 0.0
-        assert found.eta == pytest.approx(4 * 16 / (3 * 4))
-        assert found.lower[0] == pytest.approx(8 / (4 * 64))
-        assert found.upper[0] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
@@ -139,12 +97,6 @@ def test_jobs_that_cannot_finish_or_are_worth_nothing_are_left_out(job: Job) -> 
     alone = bounds(job)
     assert alone.alpha == 1.0
     assert (alone.worker.lower == 0).all()
-
-
-def test_bounds_of_no_jobs_are_free() -> None:
-    found = PriceBounds.from_instance(Instance(4, CLUSTER, ()))
-    assert found.alpha == 1.0
-    assert found.worker(np.zeros(2), np.ones(2)).tolist() == [0.0, 0.0]
 
 
 def test_floor_takes_the_smallest_utility_that_counts() -> None:
@@ -167,33 +119,6 @@ def test_lower_bound_is_kept_as_a_logarithm_where_it_underflows() -> None:
     assert found(np.array([8.0, 0.0]), np.array([8.0, 10.0]))[0] == pytest.approx(found.upper[0])
 
 
-def test_estimate_from_past_jobs_sees_only_the_sample() -> None:
-    assert bounds(A).worker.upper[0] == pytest.approx(2.0)
-    assert bounds(A, B).worker.upper[0] == pytest.approx(3.0)
-    assert bounds(A).worker.eta < bounds(A, B).worker.eta
-
-
-def test_estimate_takes_any_iterable() -> None:
-    generated = PriceBounds.from_jobs((job for job in (A, B)), CLUSTER, 4)
-    assert generated.to_dict() == bounds(A, B).to_dict()
-
-
-@pytest.mark.parametrize("factor", [0.2, 1.0, 3.0])
-def test_scaling_multiplies_upper_and_keeps_lower(factor: float) -> None:
-    exact = PriceBounds.from_instance(INSTANCE)
-    scaled = exact.scaled(factor)
-    assert scaled.worker.upper == pytest.approx(exact.worker.upper * factor)
-    assert (scaled.worker.log_lower == exact.worker.log_lower).all()
-    assert scaled.worker.eta == exact.worker.eta
-    assert OASiS.from_instance(INSTANCE, scale=factor).bounds.alpha == scaled.alpha
-
-
-def test_scaling_never_takes_upper_below_lower() -> None:
-    scaled = PriceBounds.from_instance(INSTANCE).scaled(1e-9)
-    assert scaled.worker.upper.tolist() == scaled.worker.lower.tolist()
-    assert scaled.alpha == 1.0
-
-
 @pytest.mark.parametrize("factor", [0.0, -1.0, math.nan, math.inf])
 def test_scale_must_be_positive(factor: float) -> None:
     with pytest.raises(ValueError, match=r"factor: expected a finite number > 0, got"):
@@ -204,12 +129,6 @@ def test_scale_must_be_positive(factor: float) -> None:
 def test_floor_must_be_a_fraction(fraction: float) -> None:
     with pytest.raises(ValueError, match="min_utility_fraction: expected 0 <= phi < 1"):
         PriceBounds.from_instance(INSTANCE, min_utility_fraction=fraction)
-
-
-def test_price_function_arrays_are_read_only() -> None:
-    price = PriceFunction(np.zeros(2), np.ones(2), 1.0)
-    with pytest.raises(ValueError, match="read-only"):
-        price.log_lower[0] = 1.0
 
 
 def test_the_largest_value_for_the_least_demand_is_no_crash() -> None:

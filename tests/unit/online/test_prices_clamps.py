@@ -44,36 +44,6 @@ def test_resource_that_the_group_does_not_have_has_no_range_of_prices() -> None:
     assert found.scaled(5.0).worker.log_ratio[1] == 0.0
 
 
-@pytest.mark.parametrize("factor", [0.5, 2.0, 50.0])
-def test_scaling_gives_no_range_to_a_resource_that_has_none(factor: float) -> None:
-    found = bounds(replace(JOB, worker={"cpu": 0.5})).scaled(factor).worker
-    assert found.log_ratio[0] > 0
-    assert found.log_ratio[1] == 0.0
-
-
-def test_a_range_below_one_is_scaled_like_any_other() -> None:
-    price = PriceFunction(np.zeros(3), np.array([0.5, 0.5, 1.5]), 1.0)
-    assert price.scaled(np.e).log_ratio == pytest.approx([1.5, 1.5, 2.5])
-    assert price.scaled(np.exp(-1.0)).log_ratio == pytest.approx([0.0, 0.0, 0.5])
-
-
-def test_capacity_of_less_than_one_unit_is_sold_by_its_used_share() -> None:
-    price = PriceFunction(np.zeros(1), np.array([2.0]), 1.0)
-    capacity = np.array([0.5])
-    assert price(np.array([0.25]), capacity) == pytest.approx([np.e])
-    assert price(np.array([-0.1]), capacity).tolist() == [1.0]
-
-
-def test_cluster_of_less_than_one_unit_is_priced_all_the_same() -> None:
-    """The same shares of a cluster that is counted in units a quarter as small."""
-    small = replace(CLUSTER, worker_servers=(Server("w", {"cpu": 0.25, "bandwidth_gbps": 0.25}),))
-    quarter = {name: amount / 4 for name, amount in JOB.worker.items()}
-    found = bounds(replace(JOB, worker=quarter), cluster=small).worker
-    whole = bounds(JOB).worker
-    assert found.log_ratio == pytest.approx(whole.log_ratio)
-    assert found.lower == pytest.approx(4 * whole.lower)
-
-
 def test_price_function_holds_floats_that_cannot_be_changed() -> None:
     price = PriceFunction(np.zeros(2, dtype=int), [1, 2], 1.0)  # type: ignore[arg-type]
     for values in (price.log_lower, price.log_ratio):
@@ -87,11 +57,6 @@ def test_price_functions_are_told_apart_by_identity_because_arrays_have_no_truth
     assert one == one  # noqa: PLR0124
     assert one != same
     assert len({one, same}) == 2
-
-
-def test_job_that_cannot_finish_is_left_out_wherever_it_stands() -> None:
-    late = replace(JOB, id="late", arrival=1)
-    assert bounds(late, JOB).to_dict() == bounds(JOB, late).to_dict() == bounds(JOB).to_dict()
 
 
 def test_job_that_asks_for_nothing_that_is_there_defines_no_price() -> None:
@@ -142,14 +107,3 @@ def test_price_function_is_written_with_nulls_and_read_again(eta: float) -> None
     assert again.log_ratio.tolist() == [1.5, 0.0]
     assert again.eta == eta or np.isnan([again.eta, eta]).all()
     assert again.to_dict() == data
-
-
-@pytest.mark.parametrize(
-    ("worker", "ps", "alpha"),
-    [([0.0, 0.5], [3.0, 2.0], 3.0), ([0.5, 4.0], [3.0, 2.0], 4.0), ([0.5, 0.2], [0.9, 0.0], 1.0)],
-)
-def test_alpha_is_the_largest_range_of_either_group_and_at_least_one(
-    worker: list[float], ps: list[float], alpha: float
-) -> None:
-    functions = (PriceFunction(np.zeros(2), np.array(ratio), 1.0) for ratio in (worker, ps))
-    assert PriceBounds(*functions, True, 0.0).alpha == alpha

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.online.dp.worker_slots import costs_of_work, workers_for
+from oasis.online.dp.worker_slots import workers_for
 
 counts_of_slots = st.lists(st.integers(0, 6), min_size=1, max_size=6).filter(any)
-
-
-def test_less_work_than_the_minimum_does_costs_what_the_minimum_costs() -> None:
-    rows = np.array([[0.0, 1.0, 2.0, 4.0, 8.0], [0.0, 1.0, np.inf, np.inf, np.inf]])
-    found = costs_of_work(rows.copy(), 3, 9)
-    nothing = [0.0, *[np.inf] * 4]
-    assert found.tolist() == [[0.0, 4.0, 4.0, 4.0, 8.0], nothing]
-    assert costs_of_work(rows.copy(), 3, 2).tolist() == [[0.0, 4.0, 4.0], nothing[:3]]
-    assert costs_of_work(np.zeros((2, 1)), 3, 2).tolist() == [[0.0], [0.0]]
 
 
 @given(counts_of_slots, st.integers(1, 5))
@@ -38,9 +28,3 @@ def test_counts_are_raised_and_the_work_ends_where_it_can(counts: list[int], lea
         :1
     ].tolist()  # all that could be lowered after it are at `least`
     assert all(n <= least for first in later for n in workers[first + 1 :])
-
-
-@pytest.mark.parametrize("work", [None, 9])
-def test_a_minimum_of_one_changes_nothing(work: int | None) -> None:
-    counts = np.array([0, 4, 0, 2, 3])
-    assert workers_for(counts, 1, work).tolist() == counts.tolist()

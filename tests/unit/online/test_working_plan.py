@@ -10,17 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oasis.model.cluster import Cluster, Server
-from oasis.model.groups import TaskGroup
+from oasis.model.cluster import Server
 from oasis.model.job import Job
-from oasis.model.utility import Constant
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.live_job import LiveJob, grid_of
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.recourse.planner import (
-    by_density,
     draw,
-    keep_if_no_worse,
     ruin_and_recreate,
     start_over,
 )
@@ -63,11 +59,6 @@ def completions(plan: WorkingPlan) -> list[int | None]:
 # -- prices ----------------------------------------------------------------------------------------
 
 
-def test_without_bounds_a_job_completes_as_early_as_it_can() -> None:
-    plan = plan_of(job("a", 2, 5.0), job("b", 1, 5.0))
-    assert completions(plan) == [1, 2]
-
-
 def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server() -> None:
     plan = plan_of(params=RecourseParams(growth=0.5))
     prices = plan.ledger.worker_prices[:, :, 0]
@@ -75,22 +66,6 @@ def test_preferences_grow_by_the_slot_and_are_the_same_on_every_server() -> None
     assert np.array_equal(prices[:, 0], prices[:, 1])
     prefer_early(plan.ledger, growth=0.0)
     assert len(np.unique(plan.ledger.worker_prices)) == 1
-
-
-def test_a_resource_that_a_group_does_not_have_costs_nothing() -> None:
-    cluster = Cluster(("gpu",), CLUSTER.worker_servers, (Server("p", {}),), 1.0)
-    plan = WorkingPlan(cluster, HORIZON, FLAT)
-    assert not plan.ledger.ps_prices.any()
-    assert plan.ledger.worker_prices.all()
-
-
-def test_bounds_price_what_is_planned() -> None:
-    """At real prices a job that is worth less than it costs is not planned."""
-    past = [job("cheap", 4, 1.0), job("dear", 1, 20.0)]
-    bounds = PriceBounds.from_jobs(past, CLUSTER, HORIZON)
-    plan = plan_of(job("a", 5, 10.0), job("b", 1, 0.01), bounds=bounds)
-    assert completions(plan)[1] is None
-    assert (plan.ledger.worker_prices[0] > plan.ledger.worker_prices[5]).all()
 
 
 def test_a_promised_job_is_planned_at_any_price() -> None:
@@ -114,11 +89,6 @@ def test_the_value_of_a_plan_is_the_sum_over_what_is_planned() -> None:
     assert [live.job.id for live in plan.unplanned()] == ["c"]
 
 
-def test_what_lies_ahead_counts_less() -> None:
-    plan = plan_of(job("a", 2, 5.0), job("b", 1, 3.0), params=RecourseParams(discount=0.5))
-    assert plan.value == pytest.approx(5.0 / 2 + 3.0 / 4)
-
-
 def test_what_has_run_counts_more() -> None:
     plan = plan_of(job("a", 2, 5.0), params=replace(FLAT, started_bonus=0.5))
     live = plan.live[0]
@@ -129,55 +99,7 @@ def test_what_has_run_counts_more() -> None:
     assert plan.value == 7.5
 
 
-def test_density_is_worth_by_work_and_share() -> None:
-    """A worker takes a quarter of the GPUs: 5 / (8 * 1/4) and 3 / (4 * 1/4)."""
-    plan = plan_of(job("a", 2, 5.0), job("b", 1, 3.0), insert=False)
-    assert [plan.density(live) for live in plan.live.values()] == [2.5, 3.0]
-    hopeless = plan.live[0]
-    hopeless.last = 0
-    assert plan.density(hopeless) == 0.0
-
-
-def test_kept_promises_come_before_value() -> None:
-    plan = plan_of(job("a", 1, 1.0))
-    plan.live[0].promise = 3
-    assert plan.standing == (1, 1.0)
-    assert plan.standing > (0, 100.0)
-
-
 # -- changes ---------------------------------------------------------------------------------------
-
-
-def test_jobs_on_a_server_are_found_by_group_and_index() -> None:
-    plan = plan_of(job("a", 1, 5.0, workers=2), job("b", 1, 5.0, workers=4))
-    assert [live.job.id for live in plan.using(TaskGroup.WORKER, 0)] == ["a", "b"]
-    assert [live.job.id for live in plan.using(TaskGroup.WORKER, 1)] == ["b"]
-    assert list(plan.using(TaskGroup.PS, 0)) == []
-
-
-def test_undoing_goes_back_to_the_mark_and_no_further() -> None:
-    plan = plan_of(job("a", 2, 5.0), job("b", 1, 3.0))
-    used, mark = plan.ledger.worker_used, plan.mark
-    plan.remove(plan.live[0])
-    plan.remove(plan.live[1])
-    assert plan.insert(plan.live[1])
-    assert completions(plan) == [None, 0]
-    plan.undo(mark)
-    assert completions(plan) == [1, 2]
-    assert np.array_equal(plan.ledger.worker_used, used)
-    assert plan.mark == mark
-    plan.undo(0)
-    assert completions(plan) == [None, None]
-    assert not plan.ledger.worker_used.any()
-
-
-def test_what_happened_cannot_be_undone() -> None:
-    plan = plan_of(job("a", 2, 5.0))
-    plan.advance(1)
-    assert plan.mark == 0
-    assert plan.live[0].remaining == 4
-    plan.undo(0)
-    assert completions(plan) == [1]
 
 
 def test_a_plan_that_rolls_reaches_as_far_ahead_as_before() -> None:
@@ -232,28 +154,6 @@ def test_a_job_past_its_deadline_is_not_even_looked_for() -> None:
 # -- ruin and recreate -----------------------------------------------------------------------------
 
 
-def test_promised_jobs_come_first_then_the_densest_then_the_earliest() -> None:
-    plan = plan_of(
-        job("thin", 2, 1.0), job("dense", 1, 3.0), job("twin", 1, 3.0), job("sure", 4, 0.1)
-    )
-    plan.live[3].promise = 5
-    assert [live.job.id for live in by_density(plan, plan.live.values())] == [
-        "sure",
-        "dense",
-        "twin",
-        "thin",
-    ]
-
-
-def test_starting_over_is_kept_if_it_is_better() -> None:
-    """Inserted first, the thin job blocks the dense one until its deadline."""
-    plan = plan_of(job("thin", 6, 1.0), job("dense", 1, 3.0))
-    assert plan.value == 1.0
-    assert start_over(plan)
-    assert completions(plan) == [None, 0]
-    assert plan.value == 3.0
-
-
 def test_starting_over_is_undone_if_it_is_worse() -> None:
     """By density the short one goes first, and then the long, worth more, has no room."""
     plan = plan_of(job("long", 6, 5.0), job("short", 1, 1.0), insert=False)
@@ -263,18 +163,6 @@ def test_starting_over_is_undone_if_it_is_worse() -> None:
     assert not start_over(plan)
     assert plan.value == 5.0
     assert np.array_equal(plan.ledger.worker_used, used)
-
-
-def test_plans_as_good_are_kept_and_worse_ones_undone() -> None:
-    plan = plan_of(job("a", 1, 5.0))
-    before, mark = plan.standing, plan.mark
-    plan.remove(plan.live[0])
-    plan.insert(plan.live[0])
-    assert keep_if_no_worse(plan, before, mark)
-    mark = plan.mark
-    plan.remove(plan.live[0])
-    assert not keep_if_no_worse(plan, before, mark)
-    assert plan.standing == before
 
 
 def test_one_to_most_jobs_are_drawn_without_repetition() -> None:
@@ -309,11 +197,6 @@ def test_no_round_makes_a_plan_worse_and_its_ledger_is_what_it_plans(
         for slot, server, count in live.schedule.workers.tolist():
             used[slot, server] += count
     assert np.array_equal(plan.ledger.worker_used, used)
-
-
-def test_constant_utilities_leave_the_order_of_arrival() -> None:
-    plan = plan_of(*(replace(job(f"j{k}", 1, 1.0), utility=Constant(1.0)) for k in range(3)))
-    assert completions(plan) == [0, 1, 2]
 
 
 # -- from nothing ----------------------------------------------------------------------------------

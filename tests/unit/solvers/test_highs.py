@@ -264,11 +264,6 @@ def test_ctrl_c_ends_a_solve_promptly():
     assert "Traceback" not in err
 
 
-def test_same_model_same_solution():
-    problem = small()
-    assert highs.solve(problem) == highs.solve(problem)
-
-
 def test_an_unproved_optimum_is_an_error(monkeypatch):
     monkeypatch.setattr(answers, "PROOF", -1.0)
     with pytest.raises(SolverError, match="not proved"):
