@@ -258,7 +258,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
     if unit in ("h", "d") and MINUTES.fullmatch(text):
         kind = f"bad {name}: mm:ss or hh:mm in {UNIT_WORDS[unit]}"
         raise MalformedError(kind, expected="hh:mm:ss")
-    seconds = _elapsed(text)
+    seconds = elapsed_seconds(text)
     if not seconds <= LARGEST:
         what = ": above 2^53 seconds" if max(value, seconds) > LARGEST else ""
         raise MalformedError(f"bad {name}{what}", expected=DURATION)
@@ -280,7 +280,7 @@ def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
     return [f"durations read as {shown} (--duration-unit)"]
 
 
-def _elapsed(text: str) -> float:
+def elapsed_seconds(text: str) -> float:
     """Seconds of an elapsed time such as 02:30:00, 1-00:00:00, 05:00, PT1H30M or 1h30m; or NaN."""
     named = NAMED.fullmatch(text)
     if named and any(named.groups()):
