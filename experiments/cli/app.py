@@ -57,6 +57,15 @@ FILES = {  # of commands that do not have a file of their own name
 COMMANDS = [name for panel in PANELS.values() for name in panel]
 
 
+# What typer says of a value -> how the errors of the commands themselves say it.
+EXPECTED = {
+    "Input should be a valid integer.*": "expected an integer",
+    "Input should be a valid number.*": "expected a number",
+    "Input should be greater than or equal to": "expected at least",
+    "Input should be less than or equal to": "expected at most",
+}
+
+
 class LazyGroup(TyperGroup):
     """Loads a command when it is named: all together take longer than most of them work."""
 
@@ -161,6 +170,10 @@ def run_app(words: list[str], app: LazyGroup | None = None) -> int:
         see = f" (see '{context.command_path} --help')" if context else ""
         # A flag comes first, as in the errors of the commands themselves.
         message = re.sub(r"^Invalid value for '([\w-]+)': (Value error, )?", r"\1: ", message)
+        for theirs, ours in EXPECTED.items():
+            message = re.sub(theirs, ours, message)
+        if context and re.fullmatch(r"No such command '.*'\.", message):
+            message += f" Expected one of {', '.join(context.command.commands)}."
         raise InputError("", f"{message}{see}") from None
     if code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
         raise KeyboardInterrupt

@@ -53,7 +53,7 @@ from tests.packaging.commands import EXAMPLE, Oasis, assert_refused
             for value in ("-1", "nan", "inf")
         ),
         *(
-            (["sweep", EXAMPLE, "--processes", value], "--processes: Input should be")
+            (["sweep", EXAMPLE, "--processes", value], "--processes: expected")
             for value in ("0", "-1", "many")
         ),
         (["generate"], "--output"),

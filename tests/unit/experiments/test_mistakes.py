@@ -21,9 +21,9 @@ from experiments.cli.main import main
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("generate --seed four -o x", "--seed: Input should be a valid integer"),
-        ("import plain a --elasticity x -o y", "--elasticity: Input should be a valid number"),
-        ("whatif a.csv --seed -1", "--seed: Input should be greater than or equal to 0"),
+        ("generate --seed four -o x", "--seed: expected an integer (see"),
+        ("import plain a --elasticity x -o y", "--elasticity: expected a number (see"),
+        ("whatif a.csv --seed -1", "--seed: expected at least 0 (see"),
         ("ratio a --time-limit -1", "--time-limit: expected seconds >= 0, or inf, got -1"),
         (
             "kubernetes report --since x",
@@ -37,6 +37,7 @@ from experiments.cli.main import main
         ("library lst", "Did you mean 'list'?"),
         ("help compar", "Did you mean 'compare'?"),
         ("import slrum a.csv", "Did you mean 'slurm'?"),
+        ("import a.csv", "No such command 'a.csv'. Expected one of plain, philly, slurm, swf,"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_help_that_tells_more(line: str, message: str) -> None:
