@@ -98,6 +98,11 @@ class ResourceVector(Table[float]):
             self._resources = resources
         return self._array
 
+    @classmethod
+    def of(cls, amounts: Mapping[str, float]) -> ResourceVector:
+        """Return `amounts` itself if it is a `ResourceVector`, else a checked copy."""
+        return amounts if isinstance(amounts, cls) else cls(amounts)
+
 
 def as_array(amounts: Mapping[str, float], resources: Sequence[str]) -> FloatArray:
     """Amounts as a read-only float array of shape (R,), in the order of `resources`."""

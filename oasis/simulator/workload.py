@@ -34,15 +34,15 @@ class Workload(Summarised):
     recorded : tuple of PlainJob
         What the trace says of each of `jobs`, such as when it really started; empty if the
         workload was not made of a trace. No policy sees it.
-    held : tuple of (float, float, int)
-        From when to when other jobs hold how many GPUs, as soon as these are free. No policy sees
-        more of them than that there are fewer GPUs.
     speed : Speed
         How fast the jobs train, unless a run is given another model; linear in workers.
     costs : ChangeCosts
         Costs of changes of allocations, likewise; none.
     observation : Observation or None
         Sampling of the training curves, likewise.
+    held : tuple of (float, float, int)
+        From when to when other jobs hold how many GPUs, as soon as these are free. No policy sees
+        more of them than that there are fewer GPUs.
 
     Examples
     --------
@@ -55,10 +55,10 @@ class Workload(Summarised):
     site: Site
     jobs: tuple[PolicyJob, ...]
     recorded: tuple[PlainJob, ...] = ()
-    held: Held = ()
     speed: Speed = field(default_factory=Linear)
     costs: ChangeCosts = field(default_factory=ChangeCosts)
     observation: Observation | None = None
+    held: Held = ()
 
     def summary(self) -> tuple[str, Facts]:
         """Jobs, machines and resources, and a model of speed that is not linear."""
@@ -166,4 +166,4 @@ def rigid_workload_on(
         )
         for k, j in enumerate(recorded)
     )
-    return Workload(Site(("gpu",), machines), tuple(policy_jobs), recorded, held)
+    return Workload(Site(("gpu",), machines), tuple(policy_jobs), recorded, held=held)

@@ -27,6 +27,7 @@ def test_the_first_unknown_resource_is_named_even_if_none_of_it_is_asked_for() -
 def test_a_vector_is_a_copy_that_shows_its_amounts() -> None:
     assert repr(ResourceVector({"cpu": 2})) == "ResourceVector({'cpu': 2.0})"
     assert ResourceVector({"cpu": 2}) == {"cpu": 2.0}
+    assert ResourceVector.of({"cpu": 2}) == {"cpu": 2.0}
     with pytest.raises(KeyError):
         ResourceVector({"cpu": 2})["gpu"]
 
