@@ -51,6 +51,8 @@ PANELS = {  # groups of the help, in which each command has one line
 FILES = {  # of commands that do not have a file of their own name
     "import": "import_trace",
     **dict.fromkeys(("example", "schema", "policies", "show_versions"), "about"),
+    "curve": "learn",
+    "quote": "run",
     "solve": "ratio",
     **dict.fromkeys(("verify", "plot", "report"), "kept"),
 }

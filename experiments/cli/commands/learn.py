@@ -1,21 +1,32 @@
-"""``oasis learn``: what past days teach, for OASiS and recourse in days to come."""
+"""What is learned from the past: prices from past days, and a training curve from a log."""
 
 from __future__ import annotations
 
+import csv
+import math
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.files import is_stdout
-from experiments.cli.options import Limits, Output
-from experiments.cli.results import read_instance, write_document
+from experiments.cli.options import Limits, Output, ResultFile
+from experiments.cli.results import deliver, read_instance, write_document
+from oasis.model.errors import InputError
+from oasis.model.file_kinds import ELASTIC
+from oasis.model.instance_file import read_json
+from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
+from oasis.scheduling.job import TrainingCurve
+from oasis.simulator.elastic import elastic_from_dict
 
 
-def command(
+def learn(
     *,
     files: Annotated[
         list[Path], typer.Argument(metavar="PAST.json...", help="Instances of past days.")
@@ -72,3 +83,145 @@ def command(
     jobs, slots = len(learned.jobs), learned.slots_per_day
     where_to = "standard output" if is_stdout(output) else output
     console.note(f"wrote {where_to}: prices of {slots} slots of the day from {jobs} jobs")
+
+
+POINTS = 64  # of a curve: more than the intervals in which anybody looks at a training
+
+
+def curve(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG.csv",
+            help="Log with a header: a column of steps or times, and one of values.",
+        ),
+    ],
+    position: Annotated[
+        str | None,
+        typer.Option("--step", help="Column of steps, epochs or times. [default: the first]"),
+    ] = None,
+    value: Annotated[
+        str | None,
+        typer.Option("--value", help="Column of the loss or accuracy. [default: the second]"),
+    ] = None,
+    points: Annotated[
+        int, typer.Option("--points", metavar="N", min=1, help="Pieces of the curve at most.")
+    ] = POINTS,
+    workload: Annotated[
+        Path | None,
+        typer.Option("--into", help="Workload whose jobs, or those of --ids, get the curve."),
+    ] = None,
+    jobs: Annotated[
+        str | None,
+        typer.Option("--ids", help="Ids of the jobs, separated by commas. [default: all]"),
+    ] = None,
+    seconds: Annotated[
+        bool,
+        typer.Option(
+            "--seconds",
+            help="The steps are seconds: the work of these jobs is from the first row to the last.",
+        ),
+    ] = False,
+    output: ResultFile = None,
+) -> None:
+    """Make the training curve of a job from a log, for policies such as SpeCon.
+
+    Prints the curve as the field `curve` of a job has it. With --into, prints that workload with
+    the curve in its jobs.
+
+    Example: oasis curve vae.csv --into jobs.json --ids vae1,vae2 -o own.json
+    """
+    if workload is None and (jobs is not None or seconds):
+        raise InputError("--ids" if jobs is not None else "--seconds", "expected --into, too")
+    log = read_training_log(file, position=position, value=value, points=points)
+    document: Any = [list(point) for point in log.curve.points]
+    if workload is not None:
+        document = _with_curve(workload, jobs, log, document, seconds)
+        if "observation" not in document:
+            console.note(f"{workload}: nobody looks at curves without the field observation")
+    empty = f", {log.empty} without a value" if log.empty else ""
+    deliver(
+        document,
+        lambda: console.note(f"wrote {output}: a curve of {log.rows} rows{empty}"),
+        as_json=output is None,
+        output=output,
+    )
+
+
+def _with_curve(
+    path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
+) -> dict[str, Any]:
+    """Plain data of a workload with curves added to some jobs."""
+    document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
+    elastic_from_dict(document)
+    present = [job["id"] for job in document["jobs"]]
+    chosen = present if ids is None else [name.strip() for name in ids.split(",")]
+    unknown = next((name for name in chosen if name not in present), None)
+    if unknown is not None:
+        raise InputError("--ids", f"expected ids of jobs of {path}", unknown)
+    own = {"curve": points} | ({"work": log.length} if seconds else {})
+    document["jobs"] = [job | own if job["id"] in set(chosen) else job for job in document["jobs"]]
+    elastic_from_dict(document)  # what cannot be read again is not written
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingLog:
+    """The content of the log of a training."""
+
+    curve: TrainingCurve  # the values by the share of the way from the first row to the last
+    length: float  # of that way, in units of the column of steps or times
+    rows: int  # that were used
+    empty: int  # rows without a value
+
+
+def read_training_log(
+    path: Path, *, position: str | None = None, value: str | None = None, points: int = POINTS
+) -> TrainingLog:
+    """Read a CSV with a header, a row for each step that was logged; steps or times increase."""
+    with open(path, newline="", encoding="utf-8") as stream:
+        header, *rows = [[cell.strip() for cell in row] for row in csv.reader(stream)] or [[]]
+    if len(header) < 2:
+        raise InputError(f"{path}: line 1", "expected the names of two columns or more", header)
+    for column in (position, value):
+        if column is not None and column not in header:
+            raise InputError(f"{path}: line 1", f"expected a column {column!r}", header)
+    places = [k if name is None else header.index(name) for k, name in enumerate((position, value))]
+    measured: list[tuple[float, float]] = []
+    empty = 0
+    for line, cells in enumerate(rows, start=2):
+        texts = [cells[k] if k < len(cells) else "" for k in places]
+        if not texts[1]:
+            empty += any(cells)  # a blank line is no row
+            continue
+        where = [f"{path}: line {line}: {header[k]}" for k in places]
+        at, shown = map(_number, texts, where)
+        if measured and at <= measured[-1][0]:
+            expected = f"expected more than {measured[-1][0]:g}, that of the row before"
+            raise InputError(where[0], expected, at)
+        measured.append((at, shown))
+    if len(measured) < 2:
+        raise InputError(str(path), "expected two rows with a value or more", len(measured))
+    return TrainingLog(
+        _curve(measured, points), measured[-1][0] - measured[0][0], len(measured), empty
+    )
+
+
+def _curve(measured: list[tuple[float, float]], points: int) -> TrainingCurve:
+    """The values by share; of a longer log than `points` pieces, those at even shares."""
+    first, length = measured[0][0], measured[-1][0] - measured[0][0]
+    pairs = [((at - first) / length, shown) for at, shown in measured]
+    # Shares of rows that are nearer than a float can tell would not increase.
+    distinct = all(before < after for (before, _), (after, _) in pairwise(pairs))
+    if len(pairs) > points + 1 or not distinct:
+        even = np.linspace(0.0, 1.0, points + 1)
+        values = np.interp(even, *np.array(pairs).T)
+        pairs = list(zip(even.tolist(), values.tolist(), strict=True))
+    return TrainingCurve(tuple(pairs))
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return number(float(text), where, minimum=-math.inf)
+    except ValueError:
+        raise InputError(where, "expected a finite number", text) from None

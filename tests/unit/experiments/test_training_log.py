@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from experiments.cli.commands.curve import read_training_log
+from experiments.cli.commands.learn import read_training_log
 from experiments.cli.main import main
 from oasis import InputError
 from oasis.scheduling import TrainingCurve
