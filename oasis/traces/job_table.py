@@ -229,8 +229,7 @@ class PlainTrace(Summarised):
         """Keep the jobs of an instance, with times from its start; all, but for what is `fixed`."""
         clock = self.clock or TraceTimes(options, is_dated=False)
         begin = clock.start(options.start)
-        self._check_some()
-        if fixed is not None:
+        if fixed is not None and len(self.frame):
             options = _widened(options, self.frame, fixed, begin)
         # Each rule counts what the ones before it have left. Size and duration come before the
         # window, so that the busiest window is that of jobs which can be taken.
@@ -252,7 +251,10 @@ class PlainTrace(Summarised):
         self.keep("stride", slice(None, None, options.stride), f"by stride ({options.stride})")
         words = f"by max_jobs ({options.max_jobs}, {options.keep})"
         self.keep("max_jobs", _most(self.frame, options), words)
-        self._check_some()
+        if not len(self.frame):
+            is_rule = any(self.left_out.values())
+            none = f"the options leave none: {self.kept}" if is_rule else "got none"
+            raise InstanceError("", f"expected a job, {none}")
         self.count_from(begin)
         return options
 
@@ -263,11 +265,6 @@ class PlainTrace(Summarised):
             jobs.assign(**{name: jobs[name] - begin for name in names})
             for jobs in (self.frame, self.running)
         )
-
-    def _check_some(self) -> None:
-        if not len(self.frame):
-            none = f"the options leave none: {self.kept}" if self.left_out else "got none"
-            raise InstanceError("", f"expected a job, {none}")
 
 
 def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:

@@ -184,14 +184,15 @@ def test_all_jobs_without_gradients_need_no_parameter_servers(file: Path) -> Non
 
 @pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")
 def test_every_pod_of_openb_that_ran_on_the_fewest_nodes() -> None:
-    instance = FORMATS["openb"].imported(PODS, OpenbOptions(), frozenset(), NODES)[0]
+    options = OpenbOptions(**LOOSE)
+    instance = FORMATS["openb"].imported(PODS, options, frozenset(), NODES)[0]
     assert kept_line(instance) == "kept 6203 of 8152 jobs: 897 never scheduled, 1052 by GPUs (1..8)"
     description = describe_instance(instance)
     assert description.can_finish == 6203
     assert (
         sum(instance.cluster.worker_capacity[:, 0]) >= 65.59
     )  # GPUs held at the busiest moment, by a program of its own
-    fewer = OpenbOptions(worker_servers=8)
+    fewer = OpenbOptions(**LOOSE, worker_servers=8)
     instance, _, _ = FORMATS["openb"].imported(PODS, fewer, {"worker_servers"}, NODES)
     assert len(instance.cluster.worker_ids) == 8
 

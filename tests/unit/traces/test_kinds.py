@@ -43,22 +43,10 @@ def test_parts_of_gpus_are_whole_or_left_out(text: str, tmp_path: Path) -> None:
     assert left.kept == "kept 1 of 2 jobs: 1 by parts (leave-out)"
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("url", ["https://example.org/jobs.csv", "s3://bucket/jobs.parquet"])
 def test_a_url_is_named_as_one(url: str) -> None:
     with pytest.raises(InstanceError, match=r"^expected a file, got a URL"):
         read_plain(url)
-
-
-def test_gavels_lines_of_seven_columns(tmp_path: Path) -> None:
-    rates = tmp_path / "rates.json"
-    rates.write_text(json.dumps({"v100": {"('LM', 2)": {"null": 4.0}}}))
-    text = "LM\tpython main.py\t--steps\t1\t400\t2\t5.0\nLM\tpython main.py\t--steps\t0\t80\t2\t9\n"
-    trace = read(tmp_path, text, throughputs=str(rates))
-    assert trace.format == "gavel"
-    assert [(job.submitted, job.duration) for job in trace.jobs] == [(0.0, 100.0), (4.0, 20.0)]
 
 
 # --- all at once ----------------------------------------------------------------------------------
