@@ -258,7 +258,12 @@ def test_a_directory_that_cannot_be_made_is_named(call: Callable[..., Result]) -
 
 # --- what fails only when it is written ---------------------------------------------------------
 
-SMALL_FILES = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
+# A file of code that is cut off at the limit would be a damaged one to later runs.
+SMALL_FILES = """\
+import resource, sys
+sys.dont_write_bytecode = True
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+"""
 
 
 @pytest.mark.parametrize("name", WRITERS)
