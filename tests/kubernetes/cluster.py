@@ -67,12 +67,6 @@ class Cluster:
         for kind in (self._accounts, self._configmaps):
             until(lambda kind=kind: kind.get(namespace=self.namespace).items, "it is furnished")
 
-    def add_nodes(self, *names: str, gpus: int = 4, losable: bool = False) -> None:
-        """Ready nodes with `gpus` GPUs each."""
-        for name in names:
-            self.plane.nodes.add(name, room(gpus), losable=losable)
-        self.plane.nodes.wait_ready(*names)
-
     def create(self, *pods: dict[str, Any]) -> None:
         for body in pods:
             self.pods.create(body=body, namespace=self.namespace)
@@ -89,11 +83,6 @@ class Cluster:
             for name, pod in self.read().items()
             if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
         }
-
-    def delete(self, name: str, grace: int | None = None) -> None:
-        """Delete pod `name`; with grace 0, the control plane forgets it at once."""
-        body = {} if grace is None else {"gracePeriodSeconds": grace}
-        self.pods.delete(name=name, namespace=self.namespace, body=body)
 
     def clear(self) -> None:
         """Take away the namespace (which takes a while), and at once the nodes and all pods."""

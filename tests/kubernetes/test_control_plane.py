@@ -24,11 +24,11 @@ from tests.kubernetes.controlplane.waiting import until
 def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
     whole = (
         '{"kind":"Event","user":{"username":"u"},"verb":"get","requestURI":"/api?x=1",'
-        '"responseStatus":{"code":200},"annotations":{"authorization.k8s.io/decision":"allow"}}\n'
+        '"annotations":{"authorization.k8s.io/decision":"allow"}}\n'
     )
     log = tmp_path / "audit.log"
     log.write_text(whole + whole[:30] + whole + whole[:50])
-    assert [(r.path, r.code) for r in read_audit(log, "u")] == [("/api", 200)] * 2
+    assert [request.path for request in read_audit(log, "u")] == ["/api"] * 2
     log.write_text("{broken\n")
     with pytest.raises(ValueError, match="Expecting"):
         read_audit(log, "u")

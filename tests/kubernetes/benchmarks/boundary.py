@@ -88,10 +88,9 @@ class Crowd(Played):
 
     def settle(self) -> None:
         """Carry out what is wanted, and write the statuses; as `Played` does, for many pods."""
-        for action in self.reconciler.steps(self.seen(), self.now()).actions:
-            self._carry_out(action)
-        for action in self.reconciler.steps(self.seen(), self.now()).actions:
-            self._carry_out(action)
+        for _ in range(2):
+            for action in self.reconciler.steps(self.seen(), self.now()).actions:
+                self._carry_out(action)
         for uid, mine in self.reconciler.pods_of(self.seen()).items():
             self.reconciler.note(uid, mine, self.now())
         for status in self.reconciler.statuses.values():

@@ -12,18 +12,14 @@ from typing import Any
 @dataclass(frozen=True)
 class Request:
     """One finished request. `resource` carries the subresource ("pods/status"); `path` is given for
-    what is no resource. `allowed` is what RBAC said, `code` the answer's status: None where the
-    server's end cut it off."""
+    what is no resource. `allowed` is what RBAC said."""
 
-    user: str
     verb: str
     group: str
     resource: str
     namespace: str
-    name: str
     path: str
     allowed: bool
-    code: int | None
 
 
 def read_audit(log: Path, user: str, start: int = 0) -> list[Request]:
@@ -91,13 +87,10 @@ def _request(event: dict) -> Request:
     if resource and "subresource" in target:
         resource += "/" + target["subresource"]
     return Request(
-        user=event["user"]["username"],
         verb=event["verb"],
         group=target.get("apiGroup", ""),
         resource=resource,
         namespace=target.get("namespace", ""),
-        name=target.get("name", ""),
         path=event["requestURI"].partition("?")[0],
         allowed=event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow",
-        code=event.get("responseStatus", {}).get("code"),
     )

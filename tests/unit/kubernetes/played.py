@@ -33,6 +33,7 @@ EPOCH = 1_000_000.0
 SLOT = 60.0
 GPU = "nvidia.com/gpu"
 LOOKAHEAD = 40
+MANAGED = [{"manager": names.FIELD_MANAGER}]  # of what we have written
 CLOCK = SlotClock(slot_seconds=60.0, startup_seconds=10.0)
 
 
@@ -71,18 +72,10 @@ def failing(
 def node(name: str, role: str | None, gpus: int) -> dict[str, Any]:
     amounts = {"cpu": "64", "memory": "100Gi", GPU: str(gpus), "pods": "110"}
     amounts[names.BANDWIDTH] = "100G"
-    return {
-        "metadata": {
-            "name": name,
-            "uid": name,
-            "labels": {names.HOSTNAME: name, names.NODE_ROLE: role},
-        },
-        "spec": {},
-        "status": {
-            "allocatable": amounts,
-            "conditions": [{"type": "Ready", "status": "True"}],
-        },
-    }
+    labels = {names.HOSTNAME: name, names.NODE_ROLE: role}
+    status = {"allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
+    meta = {"name": name, "uid": name, "labels": labels}
+    return {"metadata": meta, "spec": {}, "status": status}
 
 
 def pods(**requests: str) -> dict[str, Any]:
@@ -320,10 +313,10 @@ class Played:
         for uid, job in self.reconciler.statuses.items():  # as `ClusterWriter` writes them
             if uid in self.jobs:
                 self.jobs[uid] = {**self.jobs[uid], "status": dict(job.status)}
-                job.written = dict(job.status)
             if uid in self.batch:
                 notes = self.batch[uid]["metadata"]["annotations"]
                 notes[names.STATUS] = json.dumps(job.status)
+            if uid in self.jobs.keys() | self.batch.keys():
                 job.written = dict(job.status)
         for uid, found in self.jobs.items():
             name = found["metadata"]["name"]
@@ -353,25 +346,19 @@ class Played:
     def _carry_out(self, action: Action) -> None:
         if isinstance(action, Create):
             assert action.job in self.jobs, "of a job that is gone no pod is made"
+            own = {"uid": f"pod-{next(self._versions)}", "managedFields": MANAGED}
             made = {**action.body, "status": {"phase": "Pending"}}
-            made["metadata"] = {
-                **made["metadata"],
-                "uid": f"pod-{next(self._versions)}",
-                "managedFields": [{"manager": names.FIELD_MANAGER}],
-            }
+            made["metadata"] = {**made["metadata"], **own}
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
             self.pods[action.name] = made
         elif isinstance(action, Expose):
             is_policy = action.body["kind"] == "NetworkPolicy"
             (self.policies if is_policy else self.services).append(dict(action.body))
         elif isinstance(action, Switch):
-            found = self.batch[action.job]
             self.switched.append(action.suspend)
             resized = {} if action.workers is None else {"parallelism": action.workers}
-            self.batch[action.job] = {
-                **found,
-                "spec": {**found["spec"], "suspend": action.suspend, **resized},
-            }
+            change = {"spec": {"suspend": action.suspend, **resized}}
+            self.batch[action.job] = merged(self.batch[action.job], change)
             self._follow_batch(action.job)
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
@@ -381,7 +368,7 @@ class Played:
                     if field in ("labels", "annotations"):
                         value = {key[0].replace("~1", "/"): change["value"]} if key else None
                         pod["metadata"][field] |= value or change["value"]
-                pod["metadata"]["managedFields"] = [{"manager": names.FIELD_MANAGER}]
+                pod["metadata"]["managedFields"] = MANAGED
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
             at = nodes[pod["metadata"]["annotations"][names.NODE]]
             refusal = NodeRules.of(pod["spec"]).refusal(at)
