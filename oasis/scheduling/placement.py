@@ -95,6 +95,14 @@ class Room:
 
     def hold(self, job: PolicyJob, allocation: Allocation) -> bool:
         """Subtract `allocation` if it fits, and return whether it did."""
+        if len(allocation.workers) == 1 and not allocation.ps:  # as every job of a trace
+            ((machine, count),) = allocation.workers
+            before_it = self.free[machine]
+            self.take(machine, job.worker, count)
+            if self.takes(machine, job.worker) and min(self.free[machine]) >= 0:
+                return True
+            self.free[machine] = before_it
+            return False
         self.occupy(job, allocation)
         for tasks, demand in ((allocation.workers, job.worker), (allocation.ps, job.ps)):
             for machine, _ in tasks:
@@ -148,6 +156,12 @@ class TaskByTask:
         raise NotImplementedError
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
+        if workers == 1 and not ps:  # as every job of a trace: nothing to take back
+            host = self.next_machine(room, room.site.machines_for("worker"), job.worker, "worker")
+            if host is None:
+                return None
+            room.take(host, job.worker, 1)
+            return Allocation(((host, 1),))
         before = room.free.copy()
         placed: list[Tasks] = []
         for group, count in zip(GROUPS, (workers, ps), strict=True):
@@ -182,10 +196,28 @@ class BestFit(TaskByTask):
     def next_machine(
         self, room: Room, machines: Sequence[int], demand: Demand, group: str
     ) -> int | None:
-        able, free = room.fitting(machines, demand), room.free
-        grains = room.site.grains or (1,) * len(room.site.resources)
-        # Amounts are compared resource by resource, the first one that differs decides.
-        return min(able, key=lambda m: [free[m][r] // grains[r] for r, _ in demand], default=None)
+        best, least = None, None
+        free = room.free
+        if room.down or isinstance(demand, LimitedDemand):
+            machines = [machine for machine in machines if room.takes(machine, demand)]
+        if grains := room.site.grains:
+            able = room.fitting(machines, demand)
+            return min(
+                able, key=lambda m: ([free[m][r] // grains[r] for r, _ in demand], m), default=None
+            )
+        for machine in machines:  # asked most of all: in half the time of the general form
+            row = free[machine]
+            amounts = []
+            for resource, amount in demand:
+                if row[resource] < amount:
+                    break
+                amounts.append(row[resource])
+            else:
+                # Amounts are compared resource by resource, the first one that differs decides; a
+                # strict comparison keeps the lowest index among equals.
+                if least is None or amounts < least:
+                    best, least = machine, amounts
+        return best
 
 
 class RoundRobin(TaskByTask):

@@ -240,9 +240,14 @@ class State:
         job, before = progress.job, progress.allocation
         if not (allocation.workers or before.workers or allocation.ps or before.ps):
             return
-        for held, sign in ((before, -1), (allocation, 1)):
-            self._shift(held.workers, job.worker, sign, 0)
-            self._shift(held.ps, job.ps, sign, len(self.site.resources))
+        if before.workers:
+            self._shift(before.workers, job.worker, -1, 0)
+        if allocation.workers:
+            self._shift(allocation.workers, job.worker, 1, 0)
+        if before.ps or allocation.ps:
+            offset = len(self.site.resources)
+            self._shift(before.ps, job.ps, -1, offset)
+            self._shift(allocation.ps, job.ps, 1, offset)
         if coupled and progress.complete:
             # The old tasks leave the load before the new ones enter:
             # a job never slows itself down twice.
