@@ -18,12 +18,10 @@ from experiments.figures.figure import (
     Case,
     DirectFigure,
     Row,
-    amount,
     area,
     bars,
     crossed,
     elastic,
-    fraction,
     groups,
     half_widths,
     headings,
@@ -299,7 +297,7 @@ def table6(runs: Sequence[Row]) -> list[Row]:
                 pairs = zip(part[policy], part[DRAGON], strict=True)
                 factors = [own[f"running{k}"] / best[f"running{k}"] for own, best in pairs]
                 name = f"{policy}, {kind}"
-                row |= amount(factors, name) if kind == DRAWN else {name: factors[0]}
+                row |= interval(factors, name, "amount") if kind == DRAWN else {name: factors[0]}
         low, high = FIG6_FACTORS
         rows.append({**row, "published_low": low, "published_high": high})
     return rows
@@ -314,11 +312,13 @@ def table7(runs: Sequence[Row]) -> list[Row]:
             row: Row = {"arrivals": kind, "policy": policy, "seeds": len(own[policy])}
             for name in PARTS:
                 pairs = zip(own[policy], own[DEFAULT], strict=True)
-                row |= amount([run[name] / base["elapsed"] for run, base in pairs], name)
+                row |= interval(
+                    [run[name] / base["elapsed"] for run, base in pairs], name, "amount"
+                )
                 row[f"{name}_published"] = FIG7[policy][name]
-            row |= fraction([run["use"] for run in own[policy]], "use")
+            row |= interval([run["use"] for run in own[policy]], "use", "fraction")
             row["use_published"] = FIG8[policy]
-            row |= amount([run["at_once"] for run in own[policy]], "at_once")
+            row |= interval([run["at_once"] for run in own[policy]], "at_once", "amount")
             pairs = zip(own[policy], own[LOCALITY], strict=True)
             row["below_locality"] = sum(r["elapsed"] < other["elapsed"] for r, other in pairs)
             rows.append(row)

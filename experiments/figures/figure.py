@@ -51,20 +51,11 @@ def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[
 
 
 def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
-    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one.
-
-    The interval keeps to what the values of `scale` can be
-    (`experiments.evaluation.intervals.interval_of`).
-    """
+    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one."""
+    # Of fractions the interval is cut off at 0 and 1, of an amount, which cannot be negative, at 0.
+    # Means of ratios of 1 and more are geometric, and the interval is that of the logarithms.
     ends = interval_of(values, scale).to_dict()
     return {name: ends["mean"], f"{name}_low": ends["low"], f"{name}_high": ends["high"]}
-
-
-# Of fractions the interval is cut off at 0 and 1, of what cannot be negative at 0. Means of ratios
-# of 1 and more are geometric, and the interval is that of the logarithms, from 1 on.
-fraction = partial(interval, scale="fraction")
-amount = partial(interval, scale="amount")
-ratio = partial(interval, scale="ratio")
 
 
 def means(cells: Sequence[Row], *names: str, scale: str = "amount") -> Row:

@@ -14,7 +14,6 @@ from experiments.evaluation.policies import FLOOR, OASIS
 from experiments.figures.figure import (
     PublishedFigure,
     Row,
-    amount,
     bars,
     groups,
     half_widths,
@@ -22,7 +21,6 @@ from experiments.figures.figure import (
     interval,
     mark,
     means,
-    ratio,
 )
 from experiments.figures.settings import FigureSettings, policy_label
 from experiments.plotting.canvas import (
@@ -118,7 +116,7 @@ def utility_table(
     rows = []
     for (jobs, policy), part in groups(labelled(cells), "instance.jobs", "policy").items():
         row: Row = {"jobs": jobs, "policy": policy, "seeds": len(part)}
-        row |= amount([cell["total_utility"] for cell in part], "utility")
+        row |= interval([cell["total_utility"] for cell in part], "utility", "amount")
         is_full = settings.full_size
         row["published"] = published(paper_name(str(policy)), int(str(jobs))) if is_full else None
         row["first"] = sum(map(first, part))
@@ -359,7 +357,7 @@ def fig5_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         # A bound of 0 proves that no schedule earns anything; a ratio of 0 over 0 says nothing.
         row["nothing_to_earn"] = sum(cell["offline_upper_bound"] == 0 for cell in part)
         row["ratios"] = len(ratios)
-        row |= ratio(ratios, "ratio")
+        row |= interval(ratios, "ratio", "ratio")
         row["median"] = float(np.median(ratios)) if ratios else None
         row |= {"smallest": min(ratios, default=None), "largest": max(ratios, default=None)}
         ends = FIG5 if settings.full_size else (None, None)
@@ -438,10 +436,10 @@ def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
         own = [cell["total_utility"] for cell in part]
         base = [true.get((policy, jobs, cell["seed"])) for cell in part]
         row: Row = {"policy": policy, "jobs": jobs, "scale": scale, "seeds": len(part)}
-        row["alpha"] = amount([cell["alpha"] for cell in part], "alpha")["alpha"]
-        row |= amount(own, "utility")
+        row["alpha"] = interval([cell["alpha"] for cell in part], "alpha", "amount")["alpha"]
+        row |= interval(own, "utility", "amount")
         # Seed by seed: the instances differ more among each other than the factors do.
-        row |= amount([a / b for a, b in zip(own, base, strict=True) if b], "relative")
+        row |= interval([a / b for a, b in zip(own, base, strict=True) if b], "relative", "amount")
         is_published = settings.full_size and jobs == PUBLISHED_JOBS
         row["published"] = FIG6.get(float(str(scale))) if is_published else None
         rows.append(row)
@@ -457,7 +455,7 @@ def draw_fig6(figure: str, rows: Sequence[Row], ax: Axes) -> None:
         true = 1.0 if is_total else next(r["published"] for r in printed if r["scale"] == 1.0)
         places = [100 * row["scale"] for row in printed]
         text = f"published, {PUBLISHED_JOBS} jobs"
-        look = {"marker": "x", "color": "0.3", "linewidth": 2, "label": text}
+        look: dict[str, Any] = {"marker": "x", "color": "0.3", "linewidth": 2, "label": text}
         ax.plot(places, [row["published"] / true for row in printed], ":", **look)
     if is_total:
         ax.set_ylim(bottom=0.0)

@@ -11,10 +11,9 @@ from experiments.evaluation.policies import FLOOR
 from experiments.figures.figure import (
     PublishedFigure,
     Row,
-    amount,
-    fraction,
     groups,
     headings,
+    interval,
     mark,
     means,
 )
@@ -77,7 +76,7 @@ def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
             "floor": floor,
             "seeds": len(part),
             **means(part, "share", scale="fraction"),
-            **amount([cell["total_utility"] for cell in part], "utility"),
+            **interval([cell["total_utility"] for cell in part], "utility", "amount"),
         }
         for (name, floor), part in groups(shared(cells), "family", f"policy.{FLOOR}").items()
     ]
@@ -156,9 +155,9 @@ def commitment_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
             "policy": policy,
             "seeds": len(part),
             **means(part, "share", scale="fraction"),
-            **amount([cell["total_utility"] for cell in part], "utility"),
-            **fraction([cell["wasted_share"] or 0.0 for cell in part], "wasted"),
-            **amount([cell["given_up_after_start"] for cell in part], "given_up"),
+            **interval([cell["total_utility"] for cell in part], "utility", "amount"),
+            **interval([cell["wasted_share"] or 0.0 for cell in part], "wasted", "fraction"),
+            **interval([cell["given_up_after_start"] for cell in part], "given_up", "amount"),
         }
         for (where, policy), part in groups(named, "family", "policy").items()
     ]

@@ -102,7 +102,7 @@ def test_a_sweep_says_that_a_mean_is_of_fewer_seeds() -> None:
 
 
 def test_interval_of_ratios_ends_at_one_where_no_ratio_is_less():
-    found = rows.ratio([1.0, 2.0, 8.0], "x")  # uncut, it would begin at 0.18
+    found = rows.interval([1.0, 2.0, 8.0], "x", "ratio")  # uncut, it would begin at 0.18
     _, high = stats.t.interval(0.95, 2, *(f([0, 1, 3]) for f in (lambda v: 4 / 3, stats.sem)))
     found["x_high"] = math.log2(found["x_high"])
     assert found == pytest.approx({"x": 16 ** (1 / 3), "x_low": 1.0, "x_high": high})

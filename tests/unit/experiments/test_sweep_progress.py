@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,14 @@ from experiments.cli import progress as shown
 from experiments.cli.commands.sweep import describe, sweep_progress
 from experiments.cli.interrupt import sigterm_as_ctrl_c
 from experiments.cli.main import main
-from experiments.cli.sweep_report import counted, interrupted
-from experiments.sweep.cells import Cell
-from experiments.sweep.executors import Dask, execute
+from experiments.cli.sweep_report import interrupted
+from experiments.sweep.executors import Dask, Here
 from experiments.sweep.run import SweepProgress, run_sweep
-from experiments.sweep.store import CellResult, ResultStore
+from experiments.sweep.store import ResultStore
 from oasis.model.errors import OasisError
 from tests.sweeping import small
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_line_has_cells_failures_and_shared_solves() -> None:
-    progress = SweepProgress(total=24, done=6, failed=1, shared_total=4, shared_done=3)
-    line = "   12.3 s  3 of 4 shared solves, 6 of 24 cells, 1 failed"
-    assert describe(progress, 12.34) == line
 
 
 def test_off_a_terminal_lines_come_late_and_seldom(
@@ -74,11 +66,6 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
 ) -> None:
     """Ctrl-C may come when a record is written and nobody has been told of it yet."""
 
-    class OneByOne:
-        def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-            for cell in cells:
-                yield cell, execute(cell)
-
     save = ResultStore.save
     saved: list[Any] = []
     told: list[SweepProgress] = []
@@ -91,7 +78,7 @@ def test_an_interrupted_sweep_counts_the_record_that_it_had_just_written(
 
     monkeypatch.setattr(ResultStore, "save", save_then_stop)
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(small(), tmp_path / "small.parquet", executor=OneByOne(), on_progress=told.append)
+        run_sweep(small(), tmp_path / "small.parquet", executor=Here(), on_progress=told.append)
     assert len(list(ResultStore.beside(tmp_path / "small.parquet").directory.glob("*.json"))) == 3
     assert told[-1].done == 3
 
@@ -154,6 +141,7 @@ def test_ctrl_c_while_a_sweep_starts_says_once_what_is_kept(
 
 def test_an_interruption_counts_shared_solves_as_the_bar_does() -> None:
     reached = SweepProgress(total=12, done=1, failed=1, shared_total=4, shared_done=3)
-    assert counted(reached) == "3 of 4 shared solves, 1 of 12 cells, 1 failed"
+    line = "   12.3 s  3 of 4 shared solves, 1 of 12 cells, 1 failed"
+    assert describe(reached, 12.34) == line
     said = "interrupted; 3 of 4 shared solves, 1 of 12 cells are recorded, the same command"
     assert str(interrupted(reached)).startswith(said)
