@@ -455,7 +455,7 @@ def draw_fig6(figure: str, rows: Sequence[Row], ax: Axes) -> None:
         true = 1.0 if is_total else next(r["published"] for r in printed if r["scale"] == 1.0)
         places = [100 * row["scale"] for row in printed]
         text = f"published, {PUBLISHED_JOBS} jobs"
-        look = {"marker": "x", "color": "0.3", "linewidth": 2, "label": text}
+        look: dict[str, Any] = {"marker": "x", "color": "0.3", "linewidth": 2, "label": text}
         ax.plot(places, [row["published"] / true for row in printed], ":", **look)
     if is_total:
         ax.set_ylim(bottom=0.0)

@@ -285,8 +285,7 @@ def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.ND
     is_number = ~np.isnan(values)
     counts = np.add.reduceat(is_number.astype(np.float64), begins, axis=axis)
     sums = np.add.reduceat(np.where(is_number, values, 0.0), begins, axis=axis)
-    nothing = np.full(sums.shape, np.nan)
-    means: npt.NDArray[np.float64] = np.divide(sums, counts, out=nothing, where=counts > 0)
+    means: npt.NDArray[np.float64] = sums / np.where(counts > 0, counts, np.nan)
     return means
 
 

@@ -53,9 +53,7 @@ class Group:
 
     def shares(self) -> FloatArray:
         """Used fraction of the capacity, shape (T, S, R); nan where there is no capacity."""
-        capacity = np.broadcast_to(self.capacity, self.used.shape)
-        nothing = np.full(self.used.shape, np.nan)
-        shares: FloatArray = np.divide(self.used, capacity, out=nothing, where=capacity > 0)
+        shares: FloatArray = self.used / np.where(self.capacity > 0, self.capacity, np.nan)
         return shares
 
     def busiest(self) -> str:
