@@ -30,11 +30,6 @@ def plain(*rows):
     return [PlainJob(f"j{k}", *row) for k, row in enumerate(rows)]
 
 
-def ends(policy, rows, servers=1, gpus=4, placement="whole", **options):
-    outcome = replay(rigid_workload(plain(*rows), servers, gpus, placement), policy, **options)
-    return [times.end for times in outcome.jobs]
-
-
 def job(name="a", arrival=0, work=4, chunks=4, **changes):
     given = {"chunks": chunks, "minibatch_time": 1.0 / chunks, "utility": Constant(10.0)}
     return builders.job(name, arrival, work, **(given | changes))

@@ -56,23 +56,6 @@ def test_a_container_that_lost_its_worker_progresses_again_unless_it_was_decided
     assert (container.category, container.value, container.converged_at) == (PC, None, None)
 
 
-# --- Algorithm 2: where a container goes --------------------------------------------------------
-
-
-def on(*workers):
-    """Containers of these categories on workers 0, 1 .., and the mapping that the manager has."""
-    made, index = {}, 0
-    for worker, categories in enumerate(workers):
-        made[worker] = []
-        for category in categories:
-            job = PolicyJob(f"c{index}", 0.0, 1.0, (), index=index)
-            there = Container(job)
-            there.home, there.category, there.converged_at = worker, category, 0.0
-            made[worker].append(there)
-            index += 1
-    return made
-
-
 # --- the initial placement ----------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import oasis
 from oasis.model.errors import VerificationError
-from oasis.solvers.budget import Budget, WorkCounter
+from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution, is_better
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState, warm_start_of
@@ -18,10 +18,6 @@ SIZES = {"jobs": 12, "worker_servers": 4, "ps_servers": 4, "horizon": 10}
 INSTANCE = oasis.generate("calibrated", **SIZES, seed=3)
 ARRAYS = OfflineArrays.of(INSTANCE)
 FREE = [np.zeros((ARRAYS.horizon, *g.capacity.shape)) for g in (ARRAYS.worker, ARRAYS.ps)]
-
-
-def budget(work: float) -> Budget:
-    return Budget(work, WorkCounter())
 
 
 def duals_of(instance: oasis.Instance) -> DualValues:

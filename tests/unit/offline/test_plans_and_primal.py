@@ -240,6 +240,3 @@ def test_a_search_without_time_plans_nothing() -> None:
     primal = heuristic(*THREE)
     assert primal.search({}, WorkLimit(0.0).start()) == 0
     assert primal.best.value == 0.0
-
-
-# -- the method of column generation ---------------------------------------------------------------

@@ -144,9 +144,6 @@ def test_server_holds_as_many_units_as_its_capacity_says(
             assert (found.schedule is not None) == (count == room)
 
 
-# -- repricing -------------------------------------------------------------------------------------
-
-
 # -- options ---------------------------------------------------------------------------------------
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 import oasis
 from oasis import Cluster, Constant, Instance, Job, Recourse, Server
 from oasis.online.recourse.admission import AtPrices
+from oasis.online.recourse.live_job import grid_of, on_grid
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.recourse.planner import Replanner
 from oasis.simulator import Outage
@@ -102,6 +104,24 @@ def test_the_limit_is_measured_from_the_begin_of_the_decision(
     planner.replan({0: job("a", 0, 1, 1.0, 5)})
     assert planner.record.cut_short == 1
     assert next(ticks) == 4  # the begin, two rounds and the one that was too late
+
+
+def test_demands_on_the_grid_add_up_exactly() -> None:
+    cluster = Cluster(
+        ("gpu", "bandwidth_gbps"),
+        (Server("w", {"gpu": 3.0, "bandwidth_gbps": 20.1}),),
+        (Server("p", {"bandwidth_gbps": 0.3}),),
+        1.0,
+    )
+    given = Job("j", 0, 1, 9, 1, 1.0, 0.0, {"gpu": 0.1, "bandwidth_gbps": 1 / 3},
+                {"bandwidth_gbps": 0.7}, Constant(1.0))  # fmt: skip
+    rounded = on_grid(given, grid_of(cluster))
+    for group in ("worker", "ps"):
+        for name, amount in getattr(rounded, group).items():
+            assert amount == pytest.approx(getattr(given, group)[name], rel=1e-14)
+            total = sum([amount] * 7)
+            assert total - 5 * amount == 2 * amount
+    assert (rounded.ps_needed(np.arange(10)) == given.ps_needed(np.arange(10))).all()
 
 
 @pytest.mark.parametrize("demand", [(1 + 1.5e-9) / 3, (1 + 4e-9) / 3, 0.333333334, 0.3333333352])
