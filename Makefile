@@ -67,8 +67,7 @@ mutants: $(VENV)/mutants.stamp ## mutate the core at 150 random places; SEED= re
 	$(BIN)/python -m tests.mutation $(if $(SEED),--seed $(SEED)) $(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: $(VENV)/bench.stamp ## time decisions beside a compiled textbook DP and a MILP
-	$(BIN)/python -m pytest tests/benchmarks/bench_search.py --benchmark-sort=name \
-	  --benchmark-columns=median,iqr,max,rounds
+	$(BIN)/python -m pytest tests/benchmarks/bench_search.py
 	$(BIN)/python -m tests.benchmarks.search
 
 check: lint types imports spelling ## lint, format, types, import directions, spelling

@@ -23,7 +23,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest import mock
 
-import oasis
 from offline import periods, processes, solve
 from offline.benders import decomposition, primal, replanning, slot_model, subproblem
 from offline.column_generation import cutting, restricted_master
@@ -31,7 +30,7 @@ from offline.heuristics import (
     recombination,
     window_search,
 )
-from tests.benchmarks.streams import calibrated
+from tests.benchmarks.distribution import instance
 
 SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
 METHOD = {"300x50x400": "colgen"}
@@ -189,13 +188,6 @@ def child(name: str) -> str:
     """Main function of the second process of a solve, with the same part switched off."""
     ours = f"from tests.benchmarks.ablation import switched_off; switched_off({name!r})"
     return f"{ours}; {processes.CHILD}"
-
-
-def instance(size: str, seed: int) -> oasis.Instance:
-    if size == "testbed":
-        return oasis.generate("testbed", seed=seed)
-    horizon, servers, jobs = map(int, size.split("x"))
-    return calibrated(horizon, servers, jobs, seed)
 
 
 COLUMNS = ("size", "seed", "part", "cores", "limit", "status", "seconds", "objective", "bound")

@@ -50,26 +50,12 @@ def solve_cpsat(
     warm_start: Mapping[str, Schedule] | None = None,
     on_progress: Callable[[SolveProgress], None] | None = None,
     *,
-    workers: int = 1,
     work_limit: float | None = None,
 ) -> OfflineResult:
     """Solve the offline problem (1)-(13) with CP-SAT; arguments and result as of `solve`.
 
-    Parameters
-    ----------
-    warm_start : mapping of str to Schedule, optional
-        Given to CP-SAT as its hint, and kept as a solution whatever CP-SAT makes of it.
-    workers : int
-        Threads of CP-SAT. One runs all search strategies in turn, several run one each.
-    work_limit : float, optional
-        Of CP-SAT's deterministic time in place of the seconds; with one thread, every run of the
-        search then ends at the same point.
-
-    Raises
-    ------
-    SolverError
-        If CP-SAT fails, its bound is refuted by a verified schedule, or what it calls optimal is
-        not verified.
+    The warm start is CP-SAT's hint, and kept as a solution whatever it makes of it. A limit of work
+    is one of its deterministic time: each run then ends at the same point.
     """
     stop = Stop(time_limit) if work_limit is None else WorkLimit(work_limit)
     budget = stop.start()
@@ -77,7 +63,6 @@ def solve_cpsat(
     parameters: dict[str, Any] = {
         **stop.to_dict(),
         "warm_start": warm_start is not None,
-        "workers": workers,
         "solver": f"CP-SAT {metadata.version('ortools')}",
         "refused": [],
     }
@@ -91,15 +76,13 @@ def solve_cpsat(
         whole = whole_model(model.problem)
         parameters["bound_slack"] = whole.value(len(model.jobs))
         hint = None if warm_start is None else model.values_of(warm_start)
-        request = _request(whole, hint, budget, workers)
+        request = _request(whole, hint, budget)
         return _search(instance, model, whole, request, state, parameters["refused"])
 
     return concluded(instance, state, work, "cpsat", parameters)
 
 
-def _request(
-    whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget, workers: int
-) -> dict[str, Any]:
+def _request(whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget) -> dict[str, Any]:
     """The request that `tests.benchmarks.cpsat_process` reads."""
     until = time.time() + budget.left
     return {
@@ -109,7 +92,6 @@ def _request(
         "hint": None if hint is None else [int(hint.get(name, 0)) for name in whole.names],
         "until": None if budget.is_repeatable or math.isinf(budget.left) else until,
         "work": budget.left if budget.is_repeatable and math.isfinite(budget.left) else None,
-        "workers": workers,
     }
 
 

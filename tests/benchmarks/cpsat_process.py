@@ -4,8 +4,8 @@ OR-Tools and highspy bring different versions of one shared library, libhighs.so
 is imported second fails on Linux (google/or-tools#5246), so nothing here may import `offline`.
 
 Standard input has one line of JSON with ``upper``, ``rows``, ``costs`` (`WholeModel`), ``hint`` (a
-value for each variable, or null), ``until`` (seconds since the epoch, or null), ``work`` (CP-SAT's
-deterministic time, or null) and ``workers``.
+value for each variable, or null), ``until`` (seconds since the epoch, or null) and ``work``
+(CP-SAT's deterministic time, or null).
 Standard output gets a line for every bound, ``{"bound": b}``, for every solution, ``{"solution":
 [[variable, value], ...]}`` without the zeros, and for the end, ``{"status": s}``, with the last
 bound if there is a solution.
@@ -57,9 +57,9 @@ def main() -> None:
     given = json.loads(sys.stdin.readline())
     model = model_of(given)
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = given["workers"]
+    solver.parameters.num_workers = 1
     # one worker alone would run one strategy; interleaved, it shares its time among all of them
-    solver.parameters.interleave_search = given["workers"] == 1
+    solver.parameters.interleave_search = True
     if given["until"] is not None:
         solver.parameters.max_time_in_seconds = max(0.0, given["until"] - time.time())
     if given["work"] is not None:

@@ -4,12 +4,15 @@
     python -m tests.benchmarks.distribution --seeds 2 --limit 5 --sizes testbed --json few.jsonl
 
 Every method and CP-SAT solve the same instances, ten seeds of each size, one after the other, for
-as long as each other. A size is `testbed` or HORIZONxSERVERSxJOBS, so many servers a side, of the
-`calibrated` preset. The file of --json gets a line after each solve; what it has already is not
-solved again, so that the same command goes on where an interrupted one stopped. The table of
---solves has a row for each solve. It is added to: a solve replaces one of the same instance, limit
-and method, and all others stay, also those that the file of --json lacks. --csv has a row for each
-size, limit and method in that table. With `--seeds 0` nothing is solved, and both are only written.
+as long as each other; all start from OASiS's schedules, which take no time of it. One thread each,
+and a second process for `benders` and `colgen`.
+
+A size is `testbed` or HORIZONxSERVERSxJOBS, so many servers a side, of the `calibrated` preset. The
+file of --json gets a line after each solve; what it has already is not solved again, so that the
+same command goes on where an interrupted one stopped. The table of --solves has a row for each
+solve. It is added to: a solve replaces one of the same instance, limit and method, and all others
+stay, also those that the file of --json lacks. --csv has a row for each size, limit and method in
+that table. With `--seeds 0` nothing is solved, and both are only written.
 """
 
 from __future__ import annotations
@@ -27,11 +30,12 @@ from typing import NamedTuple, Self
 import oasis
 from oasis.model.files import write_text
 from oasis.solvers import Status
-from tests.benchmarks import intervals
+from offline import METHODS, OfflineResult
+from tests.benchmarks import cpsat, intervals
 from tests.benchmarks.intervals import TITLES, Interval
-from tests.benchmarks.offline import PEER, methods, solved, started
 from tests.benchmarks.streams import calibrated
 
+PEER = "cpsat"
 # The sizes of the page, and the seconds that each method has there.
 SIZES = {
     "testbed": 600.0,
@@ -97,6 +101,35 @@ def instance(name: str, seed: int) -> oasis.Instance:
     return calibrated(horizon, servers, jobs, seed)
 
 
+def methods(text: str) -> list[str]:
+    """Methods from their names with commas between."""
+    names, known = text.split(","), (*METHODS, PEER)
+    for name in names:
+        if name not in known:
+            expected = ", ".join(known)
+            raise argparse.ArgumentTypeError(f"expected some of {expected}, got {name!r}")
+    if PEER in names and not cpsat.is_installed():
+        raise argparse.ArgumentTypeError(cpsat.MISSING)
+    return names
+
+
+def started(name: str) -> tuple[Path, list[Interval]]:
+    """A file to go on with, and what it has already."""
+    path = Path(name)
+    try:
+        return path, intervals.read(path) if path.exists() else []
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def solved(problem: oasis.Instance, method: str, limit: float) -> OfflineResult:
+    """The result of a method; all of them start from OASiS's schedules."""
+    if method != PEER:
+        return oasis.solve(problem, method, time_limit=limit)
+    start = oasis.simulate(problem, oasis.OASiS.from_instance(problem)).schedules
+    return cpsat.solve_cpsat(problem, limit, start)
+
+
 def runs(given: argparse.Namespace) -> Iterator[Interval]:
     """Each method on each instance; what is new goes to the file as it comes."""
     path, before = given.json
@@ -109,7 +142,7 @@ def runs(given: argparse.Namespace) -> Iterator[Interval]:
                 if key in known:
                     yield known[key]
                     continue
-                interval = Interval(*key, solved(instance(name, seed), method, limit, 1))
+                interval = Interval(*key, solved(instance(name, seed), method, limit))
                 if interval.result.status is Status.INTERRUPTED:
                     sys.exit(130)
                 intervals.append(path, interval)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from time import process_time
 
@@ -35,16 +34,11 @@ def row(jobs: int, seed: int) -> tuple[str, ...]:
     return (str(jobs), str(seed), f"{seconds:.1f}", *counts, f"{run.total_utility:.1f}")
 
 
-def rows() -> Iterator[tuple[str, ...]]:
-    """All runs."""
-    yield from (row(jobs, seed) for jobs, seed in RUNS)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("file", type=Path, metavar="FILE.csv", help="write the table here")
     path = parser.parse_args().file
-    found = list(rows())
+    found = [row(jobs, seed) for jobs, seed in RUNS]
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerows([COLUMNS, *found])
 

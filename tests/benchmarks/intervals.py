@@ -1,4 +1,4 @@
-"""Intervals of the offline methods: as JSON lines, as text, and as a Markdown table."""
+"""Intervals of the offline methods: as JSON lines and as text."""
 
 from __future__ import annotations
 
@@ -23,15 +23,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Interval:
-    """A result without its schedules, and what it is the result of.
-
-    Parameters
-    ----------
-    instance, method : str
-        Their names.
-    limit : float
-        Seconds that the method had.
-    """
+    """A result without its schedules, and what it is the result of: names, and seconds it had."""
 
     instance: str
     method: str
@@ -66,22 +58,9 @@ class Interval:
             + (f", {refused} not verified" if refused else "")
         )
 
-    def cell(self, times: Sequence[float]) -> str:
-        """The result, as a cell of `table`."""
-        r = self.result
-        if r.status is Status.OPTIMAL:
-            return f"proven in {r.seconds:.{0 if r.seconds >= 10 else 1}f} s"
-        return f"{' / '.join(self.gaps(times))} ({r.objective:.1f} .. {r.upper_bound:.1f})"
-
 
 def read(path: Path) -> list[Interval]:
-    """The intervals of a JSON-lines file.
-
-    Raises
-    ------
-    ValueError
-        Naming the line that is none.
-    """
+    """The intervals of a JSON-lines file; an error names the line that is none."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -112,19 +91,3 @@ def append(path: Path, interval: Interval) -> None:
     """Add a line, in one write, so that several programs may use one file."""
     with path.open("a", encoding="utf-8") as file:
         file.write(interval.to_json() + "\n")
-
-
-def table(intervals: Iterable[Interval], times: Sequence[float]) -> str:
-    """A row an instance, a column a method; of several limits the longest counts."""
-    best: dict[tuple[str, str], Interval] = {}
-    for interval in sorted(intervals, key=lambda one: one.limit):
-        best[interval.instance, interval.method] = interval
-    instances, given = (dict.fromkeys(key[k] for key in best) for k in (0, 1))
-    methods = sorted(given, key=[*TITLES, *given].index)
-    first = f"instance (gap at {' / '.join(f'{t:g}' for t in times)} s)"
-    rows = [[first, *(TITLES.get(method, method) for method in methods)]]
-    for name in instances:
-        of_row = (best.get((name, method)) for method in methods)
-        rows.append([name, *("-" if one is None else one.cell(times) for one in of_row)])
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])

@@ -204,7 +204,7 @@ def groups() -> Iterator[Table]:
     for name, instance in (("in ten groups", _times(drawn, 1000, 1)), ("one by one", None)):
         chosen = _times(drawn, 1, 1000) if instance is None else instance
         run = replay(chosen, rivals=())
-        ledger = _final(chosen).ledger
+        ledger = streams.loaded(chosen, 1.0)[0].ledger
         start = OASiS.from_instance(chosen).ledger.nbytes
         mb = (f"{size / 1e6:.1f}" for size in (start, ledger.nbytes))
         rows.append((name, both(run.of("quote")), both(run.of("commit")), *mb))
@@ -224,13 +224,6 @@ def _times(instance: Instance, count: int, copies: int) -> Instance:
         for group in (cluster.worker_servers, cluster.ps_servers)
     ]
     return replace(instance, cluster=oasis.Cluster(cluster.resources, *parts, cluster.slot_seconds))
-
-
-def _final(instance: Instance) -> OASiS:
-    scheduler = OASiS.from_instance(instance)
-    for job in instance.jobs_by_arrival():
-        scheduler.submit(job)
-    return scheduler
 
 
 def forms() -> Iterator[Table]:

@@ -13,14 +13,13 @@ import resource
 from pathlib import Path
 from time import perf_counter
 
-from baselines import FIFO, LAS, SRTF
+from baselines import FIFO
 from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
 from tests.benchmarks import bare_loop
 from tests.philly_shape import philly_jobs
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
-POLICIES = {policy.name: policy for policy in (FIFO, SRTF, LAS)}
 SERVERS = {"pooled": [64], "whole": [8] * 8}
 CLUSTERS = ("6214e9", "11cb48", "6c71a0", "b436b2", "ee9e8c", "0e4a51")
 COLUMNS = ("jobs of", "jobs", "placement", "policy", "jobs/s", "bare loop", "ratio")
@@ -40,41 +39,32 @@ def chosen(trace, jobs=10_000, slices=5, clusters=CLUSTERS):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--policies", default="fifo")
-    parser.add_argument("--jobs", type=int, default=10_000)
-    parser.add_argument("--slices", type=int, default=5)
-    parser.add_argument("--clusters", default=",".join(CLUSTERS))
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table here, too")
     given = parser.parse_args()
-    clusters = filter(None, given.clusters.split(","))
     rows = [COLUMNS]
     print(ROW.format(*COLUMNS))
-    for name, jobs in chosen(DATA / "philly_sia.csv", given.jobs, given.slices, clusters).items():
+    for name, jobs in chosen(DATA / "philly_sia.csv").items():
         for placement in SERVERS:
-            for policy in given.policies.split(","):
-                rows.append(measure(name, jobs, placement, policy))
-                print(ROW.format(*rows[-1]))
+            rows.append(measure(name, jobs, placement))
+            print(ROW.format(*rows[-1]))
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
     if given.csv:
         with given.csv.open("w", encoding="utf-8", newline="") as stream:
             csv.writer(stream, lineterminator="\n").writerows(rows)
 
 
-def measure(name, jobs, placement, policy):
+def measure(name, jobs, placement):
     workload = rigid_workload(jobs, 8, 8, placement)
     begin = perf_counter()
-    outcome = replay(workload, POLICIES[policy]())
+    outcome = replay(workload, FIFO())
     rate = len(jobs) / (perf_counter() - begin)
-    bare, ratio = "-", "-"
-    if policy == "fifo":
-        rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
-        begin = perf_counter()
-        ends = bare_loop.fifo(rows, SERVERS[placement])
-        least = len(jobs) / (perf_counter() - begin)
-        assert ends == [times.end for times in outcome.jobs]
-        bare, ratio = f"{least:.0f}", f"{least / rate:.1f}"
-    mean = f"{outcome.mean_completion:.4f}"
-    return (name, len(jobs), placement, policy, f"{rate:.0f}", bare, ratio, mean)
+    rows = [(job.submitted, job.duration, job.gpus) for job in jobs]
+    begin = perf_counter()
+    ends = bare_loop.fifo(rows, SERVERS[placement])
+    least = len(jobs) / (perf_counter() - begin)
+    assert ends == [times.end for times in outcome.jobs]
+    speeds = f"{rate:.0f}", f"{least:.0f}", f"{least / rate:.1f}"
+    return (name, len(jobs), placement, "fifo", *speeds, f"{outcome.mean_completion:.4f}")
 
 
 if __name__ == "__main__":

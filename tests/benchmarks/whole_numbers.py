@@ -32,26 +32,12 @@ Row = tuple[list[int], list[int], int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class WholeModel:
-    """Maximise costs x subject to low <= row x <= high, 0 <= x <= upper, x whole.
+    """Maximise costs x subject to low <= row x <= high, 0 <= x <= upper, x whole."""
 
-    Parameters
-    ----------
-    names : list of str
-        The variables' names in the PuLP model.
-    upper : list of int
-        The variables' upper bounds.
-    rows : list of (variables, coefficients, low, high)
-        None is no limit.
-    costs : (variables, coefficients)
-        2^shift times the PuLP model's, rounded up.
-    shift : int
-        Binary digits by which the costs were moved.
-    """
-
-    names: list[str]
+    names: list[str]  # in the PuLP model
     upper: list[int]
-    rows: list[Row]
-    costs: tuple[list[int], list[int]]
+    rows: list[Row]  # variables, coefficients, low, high; None is no limit
+    costs: tuple[list[int], list[int]]  # variables, 2^shift times the PuLP model's, rounded up
     shift: int
 
     def value(self, scaled: float) -> float:
@@ -60,13 +46,7 @@ class WholeModel:
 
 
 def whole_model(problem: pulp.LpProblem) -> WholeModel:
-    """`problem` in whole numbers; its variables are integers from 0 on, its objective a maximum.
-
-    Raises
-    ------
-    ValueError
-        If a row with a lower limit has a coefficient that is no whole number.
-    """
+    """`problem` in whole numbers; its variables are integers from 0 on, its objective a maximum."""
     variables = problem.variables()
     index = {variable: k for k, variable in enumerate(variables)}
     upper = [int(variable.upBound) for variable in variables]
@@ -98,16 +78,7 @@ def _row(
 def whole_row(
     coefficients: Sequence[float], most: Sequence[int], limit: float
 ) -> tuple[list[int], int]:
-    """Whole coefficients and limit of a row that lets through all that this one does.
-
-    Parameters
-    ----------
-    coefficients : sequence of float
-    most : sequence of int
-        Upper bound of each variable.
-    limit : float
-        Of the sum of coefficient times variable.
-    """
+    """Whole coefficients and limit of a row that lets through all that this one does."""
     margin = FLOATS * max(1.0, abs(limit))
     common = math.lcm(*map(_denominator, coefficients))
     for scale in (common, 2**BITS) if common <= SMALL else (2**BITS,):

@@ -44,7 +44,7 @@ from tests.packaging.commands import EXAMPLE, Oasis, assert_refused
             )
         ),
         *(
-            (["solve", EXAMPLE, "--solver-seed", seed], "--solver-seed: Input should be")
+            (["solve", EXAMPLE, "--solver-seed", seed], "--solver-seed: expected")
             for seed in ("-1", "2147483648", "0.5")
         ),
         *(

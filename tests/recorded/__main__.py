@@ -2,7 +2,9 @@
 
 ``python -m tests.recorded record`` writes ``outputs`` and ``runs.json`` beside this file;
 ``python -m tests.recorded compare`` makes everything again and shows what differs (exit code 1).
-With ``runs`` or ``outputs`` behind it, only these.
+With ``runs`` or ``outputs`` behind it, only these. A new output is a new file of ``outputs`` with
+``$ `` and its command in the first line; the commands run in the order of these files, in a folder
+with ``files`` and an instance.
 """
 
 from __future__ import annotations
@@ -11,22 +13,21 @@ import difflib
 import json
 import math
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.recorded.commands import COMMANDS, EXAMPLE, FILES
 from tests.recorded.outputs import SAME, is_same, leaves, messages_of, text_of, written
 from tests.recorded.runs import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).parent / "outputs"
+FILES = (*(KEPT.parent / "files").iterdir(), ROOT / "docs" / "examples" / "congested.json")
 KEPT_RUNS = Path(__file__).parent / "runs.json"
 PARTS = ("runs", "outputs")
 
@@ -77,28 +78,29 @@ def _equal(old: Any, new: Any) -> bool:
 
 def outputs(what: str) -> int:
     """Run every command; return how many outputs differ from those recorded."""
-    differing = 0
-    for path, found in found_outputs(COMMANDS):
+    differing = count = 0
+    for path, found in found_outputs():
+        count += 1
         if what == "record":
-            KEPT.mkdir(exist_ok=True)
             path.write_text(found)
-        elif not is_same(path.read_text() if path.exists() else "", found):
+        elif not is_same(path.read_text(), found):
             differing += 1
             print(difference(path, found))  # noqa: T201
-    print(f"{len(COMMANDS)} outputs, {differing} differ")  # noqa: T201
+    print(f"{count} outputs, {differing} differ")  # noqa: T201
     return differing
 
 
-def found_outputs(commands: Collection[str]) -> Iterator[tuple[Path, str]]:
-    """Run `commands`, after those that make their files; where each output is kept, and it."""
+def found_outputs(part: slice = slice(None)) -> Iterator[tuple[Path, str]]:
+    """Run the commands of some outputs, after those that make their files; what each gives now."""
+    paths = sorted(KEPT.iterdir())
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        for name, content in FILES.items():
-            (folder / name).write_text(content)
-        shutil.copy(ROOT / "docs" / "examples" / EXAMPLE, folder / EXAMPLE)
-        for number, command in enumerate(COMMANDS):
-            if command in commands:
-                yield KEPT / f"{number:02}-{_slug(command)}.txt", run(command, folder)
+        for file in FILES:
+            shutil.copy(file, folder)
+        for path in paths:
+            command = path.read_text().partition("\n")[0].removeprefix("$ ")
+            if path in paths[part]:
+                yield path, run(command, folder)
             elif command.startswith("oasis generate"):
                 run(command, folder)
 
@@ -124,16 +126,10 @@ def run(command: str, folder: Path) -> str:
     return "".join(parts)
 
 
-def _slug(command: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", command.removeprefix("oasis ").lower()).strip("-")[:50]
-
-
 def difference(path: Path, found: str) -> str:
     """The first lines in which an output differs from the recorded one."""
-    kept = path.read_text() if path.exists() else ""
-    lines = difflib.unified_diff(
-        kept.splitlines(), found.splitlines(), f"recorded/{path.name}", "now", lineterm="", n=1
-    )
+    kept, now = path.read_text().splitlines(), found.splitlines()
+    lines = difflib.unified_diff(kept, now, f"recorded/{path.name}", "now", lineterm="", n=1)
     return "\n".join(list(lines)[:40])
 
 

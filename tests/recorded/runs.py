@@ -12,6 +12,7 @@ import json
 import math
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from oasis.driver.driver import Driver
 from oasis.simulator import (
     ChangeCosts,
     Outage,
-    Outcome,
     PlainJob,
     Workload,
     elastic_from_dict,
@@ -95,15 +95,13 @@ def _simulated() -> Iterator[Run]:
         instance = oasis.generate(**made)
         for name in POLICIES:
             for options in VARIANTS.get(name, [{}]):
-
-                def run(name: str = name, options: Any = options, on: Any = instance) -> Any:
-                    return of_run(oasis.simulate(on, entry_of(name).make(on, options)))
-
+                run = partial(of_run, instance, name, options)
                 yield f"simulate {label} {_named(name, options)}", run
 
 
-def of_run(run: oasis.Run) -> dict[str, Any]:
+def of_run(instance: oasis.Instance, name: str, options: dict[str, Any]) -> dict[str, Any]:
     """A run on an instance: what it earned, whom it admitted, what ran where."""
+    run = oasis.simulate(instance, entry_of(name).make(instance, options))
     decided = [
         [d.job_id, d.admitted, d.completion, d.utility, d.payoff, d.cost] for d in run.decisions
     ]
@@ -137,16 +135,14 @@ def _replayed() -> Iterator[Run]:
             if entry.needs_instance:
                 continue
             for options in VARIANTS.get(name, [{}]):
-
-                def run(name: str = name, options: Any = options, on: Any = (workload, how)) -> Any:
-                    policy = entry_of(name).make(None, options)
-                    return of_outcome(replay(on[0], policy, **on[1]))
-
+                make = partial(entry_of(name).make, None, options)
+                run = partial(of_outcome, workload, make, **how)
                 yield f"replay {placement} {_named(name, options)}", run
 
 
-def of_outcome(outcome: Outcome) -> dict[str, Any]:
+def of_outcome(workload: Workload, make: Callable[[], Any], **how: Any) -> dict[str, Any]:
     """A run on a workload: when each job ran, and what was in use when."""
+    outcome = replay(workload, make(), **how)
     times = [
         [
             *(job.job_id, job.start, job.end, job.running, job.overhead),
@@ -169,22 +165,14 @@ def _elastic() -> Iterator[Run]:
     for label, data in files.items():
         made = elastic_from_dict(data)
         for name in POLICIES:
-
-            def run(name: str = name, on: Workload = made) -> Any:
-                policy = elastic_policy(name, {}, on, 300.0)
-                return of_outcome(replay(on, policy))
-
-            yield f"elastic {label} {name}", run
+            make = partial(elastic_policy, name, {}, made, 300.0)
+            yield f"elastic {label} {name}", partial(of_outcome, made, make)
 
 
 def _live() -> Iterator[Run]:
     for kind, make in KINDS.items():
         for seed in range(5):
-
-            def run(make: Any = make, seed: int = seed) -> Any:
-                return of_drill(make, seed)
-
-            yield f"live {kind} seed={seed}", run
+            yield f"live {kind} seed={seed}", partial(of_drill, make, seed)
 
 
 def of_drill(make: Callable[[], oasis.LiveScheduler], seed: int) -> dict[str, Any]:
@@ -211,11 +199,7 @@ def _on_a_cluster() -> Iterator[Run]:
     for label in ("testbed", "small"):
         instance = oasis.generate(**INSTANCES[label])
         for name in POLICIES:
-
-            def run(name: str = name, on: oasis.Instance = instance) -> Any:
-                return of_cluster(on, name)
-
-            yield f"cluster {label} {name}", run
+            yield f"cluster {label} {name}", partial(of_cluster, instance, name)
 
 
 def of_cluster(instance: oasis.Instance, name: str) -> dict[str, Any]:
@@ -240,11 +224,7 @@ def _proven() -> Iterator[Run]:
     for label in ("small", "testbed"):
         instance = oasis.generate(**(INSTANCES[label] | {"jobs": 8}))
         for method in ("milp", "benders", "colgen"):
-
-            def run(method: str = method, on: oasis.Instance = instance) -> Any:
-                return of_optimum(on, method)
-
-            yield f"proven {label} {method}", run
+            yield f"proven {label} {method}", partial(of_optimum, instance, method)
 
 
 def of_optimum(instance: oasis.Instance, method: str) -> dict[str, Any]:

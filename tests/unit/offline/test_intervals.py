@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 
 import pytest
 
 from offline import Status
 from offline.result import Milestone, OfflineResult
-from tests.benchmarks import intervals, offline
+from tests.benchmarks import distribution, intervals
 from tests.benchmarks.intervals import Interval
 
 TIMES = [60.0, 300.0]
@@ -58,76 +57,31 @@ def test_a_broken_line_is_named(tmp_path, line):
         intervals.read(path)
 
 
-def test_table_has_a_row_an_instance_and_a_column_a_method():
-    some = [interval("b", "cpsat"), proven(instance="b", method="milp"), interval("a", "other")]
-    assert intervals.table(some, TIMES).splitlines() == [
-        "| instance (gap at 60 / 300 s) | compact HiGHS | CP-SAT | other |",
-        "|---|---|---|---|",
-        "| b | proven in 12 s | 50.0 % / 10.0 % (100.0 .. 110.0) | - |",
-        "| a | - | - | 50.0 % / 10.0 % (100.0 .. 110.0) |",
-    ]
-
-
-def test_of_several_limits_the_table_shows_the_longest():
-    short = interval(limit=60.0)
-    assert "50.0 % / - " in intervals.table([short], TIMES)
-    for some in ([short, proven()], [proven(), short]):
-        assert "proven in 12 s" in intervals.table(some, TIMES)
-
-
 def test_solutions_that_are_not_verified_are_shown():
     assert interval(parameters={"refused": ["(4)"]}).line(TIMES).endswith(", 1 not verified")
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def run(*arguments: str) -> str:
-        monkeypatch.setattr(sys, "argv", ["offline", *arguments])
-        offline.main()
-        return capsys.readouterr().out
-
-    return run
-
-
-def test_what_a_file_has_is_not_solved_again(tmp_path, call, monkeypatch):
-    path = str(tmp_path / "some.jsonl")
-    options = ("--limit", "5", "--methods", "milp", "--json", path, "4x1x3:0")
-    first = call(*options)
-    assert "4x1x3:0 milp: optimal" in first
-    both = call(*options, "4x1x3:1")
-    assert both.startswith(first)
-    assert len(intervals.read(tmp_path / "some.jsonl")) == 2
-    monkeypatch.setattr(offline, "solved", None)
-    assert call(*options, "4x1x3:1") == both
-    assert "| 4x1x3:1 | proven in" in call("--table", path)
-
-
-def test_an_interrupted_solve_is_shown_and_not_recorded(tmp_path, call, monkeypatch):
-    path = tmp_path / "some.jsonl"
-    ended = interval(status=Status.INTERRUPTED).result
-    monkeypatch.setattr(offline, "solved", lambda *given: ended)
-    with pytest.raises(SystemExit, match="130"):
-        call("--json", str(path), "--methods", "milp", "4x1x3:0")
-    assert not path.exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["4x3"], "expected one such as 20x20x40:1, got '4x3'"),
-        (["4x1x3", "--methods", "milp,best"], "got 'best'"),
-        (["--table", "nowhere.jsonl"], "nowhere.jsonl"),
-        ([], "expected an instance such as 20x20x40:1, or --table"),
+        (["--sizes", "4x3"], "expected testbed or one such as 20x10x20, got '4x3'"),
+        (["--methods", "milp,best"], "got 'best'"),
+        (["--json", "."], "Is a directory"),
+        (["--methods", "cpsat"], "cpsat needs OR-Tools: pip install"),
     ],
 )
-def test_bad_arguments_end_with_what_was_expected(call, capsys, arguments, message):
+def test_bad_arguments_end_with_what_was_expected(arguments, message, capsys, monkeypatch):
+    monkeypatch.setattr(distribution.cpsat, "is_installed", lambda: False)
     with pytest.raises(SystemExit, match="2"):
-        call(*arguments)
+        distribution.arguments(["--json", "some.jsonl", "--methods", "milp", *arguments])
     assert message in capsys.readouterr().err
 
 
-def test_the_peer_names_what_it_needs(call, capsys, monkeypatch):
-    monkeypatch.setattr(offline.cpsat, "is_installed", lambda: False)
-    with pytest.raises(SystemExit, match="2"):
-        call("4x1x3", "--methods", "cpsat")
-    assert "cpsat needs OR-Tools: pip install" in capsys.readouterr().err
+def test_an_interrupted_solve_is_not_recorded(tmp_path, monkeypatch):
+    path = tmp_path / "some.jsonl"
+    ended = interval(status=Status.INTERRUPTED).result
+    monkeypatch.setattr(distribution, "solved", lambda *given: ended)
+    words = ["--json", str(path), "--methods", "milp", "--sizes", "4x1x3"]
+    with pytest.raises(SystemExit, match="130"):
+        list(distribution.runs(distribution.arguments(words)))
+    assert not path.exists()
