@@ -124,6 +124,7 @@ def refuse_binary(content: bytes) -> None:
 
 RESULTS = ("run", "solve", "ratio", "compare", "replay", "whatif", "quote")
 INSTANCE, ELASTIC, PRICES = "instance", "elastic", "prices"
+EMPTY = "an empty file"
 TRACES = "oasis.traces.plain"  # has `kind_of_trace`: nothing here knows the formats of traces
 
 _FORMATS = {"oasis-instance": INSTANCE, "oasis-elastic-workload": ELASTIC, "oasis-prices": PRICES}
@@ -147,6 +148,8 @@ class FileKind:
 def kind_of(text: str) -> FileKind | None:
     """Return the kind of a file with this text; None if it is unknown."""
     begin = text.lstrip("\ufeff \t\r\n")
+    if not begin:
+        return FileKind(EMPTY, EMPTY)
     if begin.startswith(("{", "[")):
         try:
             return kind_of_data(json.loads(begin))
@@ -154,7 +157,7 @@ def kind_of(text: str) -> FileKind | None:
             return None
     # The first 200 lines tell the kind, also below the comments with which logs begin.
     lines = [line for line in begin.splitlines()[:200] if line.strip()]
-    return _kind_of_trace(lines, None) if lines else None
+    return _kind_of_trace(lines, None)
 
 
 def kind_of_data(data: Any) -> FileKind | None:
@@ -177,4 +180,5 @@ def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str) 
     A file that looks like no known kind passes: its reader gives a better error.
     """
     if kind is not None and kind.name not in wanted:
-        raise InstanceError("", f"expected {expected}, got what looks like {kind.looks}")
+        looks = kind.looks if kind.name == EMPTY else f"what looks like {kind.looks}"
+        raise InstanceError("", f"expected {expected}, got {looks}")
