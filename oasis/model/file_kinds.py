@@ -157,7 +157,7 @@ def kind_of(text: str) -> FileKind | None:
             return None
     # The first 200 lines tell the kind, also below the comments with which logs begin.
     lines = [line for line in begin.splitlines()[:200] if line.strip()]
-    return _kind_of_trace(lines, None)
+    return _kind_of_trace(lines, None) if lines else None
 
 
 def kind_of_data(data: Any) -> FileKind | None:

@@ -62,7 +62,6 @@ def test_what_sacct_prints_is_known_however_it_was_asked(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        " \n",
         "hello",
         "a,b\n1,2\n",
         '{"schedules": []}',
