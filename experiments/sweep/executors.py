@@ -241,9 +241,17 @@ def _signals_held() -> Iterator[None]:
     resource_tracker.ensure_running()
     # A process inherits the mask: before `execute_for` it would print a traceback of its imports.
     former = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    # joblib's own tracker would warn of what an interruption leaves it to remove.
+    warnings = os.environ.get("PYTHONWARNINGS")
+    quiet = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{warnings},{quiet}" if warnings else quiet
     try:
         yield
     finally:
+        if warnings is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = warnings
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
