@@ -233,7 +233,7 @@ def _parallel(
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Inside, processes are started that Ctrl-C and SIGTERM never reach."""
+    """Inside, processes are started that Ctrl-C and SIGTERM never reach, and that do not warn."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

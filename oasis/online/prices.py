@@ -62,7 +62,7 @@ class Prices(Protocol):
         Returns
         -------
         (..., R) float array
-            Utility per unit of each resource: finite numbers of at least 0.
+            Utility per unit of each resource: numbers from 0 to 1e100.
         """
         ...
 

@@ -122,6 +122,7 @@ class Site(Summarised, Unchanging):
     partial_gangs: bool = False
     grains: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _hosts: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+    _both: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _admitting: dict[tuple[str, Requirement], frozenset[int] | None] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -132,6 +133,9 @@ class Site(Summarised, Unchanging):
             for group in GROUPS
         }
         object.__setattr__(self, "_hosts", hosts)
+        # Kept, because placements ask for it for each job.
+        both = tuple(k for k, machine in enumerate(self.machines) if len(machine.hosts) > 1)
+        object.__setattr__(self, "_both", both)
         fine = [machine.capacity for machine in self.machines if machine.grid > 1]
         # About the tolerance that is part of every capacity, so that none lies on an edge.
         grains = tuple(max(1, max(column) >> 28) for column in zip(*fine, strict=True))
@@ -157,7 +161,7 @@ class Site(Summarised, Unchanging):
     @property
     def machines_for_both(self) -> tuple[int, ...]:
         """Indices of the machines that may host workers and parameter servers alike."""
-        return tuple(k for k, machine in enumerate(self.machines) if len(machine.hosts) > 1)
+        return self._both
 
     def limited(
         self, amounts: tuple[tuple[int, int], ...], group: TaskGroup, requires: Requirement

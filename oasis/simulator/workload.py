@@ -18,7 +18,7 @@ from oasis.simulator.observation import Observation
 from oasis.simulator.speed import Linear, Speed
 from oasis.traces.plain_job import PlainJob
 
-Held = tuple[tuple[float, float, int], ...]
+Held = tuple[tuple[float, float, int], ...]  # begin, end and GPUs of jobs that are not in the run
 
 
 @dataclass(frozen=True, slots=True, repr=False)
