@@ -308,5 +308,5 @@ class Kod2(GangController):
 
 
 def _entered(job: PolicyJob) -> tuple[float, int]:
-    """Time at which a job first entered the queue, and its place among simultaneous ones."""
+    """Sort key of a job by its first entry into the queue: time, then order of the file."""
     return job.arrival, job.index

@@ -217,6 +217,7 @@ class SolveState:
         return max(known, default=None)
 
     def _note(self) -> None:
+        """Add the present value and bound to the history, and report them."""
         budget = self.budget
         budget.stopping.note(self._value(), self.bound, budget.meter.read(), self.incumbent)
         now = budget.elapsed

@@ -171,7 +171,7 @@ def _words(value: Any) -> Iterator[Path]:
 
 
 def _identity(path: Path) -> Hashable | None:
-    """What all names of a regular file have in common, also before it exists; None for others."""
+    """A key that is equal for all names of one regular file; None for pipes and devices."""
     if os.path.exists(path):
         return _status_key(path)
     real = Path(os.path.realpath(path))

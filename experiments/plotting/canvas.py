@@ -167,7 +167,7 @@ def _cycle(otherwise: Sequence[str], k: int) -> str:
 
 
 def hatch(k: int) -> str:
-    """The k-th hatching of areas; beside a fill that is used again stands another hatching."""
+    """The k-th hatching of areas; areas with the same fill get different hatchings."""
     return HATCHES[_turned(k, len(HATCHES))]
 
 

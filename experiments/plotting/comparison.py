@@ -158,7 +158,7 @@ def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
 
 
 def _labels(comparison: Comparison, counts: Mapping[str, float]) -> list[str]:
-    """Names of the policies, each with how many jobs it left, where it is marked for that."""
+    """Names of the policies; below a name, the number of jobs that the policy did not finish."""
     jobs = comparison.about.get("jobs")
     remarks = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in counts.items()}
     return [shorten(name) + remarks.get(name, "") for name in comparison.policies]

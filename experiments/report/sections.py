@@ -97,6 +97,7 @@ def text_of(value: Any) -> str:
 
 
 def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Options of `oasis compare` that repeat a comparison of these policies."""
     words = ["--policies", ",".join(rows)]
     for name, row in rows.items():
         words += _set(name, row)
@@ -200,7 +201,7 @@ def proofs_of(kind: str, result: Any, instance: Instance | None) -> Facts:
 
 
 def _of_offline(result: Any) -> Facts:
-    """Describe a schedule of this value and its bound."""
+    """Describe the value of the best schedule and the upper bound of an offline solve."""
     agree = "they agree: optimal" if result.status is Status.OPTIMAL else f"{result.status}"
     return [
         ("a schedule earns", f"{number(result.objective)}, found by {result.objective_by or '-'}"),

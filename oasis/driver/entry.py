@@ -197,7 +197,7 @@ class Entry(Tracked, Generic[Spec]):
         self.observed = [(slot, loss) for slot, loss in state["observed"]]
 
     def anew(self, spec: Spec) -> Self:
-        """What lasts where the policy gets to know the job anew."""
+        """Prepare the entry for another submission to the policy: only its work and times stay."""
         self.spec, self.job = spec, NO_JOB
         self.allocation = self.settled = NOTHING
         return self
@@ -215,7 +215,7 @@ def _plain(allocation: Allocation) -> list[Any]:
 
 
 def submission_of(state: Mapping[str, Any]) -> Submission:
-    """What the state of an entry has of its spec."""
+    """Rebuild the submission of a job from the saved state of its entry."""
     known = {each.name: state[each.name] for each in fields(Submission)}
     return Submission(**{**known, "job": job_from_dict(state["job"])})
 

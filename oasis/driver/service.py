@@ -119,7 +119,7 @@ class Service:
             raise InstanceError("id", "expected the id of no live job", job.id)
 
     def locate(self, server: str, lost: bool) -> int:
-        """Index of `server` among the machines; it must be lost or not."""
+        """Index of `server`, which must be lost if `lost` is true, and in use otherwise."""
         machine = self._index(server, "server")
         if (machine in self._lost) != lost:
             expected = "a lost server" if lost else "a server that is not lost"

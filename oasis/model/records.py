@@ -85,7 +85,7 @@ class Number(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Amount(Kind):
-    """A number that sums and quotients can bear: 0, unless `above`, or not too small or large."""
+    """0 (not if `above`), or a number so limited that sums and quotients keep their precision."""
 
     above: bool = False
 

@@ -58,7 +58,7 @@ class Tracked:
 
 
 class Books(Protocol):
-    """Records of a world at one instant."""
+    """The state that a view shows: jobs, allocations and free capacity at one instant."""
 
     @property
     def site(self) -> Site: ...
@@ -69,11 +69,11 @@ class Books(Protocol):
     @property
     def free(self) -> list[tuple[int, ...]]: ...  # grid units by machine; none of those down
     @property
-    def down(self) -> Set[int]: ...  # machines that are not there
+    def down(self) -> Set[int]: ...  # machines that are down
     @property
     def closing(self) -> Set[int]: ...  # machines on which what began would be interrupted
     @property
-    def reserved(self) -> Sequence[int]: ...  # GPUs of no job of the world; empty: none
+    def reserved(self) -> Sequence[int]: ...  # GPUs that jobs outside hold; empty: none
 
 
 class View:
@@ -82,7 +82,7 @@ class View:
     Parameters
     ----------
     books : Books
-        Records of a world at one instant.
+        The state at one instant.
     policy : str
         Name of the policy that sees them.
     told_remaining : bool

@@ -38,7 +38,7 @@ class SlotCut:
 
     @classmethod
     def of_counts(cls, arrays: OfflineArrays, group: str, cut: Cut, slot: int) -> SlotCut:
-        """A cut on the counts of a group, ``cut.weights @ counts <= 1``, by workers."""
+        """Convert ``cut.weights @ counts <= 1`` of a group to weights per form and worker count."""
         weights = {}
         for form in np.flatnonzero(cut.weights > 0).tolist():
             units = np.arange(arrays.forms[form].chunks + 1)
@@ -72,7 +72,7 @@ class SlotCuts:
         self.cuts.append(cut)
 
     def usage(self, job: int, schedule: Schedule) -> tuple[IntArray, FloatArray]:
-        """Cuts that a schedule of a job has a weight in, by number, and these weights."""
+        """Numbers of the cuts in which a schedule of a job has a weight, and these weights."""
         counts = workers_by_slot(schedule, self.arrays.horizon)
         terms = [
             (number, float(weights[counts[slot]]))

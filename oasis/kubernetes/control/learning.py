@@ -1,4 +1,4 @@
-"""What the cluster refuses is learnt: from dry runs, from its scheduler, and from pods as made."""
+"""Learns from refusals: of dry runs, of the cluster's scheduler, and of nodes for created pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pods = Mapping[str, Mapping[str, Any]]  # of each job, by uid and by name
 
 
 class Learning:
-    """Reaches verdicts, and tells of each on the job that it is about."""
+    """Records refusals as verdicts, and reports each one in the status of its job."""
 
     def __init__(self, clock: SlotClock, reader: JobReader, patience: Patience) -> None:
         self._clock, self._reader, self._patience = clock, reader, patience
@@ -30,10 +30,10 @@ class Learning:
         self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
     def tries(self, now: float, is_due: bool, pods_of: Callable[[], Pods]) -> list[Create]:
-        """Pods to be asked for in a dry run, before a plan is made; `tried` tells the answers."""
-        # They are of jobs that are new, edited, or were refused long enough ago, and, if a slot
-        # `is_due`, of those that held room in the one before and got no pod, and of those in whose
-        # namespace pods went, which may give quota back.
+        """Pods to create in a dry run before planning; `tried` takes the answers."""
+        # Tried are jobs that are new, edited, or were refused long enough ago. If a slot `is_due`,
+        # jobs are tried as well that had capacity in the last slot and got no pod, and jobs in
+        # whose namespace pods ended, because that may free quota.
         slot, job_pods, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
         if is_due:
             pods = (pod for each in job_pods.values() for pod in each.values())
@@ -62,7 +62,7 @@ class Learning:
         return tries
 
     def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
-        """Remember which jobs can have a pod, in one of their forms at least."""
+        """Record which jobs can have a pod, in one of their forms at least."""
         slot, refused = self._clock.slot(now), Counter(uid for uid, *_ in failures)
         why = {uid: str(refusal) for uid, _, refusal in failures}
         for uid, count in Counter(each.job for each in tries).items():
@@ -78,7 +78,7 @@ class Learning:
             self._reader.statuses[uid].waits(PODS_REFUSED, message, now)
 
     def accept_bound(self, job_pods: Pods, slot: int) -> None:
-        """Forget verdicts that are over about nodes on which pods run."""
+        """Drop expired verdicts against nodes that now run a pod of the job."""
         for uid, pods in job_pods.items():
             for pod in pods.values():
                 if "nodeName" in pod["spec"]:
@@ -87,13 +87,13 @@ class Learning:
     def withdrawn(
         self, uid: str, pods: Iterable[Any], stuck: Container[str], now: float, longest: int
     ) -> None:
-        """Leave out the nodes to which the scheduler let no pod of a gang that is withdrawn."""
+        """Exclude the nodes on which the scheduler did not bind any pod of a withdrawn gang."""
         pods, spec = list(pods), self._reader.specs.get(uid)
         bound = {pod["spec"].get("nodeName") for pod in pods}
         message = "the scheduler found no room for all pods; tried again in the next slot"
         for pod in pods:
             node = p.target_node(pod)
-            # Where another pod of it is bound, it is the number that is too high.
+            # Where another pod of the gang is bound, the node is fine, and the number too high.
             if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
                 why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
                 message = f"the scheduler lets it not go to node {node}: {why}"
@@ -105,7 +105,7 @@ class Learning:
     def not_admitted(
         self, steps: Steps, forms: Mapping[str, int], admission: Admission, now: float, longest: int
     ) -> None:
-        """Leave out nodes that refuse pods as they were made, which their template does not say."""
+        """Exclude nodes that refuse the created pods, although they admit the job's template."""
         for uid, (pod, rules, why) in steps.refused.items():
             spec = self._reader.specs.get(uid)
             if spec is None or uid not in self._reader.statuses:
@@ -118,6 +118,6 @@ class Learning:
             self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
 
     def forget_others(self, existing: Container[str]) -> None:
-        """Keep only what is about jobs that are there."""
+        """Drop what was learnt about jobs that no longer exist."""
         self.verdicts.forget(existing)
         self._tried = {uid: version for uid, version in self._tried.items() if uid in existing}

@@ -330,7 +330,7 @@ class Reconciler:
         return plannable
 
     def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
-        """The job as it counts; None if no node, or its class, does not let it in."""
+        """The job with its corrected work; None if no node or its class admits it."""
         uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
         if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
@@ -358,7 +358,7 @@ class Reconciler:
     def _ready_in_time(
         self, spec: JobSpec, known: Entry[JobSpec] | None, pods: Mapping[str, Any], now: float
     ) -> JobSpec | None:
-        """The job with as many workers as become ready; None if it has lost its room."""
+        """The job, limited to the workers that become ready; None while it is backed off."""
         if known is not None and self.patience.is_over(spec.uid, now):
             self._release(known, spec, pods, now)
         if self.patience.pauses(spec, now):
