@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 import oasis
-from experiments.figures.figure import read_csv
+from experiments.figures.figure import Row, read_csv
 from oasis import Instance, OASiS, PriceBounds, PriceFunction, Run
 from oasis.kubernetes.objects.manifests import own
 from oasis.online.recourse import futures
@@ -49,6 +49,15 @@ def least_log_utility() -> int:
 def benchmark(name: str) -> list[dict[str, str]]:
     with (ROOT / "docs/benchmarks" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def commitments() -> list[dict[str, Row]]:
+    """Rows of the commitments without a bonus, by policy, for each family of instances."""
+    families: dict[str, dict[str, Row]] = {}
+    for row in read_csv(ROOT / "docs/figures/commitment.csv"):
+        if row["policy"].startswith("recourse") and "bonus" not in row["policy"]:
+            families.setdefault(row["family"], {})[row["policy"]] = row
+    return list(families.values())
 
 
 def largest(name: str, column: str) -> str:
