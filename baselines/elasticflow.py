@@ -80,7 +80,7 @@ class FreeSlots:
         return all(free.get(pool, 0) >= amount for pool, amount in size.load)
 
     def take(self, slot: int, size: Size, sign: int = 1) -> None:
-        """Take what `size` needs in `slot`; with `sign` -1 it is given back."""
+        """Allocate the demand of `size` in `slot`; with `sign` -1, release it."""
         while len(self._free) <= slot:
             self._free.append(dict(self._totals))
         free = self._free[slot]
@@ -194,7 +194,7 @@ def _grow(
 
 
 def _with_more(claim: Claim, slots: FreeSlots, place: int, shape: Shape) -> Shape:
-    """The shape with `place` in the present slot; what was planned is free again."""
+    """The shape with `place` in the present slot; capacity planned before is free again."""
     more = slots.minimum_share(claim, place)
     # It does more now, so what was planned for later is enough: only rounding may say otherwise.
     return [place, *shape[1:]] if more is None else more

@@ -300,6 +300,6 @@ class GangController(BasePolicy):
         self._plan.changes[job.index] = allocation
 
     def _resize(self, changes: Changes) -> None:
-        """Let running jobs hold what `changes` says."""
+        """Apply the allocations of `changes` to running jobs."""
         for index, allocation in changes.items():
             self._set(self._running[index], allocation)

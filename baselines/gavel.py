@@ -227,7 +227,7 @@ class Gavel(FixedCountPolicy):
         self._is_stale, self._shared_at = False, view.now
 
     def _needs(self, view: View, ways: Sequence[Way], program: Program) -> dict[int, float] | None:
-        """What the throughputs are measured against, by job; None: their sum counts."""
+        """The unit of each job's throughputs; None: their sum counts."""
         if self.objective == THROUGHPUT:
             return None
         if self.objective == MAKESPAN:

@@ -270,7 +270,7 @@ class Optimus(BasePolicy):
         return Known(pairs, fitted(pairs, self.training))
 
     def _look(self, job: PolicyJob, known: Known, view: View) -> None:
-        """Learn the speed of `job` from what it has done since the last look."""
+        """Learn the speed of `job` from its progress since the last observation."""
         held, work, now = view.allocation(job), view.remaining(job), view.now
         same = held.workers and held == known.held
         worked = known.left - work
@@ -323,7 +323,7 @@ class Optimus(BasePolicy):
     def _best_step(
         self, index: int, counts: Counts, work: float, free: Mapping[int, int]
     ) -> tuple[float, Counts] | None:
-        """The next step of a job that fits and gains most: its gain, and what it then has."""
+        """The step that fits and gains the job most: its gain, and its counts after it."""
         job, (workers, ps) = self._book.jobs[index], counts
         options = []
         if workers < job.max_workers:

@@ -51,7 +51,7 @@ class PreemptiveCapacity:
         return False
 
     def leave(self, job: PolicyJob) -> None:
-        """Free what a running `job` holds, for the jobs that come next."""
+        """Free the capacity of a running `job` for the jobs that come next."""
         self._later.pop(job.index, None)
         if job.index not in self._left:
             self._left.add(job.index)
@@ -129,7 +129,7 @@ class Ordered(OneLine):
     Counts of workers and parameter servers are fixed as for FIFO, so that only the order differs.
     The jobs get their turns one after the other. One that runs stays where it is, unless a job
     before it took its place; one that waits goes where there is free room and, only if it does not
-    fit there, displaces jobs whose turn comes later. A displaced job is placed anew at its turn. If
+    fit there, displaces jobs whose turn comes later. A displaced job is placed at its turn. If
     the line is strict, the first that does not fit blocks those behind it, which are paused; with
     ``fit`` it alone waits. A job's place in the order may change while it runs; where it changes
     for waiting jobs, `rank_anew` must be called.

@@ -209,7 +209,7 @@ class PriorityQueue(GangController):
         return True
 
     def scale_up(self) -> None:
-        """Scale-up: running jobs take what is left."""
+        """Scale-up: running jobs take the remaining capacity."""
         running = self._running
         self._resize(scale_up(self._room, running.growing(), running.held, self.weighting))
 

@@ -493,7 +493,7 @@ class EASY(Queued):
         return bool(now.fitting(self._site.machines_for("worker"), worker))
 
     def _promise(self, now: Room, view: View, plan: Plan) -> tuple[float, Room]:
-        """Return when the head will fit, and what is free beside it then; infinity if unknown."""
+        """Return when the head will fit, and the capacity then left; infinity if unknown."""
         jobs, (_, head) = self._book.jobs, self._line[0]
         later = Room(self._site, now.free.copy(), now.down)
         rule = self._placing.on(self._site)
@@ -521,7 +521,7 @@ class EASY(Queued):
         return float(rounding.ceil(end)) if self._site.slotted else end
 
     def _start(self, job: PolicyJob, now: Room, later: Room | None) -> Allocation | None:
-        """Place `job` in what is free now and, if it will be there `later`, free then too."""
+        """Place `job` in the capacity free now and, if it still runs `later`, also free then."""
         tasks = self._book.counts[job.index]
         if later is None:
             return self._placement.place(now, job, *tasks)

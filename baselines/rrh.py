@@ -64,7 +64,7 @@ class DelayCosts:
         ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
-        """Discounted yield of job `k`, and what it costs, if the jobs run in this `order`."""
+        """Discounted yield and opportunity cost of job `k`, if the jobs run in this `order`."""
         # The cluster is one resource of which each job takes its share, in strict order: `k` waits
         # until those before it leave room, and only those behind it wait for `k`.
         place = list(order).index(k)

@@ -46,7 +46,7 @@ WAITED = 3
 
 @dataclass(frozen=True, slots=True)
 class BySlots:
-    """A utility as a function of the delay in slots; a job completes at the end of its last slot."""
+    """A utility by the delay in slots; a job completes at the end of its last slot."""
 
     seconds: Utility
     length: float  # of a slot, seconds

@@ -214,7 +214,7 @@ def crossed(**axes: Iterable[Any]) -> list[Case]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """What all figures have."""
+    """Base of all figures."""
 
     name: str
     title: str

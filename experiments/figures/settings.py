@@ -25,7 +25,7 @@ RRH_REMARK = "rrh: this project's reading of its source, stronger than the paper
 
 
 def policy_label(name: str, floor: float | None) -> str:
-    """Name of a policy in the figures, which tells the forms of OASiS from each other."""
+    """Name of a policy in the figures; OASiS has one name per form."""
     if name != OASIS:
         return name
     forms = [form for form, own in FORMS.items() if own == floor]

@@ -79,7 +79,7 @@ class OtherReading(SpeCon):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A reading of what the paper leaves open."""
+    """One reading of the steps that the paper leaves open."""
 
     rebalancing: str = "always"  # both as for `OtherReading`
     counted: str = "worker"

@@ -136,7 +136,7 @@ def commitment_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def variant(cell: Row) -> str:
-    """Name of the policy of a cell, with the option that tells it from its like."""
+    """Name of the policy of a cell, with the option in which the cells differ."""
     name = str(cell["policy.name"])
     if name != "recourse":
         return policy_label(name, cell.get(f"policy.{FLOOR}"))

@@ -54,7 +54,7 @@ def improve(
 
 
 def keep(library: Library, entry: HandedIn) -> LibraryEntry:
-    """Write what is better in a verified result; return the record with it."""
+    """Store the better value or bound of a verified result; return the new record."""
     today, schedules = date.today().isoformat(), entry.schedules
     bound, bound_by = entry.bound, entry.bound_by
     if bound is None:

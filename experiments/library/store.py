@@ -39,7 +39,7 @@ def packed(schedules: Mapping[str, Schedule]) -> bytes:
 
 
 def unpacked(content: bytes) -> dict[str, Schedule]:
-    """Read what `packed` made."""
+    """Decode the bytes of `packed`."""
     try:
         plain = json.loads(lzma.decompress(content))
     except (lzma.LZMAError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -139,7 +139,7 @@ class LibraryEntry:
         return record
 
     def improved(self, other: LibraryEntry) -> LibraryEntry:
-        """The record with what is better in `other`, another record of the instance.
+        """The record, with the better value and bound of `other`, a record of the same instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
         schedules refute: verified schedules count more than a bound.
@@ -204,7 +204,7 @@ TABLE = "table.csv"
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The instances with what is known of them.
+    """The instances with their best known values and bounds.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def fit_for_print(figure: Figure) -> None:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    """Read a style file; what matplotlib would only warn of is an error."""
+    """Read a style file; a warning of matplotlib becomes an error."""
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
     messages: list[str] = []
@@ -172,7 +172,7 @@ def hatch(k: int) -> str:
 
 
 def bar_style(k: int, fill_of: int | None = None) -> dict[str, Any]:
-    """How the k-th kind of bars looks, if need be with the colour of another kind."""
+    """Style of the k-th kind of bars, if need be with the colour of another kind."""
     colour_of = k if fill_of is None else fill_of
     return {"color": fill(colour_of), "hatch": hatch(k), "edgecolor": ink(), "linewidth": 0.6}
 
@@ -257,7 +257,7 @@ def legend_below(ax: Axes, columns: int) -> None:
 
 
 def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
-    """Names of the axes and of the picture, and the legend in so many columns."""
+    """Set the names of axes and picture, and a legend with this number of columns."""
     ax.set(xlabel=x, ylabel=y, title=title)
     legend_below(ax, columns)
 

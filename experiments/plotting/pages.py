@@ -1,4 +1,4 @@
-"""Whole pictures: what the commands draw for ``--plot``."""
+"""Whole pictures of several panels, as ``--plot`` draws them."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _line(*words: Any) -> str:
 def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
     """Options that differ from the defaults of a known policy; all of an unknown one.
 
-    A policy may tell of more than its options, such as of what it found in the file of the jobs.
+    A policy may report more than its options, such as facts from the file of the jobs.
     """
     defaults = POLICIES[policy].resolve({}) if policy in POLICIES else {}
     parameters = row.get("parameters", {})

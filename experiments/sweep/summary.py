@@ -196,7 +196,7 @@ def _left(row: Mapping[Any, Any]) -> float:
 def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
     """Mean and ends of the interval of a figure, and how many jobs did not finish.
 
-    None for what there is not.
+    None for missing values.
     """
     interval = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
     interval |= {LEFT: row.get(LEFT)}

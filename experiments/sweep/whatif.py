@@ -71,7 +71,7 @@ def expected_seconds(cells: Sequence[Cell]) -> float:
 def compared(
     scenarios: Sequence[Scenario], chosen: Chosen, run: Run, *, each: bool = False
 ) -> tuple[WhatIf, dict[str, Any]]:
-    """What all runs say, and what really happened; with `each`, times of the jobs by policy."""
+    """Figures of all runs and of the recorded times; with `each`, times of the jobs by policy."""
     first, *_ = scenarios
     cells = {
         (one, name): cell_of(one, name, {} if name is None else chosen[name], each and one is first)
@@ -102,7 +102,7 @@ def compared(
 def _row(
     cell: Cell, records: Mapping[str, CellResult], where: str, lost: Lost
 ) -> dict[str, Any] | None:
-    """The figures of a run, and how it is made again; without them, `lost` is told why."""
+    """The figures of a run, and how to repeat it; without them, `lost` gets the reason."""
     record = records.get(cell.key)
     if record is None:
         lost["missing"].append(f"{cell.policy} ({where})")

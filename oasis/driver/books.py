@@ -22,7 +22,8 @@ def choose_forms(
     Jobs that have never held anything are gone through in order of arrival. Each is shown in its
     first form, in the order given, whose fewest tasks find room beside those of the jobs before it.
     Where no form does, it stays as it was, and a job that arrives is shown in the first form that
-    fits the empty cluster. What is shown in another form than before leaves and arrives in it.
+    fits the empty cluster. A job that is shown in another form than before leaves as the old job,
+    and arrives as a new one.
 
     `again`: the policy was asked at this instant, and a job that waits is tried in later forms.
     `once`: a job keeps the form in which it arrived, as a policy that plans ahead needs it.

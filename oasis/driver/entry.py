@@ -125,7 +125,7 @@ class Entry(Tracked, Generic[Spec]):
         self.work, self.extensions = self.done + more, self.extensions + 1
 
     def observe(self, slot: int, loss: float) -> None:
-        """Note what the training reported up to the beginning of `slot`."""
+        """Record the losses that the training reported up to the beginning of `slot`."""
         self.observed.append((float(slot), loss))
         del self.observed[:-OBSERVED_MOST]
 
@@ -187,7 +187,7 @@ class Entry(Tracked, Generic[Spec]):
         }
 
     def take_over(self, state: Mapping[str, Any]) -> None:
-        """Go on from `state`; the spec, and what the policy sees of the job, are there already."""
+        """Restore the rest of the entry from `state`; spec and job are set already."""
         for name in STATE:
             setattr(self, name, state[name])
         for name in ALLOCATIONS:

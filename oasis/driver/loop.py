@@ -38,7 +38,7 @@ class World:
         return False
 
     def pass_to(self, now: float) -> None:
-        """Let time pass: what is held does its work."""
+        """Let time pass: jobs work on their allocations."""
 
     def happen(self, view: View) -> bool:
         """Take in completions, then machines, then arrivals; whether anything happened."""
@@ -79,7 +79,7 @@ class Loop:
         return True
 
     def instant(self, now: float, *, ask: bool = False) -> None:
-        """Come to `now`: take in what happened, ask the policy, carry its plan out.
+        """Advance to `now`: record the events, ask the policy, carry out its plan.
 
         With `ask` the policy is asked even if nothing happened.
         """

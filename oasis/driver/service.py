@@ -54,7 +54,7 @@ Answer = Decision | Progress | Change
 
 @dataclass(slots=True)
 class Happened:
-    """What came of one event."""
+    """Changes that one event caused."""
 
     completed: list[Completion] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # given up

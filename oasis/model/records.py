@@ -178,7 +178,7 @@ class TableOf(Kind):
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Kind):
-    """A list of `item`; `filled` is what is said of an empty one, nothing if it may be empty."""
+    """A list of `item`; `filled` is the error for an empty list, which may be empty without it."""
 
     item: Kind
     filled: str = ""

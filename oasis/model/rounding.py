@@ -76,7 +76,7 @@ def fits(used: float, capacity: float) -> bool:
 
 
 def key(x: float) -> float:
-    """`x` to 30 significant bits, about `TOLERANCE`: numbers that rounding tells apart share a key.
+    """`x` to 30 significant bits, about `TOLERANCE`: numbers equal up to rounding share a key.
 
     But for one in some thousands: a number in the middle between two keys may get either.
     """

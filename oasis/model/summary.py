@@ -1,4 +1,4 @@
-"""What objects of the model have in common: a short representation, and copies that share them."""
+"""Base classes of the model's objects: a short representation, and copies that share the object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST = 48  # characters of one value in a `repr`
 
 
 class Unchanging:
-    """What never changes is shared by copies of whatever holds it."""
+    """An object that never changes: copies of its owner share it."""
 
     __slots__ = ()
 

@@ -116,7 +116,7 @@ class Ledger:
         self._add(job, schedule, bounds, 1)
 
     def release(self, job: Job, schedule: Schedule, bounds: AnyPrices | None) -> None:
-        """Take back what `commit` of the same arguments charged, and reprice what it touches.
+        """Undo a `commit` with the same arguments, and update the prices of its servers.
 
         Amounts come back to the last bit if sums of the demands are exact (`live_job.grid_of`).
         """

@@ -79,7 +79,7 @@ class OwnPrices(Summarised):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What results record of the prices."""
+        """The entry of these prices in results."""
         recorded = {"prices": self.name} if self.options is None else self.options
         return {**recorded, "min_utility_fraction": self.min_utility_fraction}
 

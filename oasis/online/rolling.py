@@ -46,7 +46,7 @@ def restricted(schedule: Schedule, end: int) -> Schedule | None:
 
 
 class LivePlanner(Planner):
-    """What OASiS and recourse do alike: each live job has a schedule, or waits for one."""
+    """Base of OASiS and recourse: each live job has a schedule, or waits for one."""
 
     _site: Site
 

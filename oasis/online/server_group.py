@@ -323,7 +323,7 @@ class ServerGroup:
     def close(self, closed: Mapping[int, BoolArray]) -> None:
         """Let no task run on servers in some slots (T,), in place of those closed before.
 
-        What is committed there stays.
+        The amounts committed on these servers stay.
         """
         self.closed = None
         if closed:
@@ -366,7 +366,7 @@ class ServerGroup:
     def roll(self, slots: int, price: Prices | None) -> None:
         """Drop the first `slots` rows of every server and append idle ones, at prices of `price`.
 
-        Without `price` prices belong to rows and stay. What is closed is to be told again.
+        Without `price` prices belong to rows and stay. Closed servers must be closed again.
         """
         remaining = self.used.shape[1] - slots
         self.used[:, :remaining] = self.used[:, slots:]

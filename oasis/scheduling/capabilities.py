@@ -1,4 +1,4 @@
-"""What a policy can do beside deciding, and what it wants to know."""
+"""Abilities of a policy besides deciding, and the facts that it needs."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def own_error(
 
 @contextmanager
 def naming_own_line(policy: Any, where: str, time: float | None = None) -> Iterator[None]:
-    """Inside, what the author's own code raises becomes a `PolicyError` of `own_error`.
+    """Inside, an exception of the author's code becomes a `PolicyError` of `own_error`.
 
     That goes for `SystemExit` too: no policy ends the program unsaid.
     """

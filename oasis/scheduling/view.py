@@ -1,4 +1,4 @@
-"""What a policy sees: the one view of the records of a world, a simulation or a real cluster."""
+"""The view of a policy, which is the same for a simulation and a real cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Tracked:
     kept_until: float  # before when it is not to be changed; 0: it may change
 
     def show(self, job: PolicyJob, told: PolicyJob, knows_forms: bool) -> None:
-        """Show the policy `told`, what it may know of `job`."""
+        """Record `told`, the job as its policy may see it."""
         self.told, self.forms, self.job = told, job.forms, job.in_form(self.form)
         self.seen = told if knows_forms else told.in_form(self.form)
 

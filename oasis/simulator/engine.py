@@ -165,7 +165,7 @@ class Engine(World):
             state.saving.advance(now, state.free)
 
     def happen(self, view: View) -> bool:
-        """Take in what is due."""
+        """Handle the events that are due."""
         # Completions before losses before arrivals: work that ends now is not lost with a machine
         # that goes now, and what arrives finds the room of both.
         anything, state, heap, jobs = False, self.state, self._heap, self.workload.jobs

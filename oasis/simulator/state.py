@@ -151,7 +151,7 @@ class Saving:
     def keep(
         self, job: PolicyJob, before: Allocation, after: Allocation, now: float, until: float
     ) -> None:
-        """Keep busy from `now` to `until` what `job` gives up between `before` and `after`."""
+        """Occupy until `until` the capacity that `job` releases between `before` and `after`."""
         if not self.kept:
             self._since = now
         for machine, row in self._rows(job, after, before).items():
@@ -166,9 +166,9 @@ class Saving:
         now: float,
         free: list[tuple[int, ...]],
     ) -> float:
-        """Time at which the machines can take what `after` adds to `before`.
+        """Time at which the machines have the capacity that `after` adds to `before`.
 
-        `free` is what the plan leaves free, `after` being part of it.
+        `free` is the capacity left by the plan, which includes `after`.
         """
         begin = now
         for machine in self._rows(job, before, after):

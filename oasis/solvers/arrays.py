@@ -1,4 +1,4 @@
-"""Linear and mixed-integer models as arrays: what PuLP keeps in dictionaries, read once.
+"""Linear and mixed-integer models as arrays: read once from PuLP's dictionaries.
 
 Parts of a model are made without PuLP: with other limits of its variables, with further rows, and
 without the variables that have only one value left.

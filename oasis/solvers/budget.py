@@ -214,7 +214,7 @@ class Budget:
     def need(self, seconds: float = 0.0, what: str = "") -> None:
         """Raise `OutOfTimeError` if no time is left, or less than a step takes that none can end.
 
-        Work does not count: what is limited in work ends where it is charged.
+        Work does not count: a limit of work ends the solve where work is charged.
         """
         seconds_left = self.seconds_left
         if seconds_left > 0 and seconds <= seconds_left:

@@ -62,7 +62,7 @@ def trimmed_node(node: Mapping[str, Any]) -> Object:
 
 
 def _cut(value: Any, shape: Shape | None) -> Any:
-    """What of a value is in its shape, without parts of which nothing is."""
+    """The part of a value that its shape names; empty parts are left out."""
     if shape is None:
         return value
     if isinstance(value, list):

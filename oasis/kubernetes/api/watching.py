@@ -113,7 +113,7 @@ class ObjectStore:
             return False
 
     def end(self, item: Mapping[str, Any]) -> None:
-        """Mark an object whose deletion was asked for, until the watch tells of it."""
+        """Mark an object whose deletion was requested, until the watch reports it."""
         meta, key = item["metadata"], _key(item)
         with self._lock:
             known = self._items.get(key)

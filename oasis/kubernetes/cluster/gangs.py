@@ -79,7 +79,7 @@ def _from_zero(slots: Sequence[Slot]) -> Numbered:
 
 
 def _counted(among: Iterable[Hashable]) -> Numbered:
-    """Numbers from 0 on for what is the same."""
+    """Number the values from 0 on; equal values get equal numbers."""
     numbers: defaultdict[Hashable, Iterator[int]] = defaultdict(count)
     return [(next(numbers[each]), None) for each in among]
 

@@ -95,7 +95,7 @@ class Machines:
         return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
 
     def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
-        """Who has the room that some of these machines have lost, in words."""
+        """Explain which pods took capacity from these machines."""
         if machines is self:
             return {}
         takers, mine = {}, ours(seen)

@@ -25,7 +25,7 @@ class SteadyTime:
         self.begin()
 
     def begin(self) -> None:
-        """Begin with what the clock on the wall shows now."""
+        """Set the clock to the present wall-clock time."""
         self._offset, self._drift = self._wall() - self._passed(), 0.0
 
     def __call__(self) -> float:

@@ -78,7 +78,7 @@ class Patience:
         return is_due and (uid, word) not in self._switched
 
     def begin_slot(self) -> None:
-        """Let each object be suspended once more, and resumed."""
+        """Allow each object to be suspended and resumed again."""
         self._switched.clear()
 
     def others_switched(self, uid: str, is_suspended: bool) -> bool:

@@ -21,7 +21,7 @@ FIELDS = ("slot", "job", "reason", "action", "pod", "node", "seconds", "count")
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON: time, level, message, and what `FIELDS` it was given."""
+    """A log record as one line of JSON: time, level, message, and the `FIELDS` that it has."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {

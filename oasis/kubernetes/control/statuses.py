@@ -164,7 +164,7 @@ class StatusWriter:
 
     @property
     def is_kept_out(self) -> bool:
-        """Whether nodes, API server or class do not let it in, also under a former controller."""
+        """Whether nodes, API server or class refuse the job, also under a former controller."""
         return self.placed in KEPT_OUT
 
     def _stops_waiting(self) -> None:
@@ -190,7 +190,7 @@ class StatusWriter:
         self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
 
     def in_trouble(self, reason: str, message: str, now: float) -> None:
-        """Record what keeps the job's pods from running; unreadiness for long says more."""
+        """Record why the job's pods do not run, unless `PodsNotReady` says more."""
         if self.placed != "PodsNotReady":
             self.say(PLACED, "False", reason, message, now)
 
@@ -218,7 +218,7 @@ class StatusWriter:
     def rejected(
         self, reason: str, decision: Decision | None, again: float | None, now: float
     ) -> None:
-        """Record that the policy rejected the job; it is tried once more at the time `again`."""
+        """Record that the policy rejected the job; it is tried again at the time `again`."""
         self.status["phase"] = "Rejected" if again is None else "Pending"
         message = decision_message(decision, reason, None)
         if again is not None:

@@ -52,7 +52,7 @@ class _Declared:
 
 
 class Took:
-    """What the jobs of each namespace really took, as a multiple of what they declared."""
+    """Real work of the jobs of each namespace, as a multiple of their declared work."""
 
     def __init__(self) -> None:
         self.sums: dict[str, tuple[float, float]] = {}  # weight, and weighted logarithms
@@ -73,7 +73,7 @@ class Took:
 
 
 class Tenants:
-    """Admits the jobs that keep to their class, and tells which have overrun their work."""
+    """Refuses jobs that claim more than their class allows, and finds overruns."""
 
     def __init__(self, clock: SlotClock, policy: Policy) -> None:
         self.classes = Classes(())
@@ -153,7 +153,7 @@ class Tenants:
             account.most, account.form = max(account.most, workers), entry.form
 
     def decided(self, live: Mapping[str, Entry[JobSpec]]) -> None:
-        """Record which of the jobs that were let in the policy has admitted."""
+        """Record which of the jobs that their class allows the policy admitted."""
         for uid, spec in self._asking.items():
             if uid not in live:  # it was rejected
                 continue
@@ -195,7 +195,7 @@ class Tenants:
         seen_as: Callable[[JobSpec, Job], PolicyJob],
         site: Site,
     ) -> None:
-        """Record what a job claims for itself, and how much that counts."""
+        """Record the declared work of a job, and the work that it counts as."""
         known = self._declared.get(spec.uid)
         before, times = account.times, self._took.times(spec.namespace)
         # A job that waits is planned anew only if that says much, and one that has begun is not.
@@ -235,7 +235,7 @@ class Tenants:
     def forget_others(
         self, uids: Container[str], worked: Mapping[str, float], completed: Container[str]
     ) -> None:
-        """Learn from all other jobs what they took, and forget them."""
+        """Learn from the work of all other jobs, which are over, and drop their accounts."""
         # They `worked` for so many worker-slots; what was not `completed` tells only if it is more.
         for uid in [uid for uid in self._accounts if uid not in uids]:
             account, declared = self._accounts.pop(uid), self._declared.pop(uid, None)

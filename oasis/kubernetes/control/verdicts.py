@@ -26,7 +26,7 @@ class Verdicts:
     def refuse(
         self, spec: JobSpec, slot: int, why: str, node: str = ANY, longest: int = LONGEST
     ) -> None:
-        """Leave the node out from `slot` on; what is left out already is no new verdict."""
+        """Exclude the node from `slot` on; a node that is excluded already is no new verdict."""
         generation, times, _, until, _ = self._known.get((spec.uid, node), (0, 0, 0, slot, ""))
         if generation != spec.generation:
             times, until = 0, slot
@@ -48,7 +48,7 @@ class Verdicts:
         return why if generation == spec.generation and slot < until else None
 
     def until(self, uid: str, node: str = ANY) -> int:
-        """The first slot in which what was refused is tried again; 0 if nothing was."""
+        """The first slot in which a refused job is tried again; 0 if it was not refused."""
         return self._known.get((uid, node), (0, 0, 0, 0, ""))[3]
 
     def forget(self, existing: Container[str]) -> None:

@@ -54,13 +54,13 @@ class ClusterWriter:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
-        """Carry out `actions` side by side, and return what failed, job by job."""
+        """Carry out `actions` in parallel, and return the failures by job."""
         begun = [self._pool.submit(self._try, action) for action in actions]
         wait(begun)  # once: to be woken by each of thousands takes time
         return [failure for done in begun if (failure := done.result()) is not None]
 
     def try_out(self, tries: Iterable[Create]) -> list[Failure]:
-        """Return what the API server refuses of these pods, of which none is made."""
+        """Create these pods in a dry run, and return the refusals of the API server."""
         begun = [self._pool.submit(self._would_create, each) for each in tries]
         return [failure for done in begun if (failure := done.result()) is not None]
 

@@ -239,7 +239,7 @@ def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
 
 
 def version_of(item: Object, kind: ExistingKind | None) -> int:
-    """A number that changes when the owner edits a job, and not with what we write."""
+    """A number that changes when the owner edits a job, but not when the controller writes it."""
     if kind is None:
         return int(item["metadata"].get("generation", 1))
     # The generation of other kinds changes with `suspend`, which we write, so it tells no edit.

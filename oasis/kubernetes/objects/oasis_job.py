@@ -167,7 +167,7 @@ def parse_job(item: Mapping[str, Any], clock: SlotClock, resources: ResourceMap)
 def _in_one_form(
     meta: Mapping[str, Any], spec: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """The job as its spec says, whatever forms it has beside."""
+    """The job in the form of its spec, without its other forms."""
     workers, minimum, initial, maximum = _workers(spec["workers"])
     network = PodNetwork(**spec["network"]) if "network" in spec else None
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")

@@ -78,7 +78,7 @@ def parse_class(item: Object) -> UtilityClass:
 
 
 def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
-    """What a class says of jobs that say less, as their annotations."""
+    """Defaults of a class for a job, as annotations that the job does not have itself."""
     clock, annotations = SlotClock(1.0), {}
     if "utility" in spec:
         utility = parse_utility(spec["utility"], clock, "utility")

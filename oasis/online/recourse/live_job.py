@@ -135,7 +135,7 @@ class LiveJob:
         return replace(in_forms[0], forms=tuple(in_forms)) if several else in_forms[0]
 
     def __deepcopy__(self, memo: dict[int, object]) -> LiveJob:
-        """A copy with the same table, schedule and forms, which nobody writes to."""
+        """A copy that shares the table, schedule and forms, which are never changed."""
         return replace(self)
 
     @property
@@ -197,7 +197,7 @@ class LiveJob:
     def remaining_work(
         self, now: int, until: int, lift: float = 0.0, work: int | None = None
     ) -> RemainingWork:
-        """What is left of a job of one form, or `work`; each completion is worth `lift` more."""
+        """A job in one form with its remaining work, or `work`, and `lift` added to its utility."""
         work = self.remaining if work is None else work
         # As in `earliest`: no completion is possible before.
         first = self.begin(now) - 1 - (-work // self.job.chunks)
@@ -208,7 +208,7 @@ class LiveJob:
         return RemainingWork(self.begin(now), work, Completions(first, utility, counted))
 
     def run_until(self, now: int) -> int:
-        """Do what is planned before slot `now`; returns the worker-slots done."""
+        """Count the work planned before slot `now` as done; return its worker-slots."""
         if self.schedule is None or self.schedule.start >= now:
             return 0
         rows = self.schedule.workers

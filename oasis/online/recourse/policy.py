@@ -363,7 +363,7 @@ class Recourse(rolling.LivePlanner):
         return changed
 
     def _held(self, allocation: Allocation, until: float) -> Held | None:
-        """Return what a job holds, by server of the model."""
+        """Return the allocation of a job, by server of the model."""
         if not allocation.workers:
             return None
         first = len(self._site.machines_for(TaskGroup.WORKER))
@@ -374,7 +374,7 @@ class Recourse(rolling.LivePlanner):
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]
     ) -> tuple[dict[int, Job], set[int]]:
-        """What is left of jobs that have waited long enough, as arrivals; who was promised."""
+        """Return jobs whose patience is over, as arrivals with their rest, and promised jobs."""
         assert self.lookahead is not None
         reach, now = rolling.reach_of(self.lookahead), planner.now
         promised = {key for key, live in planner.plan.live.items() if live.promise is not None}

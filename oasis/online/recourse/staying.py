@@ -83,7 +83,7 @@ def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
 
 
 def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
-    """Servers and counts of what is planned in the present slot."""
+    """Servers and counts of tasks that are planned in the present slot."""
     assert live.schedule is not None
     rows = group.placed(live.schedule)
     return rows[: np.searchsorted(rows[:, SLOT], plan.now, side="right"), SERVER:]

@@ -137,7 +137,7 @@ class WorkingPlan:
     # -- changes -----------------------------------------------------------------------------------
 
     def advance(self, now: int) -> None:
-        """Let everything that is planned before `now` happen; what was done cannot be undone."""
+        """Count everything planned before `now` as done; this cannot be undone."""
         self._journal.clear()
         self.now = now
         # A fixed horizon keeps its past slots: nothing is planned there any more.
