@@ -30,12 +30,12 @@ KINDS = ("schedules", "bound", "cuts", "plan", "status", "error", "ended")
 
 
 class Partner:
-    """The connection to the other process: messages sent to it, and messages received."""
+    """The other process, as either of the two sees it: what it says and what it is told."""
 
     def __init__(self, send: Callable[[str], None]) -> None:
         self._send = send
         self.inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self.is_over = False  # no more messages are read
+        self.is_over = False  # it is not heard any more
         self._takers: dict[str, Callable[[Message], None]] = {}
         self._waiting: dict[str, list[Message]] = {}
 
@@ -44,13 +44,13 @@ class Partner:
         self._send(line(message))
 
     def on(self, kind: str, take: Callable[[Message], None]) -> None:
-        """Call `take` with each message of a kind, first with those that wait already."""
+        """Let `take` have all messages of a kind, those first that have come before."""
         self._takers[kind] = take
         for message in self._waiting.pop(kind, ()):
             take(message)
 
     def listen(self) -> None:
-        """Deliver the messages that arrived since the last call to their receivers."""
+        """Pass on what has come since the last call."""
         while not (self.is_over or self.inbox.empty()):
             self.pass_on(_message(self.inbox.get()))
 
@@ -85,7 +85,7 @@ def plain(schedules: Mapping[str, Schedule]) -> list[dict[str, Any]]:
 
 
 class StateExchange:
-    """Exchanges schedules and bounds between two processes that begin with the same ones."""
+    """Schedules and bounds that two processes tell each other; each begins with the same."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class StateExchange:
         least: float,
     ) -> None:
         self.partner, self.instance, self.state, self._by = partner, instance, state, by
-        self._least = least  # relative: a bound that is lower by less than this is not sent
+        self._least = least  # relative: a bound that is lower by less than this is not told
         self._told, self._told_bound = known
         partner.on("schedules", self._take_schedules)
         partner.on("bound", self._take_bound)
 
     def report(self, _: SolveProgress | None = None) -> None:
-        """Send a lower bound and better schedules to the other process."""
+        """Tell of a lower bound, and of better schedules."""
         state = self.state
         if state.bound < self._told_bound * (1 - self._least):
             self._told_bound = state.bound

@@ -1,4 +1,4 @@
-"""Whole pictures of several panels, as ``--plot`` draws them."""
+"""Whole pictures: what the commands draw for ``--plot``."""
 
 from __future__ import annotations
 
