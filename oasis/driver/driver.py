@@ -46,7 +46,7 @@ COPIED = ("retries", "settled", "away", "calendar", "closed", "_untold", "loop",
 
 
 class Driver(World, Generic[Spec]):
-    """Asks a policy at each boundary and keeps what it answered."""
+    """Asks a policy at each boundary and records its plans."""
 
     def __init__(self, policy: Policy, site: Site, minimum_run: int = 0) -> None:
         # Slots for which a policy that `keeps_run_times` leaves a job as it is after it was started
@@ -87,7 +87,7 @@ class Driver(World, Generic[Spec]):
 
     @property
     def arriving_again(self) -> set[str]:
-        """Uids of jobs that arrive once more at the next boundary; until then none is live."""
+        """Uids of jobs that arrive again at the next boundary; until then none is live."""
         return {entry.spec.uid for entry in self._arrive_again}
 
     @property
@@ -128,12 +128,12 @@ class Driver(World, Generic[Spec]):
         return room.free
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> SlotOutcome[Spec]:
-        """Take in what happened in or before `slot` and ask the policy; an error ends it.
+        """Record the events up to `slot` and ask the policy; an error ends the step.
 
-        With `ask` the policy is asked even if nothing happened. After an error of the policy, of
-        its plan or of a job, what was taken in is not taken back.
+        With `ask` the policy is asked even if nothing happened. An error of the policy, of its plan
+        or of a job leaves the events recorded.
         """
-        # The caller of `step` ends on an error, so nothing is kept to come back to.
+        # The caller of `step` ends on an error, so no state is saved to return to.
         self._pass(slot, facts)
         outcome = self._attempt(facts, {}, ask=ask)
         for error in (outcome.error, *outcome.failed.values()):
@@ -144,7 +144,7 @@ class Driver(World, Generic[Spec]):
         return outcome
 
     def boundary(self, slot: int, facts: Facts[Spec]) -> SlotOutcome[Spec]:
-        """Begin `slot`: take in what happened, and ask the policy.
+        """Begin `slot`: record the events and ask the policy.
 
         An error of the policy, or a plan that cannot be carried out, does not end this. The job
         that causes it is looked for: the first one in order of arrival with which the policy
@@ -241,7 +241,7 @@ class Driver(World, Generic[Spec]):
         return driver
 
     def rebuild(self, site: Site) -> None:
-        """Continue on other machines: at the next boundary all live jobs arrive once more."""
+        """Continue on other machines: at the next boundary all live jobs arrive again."""
         self._begin(site)
         self._arrive_again = list(self.jobs.values())
         self.jobs.clear()
@@ -266,7 +266,7 @@ class Driver(World, Generic[Spec]):
     # -- as a world: what happened ---------------------------------------------------------------
 
     def happen(self, view: View) -> bool:
-        """Take in what the facts tell."""
+        """Record the events since the last boundary."""
         # Completions before losses before arrivals: a job that is done is not evicted from a
         # machine that went down, and what arrives meets neither.
         anew = self._leave(view)
@@ -275,7 +275,7 @@ class Driver(World, Generic[Spec]):
         return True
 
     def _leave(self, view: View) -> list[Entry[Spec]]:
-        """Take out what completed, was deleted or was edited; edited jobs come back as new ones."""
+        """Remove completed, deleted and edited jobs; edited jobs arrive again as new ones."""
         specs, anew = self._facts.specs, self._again()
         for index, entry in list(self.jobs.items()):
             uid = entry.spec.uid
@@ -305,7 +305,7 @@ class Driver(World, Generic[Spec]):
         return sorted(anew, key=lambda entry: entry.arrived)
 
     def _again(self) -> list[Entry[Spec]]:
-        """Return the jobs that arrive once more: those that still exist and have work left.
+        """Return the jobs that arrive again: jobs that still exist and have work left.
 
         The policy does not know them, so it is not informed about the complete ones.
         """
@@ -348,7 +348,7 @@ class Driver(World, Generic[Spec]):
         return True
 
     def _machines(self, view: View) -> None:
-        """Take in which machines are there; what runs on one that is not loses its allocation."""
+        """Record which machines are down; jobs that run on such a machine lose their allocation."""
         facts = self._facts
         gone, were = set(facts.down), set(self.away)
         sizes = list(zip(self.planned_with, self._amounts(), strict=True))
@@ -429,7 +429,7 @@ class Driver(World, Generic[Spec]):
     def as_seen(
         self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
     ) -> PolicyJob:
-        """Return the job as a policy that is told its work sees it."""
+        """Return the job as a policy with `told_remaining` sees it."""
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:
@@ -594,7 +594,7 @@ class Driver(World, Generic[Spec]):
     def remember(
         self, spec: Spec, arrived: int, done: float, given: int | None = None, form: int = 0
     ) -> None:
-        """Let a job that was accepted before arrive once more at the next boundary."""
+        """Let a job that was accepted before arrive again at the next boundary."""
         entry = Entry(spec, NO_JOB, arrived, 0.0, done, admitted=True, given=given, form=form)
         self._arrive_again.append(entry)
 
