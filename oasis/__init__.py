@@ -50,8 +50,8 @@ def _imported(module: str) -> Any:
     for each in ("baselines", "experiments", "offline") if name != "oasis" else ():
         package: Any = importlib.import_module(each)
         home = str(HOME / each)
-        if home not in (found := [*getattr(package, "__path__", ())]):
-            package.__path__ = [*found, home]
+        if home not in (folders := [*getattr(package, "__path__", ())]):
+            package.__path__ = [*folders, home]
     return importlib.import_module(module)
 
 
@@ -60,9 +60,9 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return sorted(_modules())
     if not name.startswith("__") and name in _modules():
-        found = getattr(_imported(_modules()[name]), name)
-        globals()[name] = found
-        return found
+        value = getattr(_imported(_modules()[name]), name)
+        globals()[name] = value
+        return value
     if name in ROOMS:
         return importlib.import_module(f"oasis.{name}")
     raise AttributeError(f"module 'oasis' has no attribute {name!r}")

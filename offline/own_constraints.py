@@ -131,17 +131,17 @@ class OfflineModel:
         stop = stop_of(stop, time_limit, work_limit, gap, no_improvement)
         budget = stop.start()
         state = SolveState(budget, on_progress)
-        told: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             **stop.to_dict(),
             "seed": integer(seed, "seed", maximum=LARGEST_SEED),
         }
-        told |= {"solver": highs.version(), "rows": len(self.constraints)}
+        parameters |= {"solver": highs.version(), "rows": len(self.constraints)}
 
         def work() -> Status:
             state.enter(Phase.COMPACT)
             return self._solved(state, budget, seed)
 
-        return concluded(self.instance, state, work, "milp", told)
+        return concluded(self.instance, state, work, "milp", parameters)
 
     def _check(self) -> None:
         """Refuse a changed objective, and variables that share a name: values go by names."""

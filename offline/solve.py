@@ -145,10 +145,10 @@ def solve(
     # 2. What the method works on, and what it may spend, from now on.
     budget = stop.start() if chosen.heeds_limits else Budget()
     problem = OfflineProblem(instance, start, SolveState(budget, on_progress))
-    told = {"params": chosen.params.to_dict()}
+    parameters = {"params": chosen.params.to_dict()}
     if chosen.heeds_limits:
-        told |= {**stop.to_dict(), "seed": seed, "warm_start": str(start.source)}
-        told |= {"solver": highs.version()}
+        parameters |= {**stop.to_dict(), "seed": seed, "warm_start": str(start.source)}
+        parameters |= {"solver": highs.version()}
 
     # 3. The method, from a verified incumbent on; whatever ends it, what is known is the result.
     def work() -> Status:
@@ -158,7 +158,7 @@ def solve(
         problem.state.found(value, known)
         return chosen.solve(problem, budget, np.random.default_rng(seed))
 
-    return concluded(instance, problem.state, work, chosen.name, told)
+    return concluded(instance, problem.state, work, chosen.name, parameters)
 
 
 def params_of(method: str) -> type[Params]:

@@ -377,15 +377,15 @@ def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) 
     except (Exception, SystemExit) as error:
         if isinstance(error, InputError):
             raise
-        told = f"{own_line(error) or prices}: {in_words(error)} in its constructor"
-        raise InputError("prices", told) from error
+        expected = f"{own_line(error) or prices}: {in_words(error)} in its constructor"
+        raise InputError("prices", expected) from error
     named = oasis.OwnPrices(own, own, options[FLOOR], name=prices)
     return oasis.OASiS.from_instance(instance, **options, prices=named)
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    made = _entry(name, policy, options_of(policy), policy, lambda _, **values: policy(**values))
-    return replace(made, needs_instance=False)
+    entry = _entry(name, policy, options_of(policy), policy, lambda _, **values: policy(**values))
+    return replace(entry, needs_instance=False)
 
 
 def _entry(

@@ -41,7 +41,7 @@ _FORBIDDEN = frozenset(("BUILD", "PUT", "BINPUT", "LONG_BINPUT"))
 
 
 def policy_state(policy: Any, live: Container[int]) -> str:
-    """The state of `policy` for JSON; who reads it has the live jobs, others are written out."""
+    """The state of `policy` as text; live jobs are written as their index, other jobs in full."""
     with located_at("policy"):
         try:
             content = _written(policy, policy, live)
@@ -60,8 +60,8 @@ def _written(value: Any, policy: Any, live: Container[int]) -> bytes:
         writer = _StateWriter(content, policy, live)
         writer.dump(value)
         saved = writer.memo.copy().keys() - writer.paths  # by id
-        # The function of a fresh policy would go on with what was not brought into this state.
-        astray = [f for f, held in _held(writer.parts) if id(held) in saved]
+        # A function that works on a saved object would, in a fresh policy, work on another one.
+        astray = [f for f, target in _targets(writer.parts) if id(target) in saved]
     except OasisError:
         raise
     except Exception as error:  # too deep, or an attribute that cannot be read
@@ -126,20 +126,20 @@ class _StateWriter(pickle.Pickler):
         # What could not be read back is refused now, not when the state is needed; what
         # an object holds as one of Python's collections is no attribute.
         is_collection = isinstance(value, (dict, float, frozenset, int, list, set, str))
-        is_unknown = path is None and _found(name, self._own) is not kind
+        is_unknown = path is None and _class_of(name, self._own) is not kind
         if is_unknown or (is_collection and not isinstance(value, Enum)):
             raise _unwritable(name)
         if isinstance(value, Enum):
             return _StateReader.made, (name, None, value.name)
         if isinstance(value, tuple):
             return _StateReader.made, (name, None, *value)
-        found = attributes(value)
+        items = attributes(value)
         for known in (GIVEN, *getattr(kind, "REMADE", ())):  # what a fresh one has, too
-            found.pop(known, None)
-        functions = {key: _called(f) for key, f in found.items() if isinstance(f, _FUNCTIONS)}
+            items.pop(known, None)
+        functions = {key: _called(f) for key, f in items.items() if isinstance(f, _FUNCTIONS)}
         if path is None and functions:
             raise _unwritable(*functions.values())
-        state = {key: item for key, item in found.items() if key not in functions}
+        state = {key: item for key, item in items.items() if key not in functions}
         return _StateReader.made, (name, path, functions), state, None, None, _StateReader.filled
 
 
@@ -164,8 +164,8 @@ class _StateReader(pickle.Unpickler):
             raise OasisError("policy state: expected the state of a policy")
         kept = {id(part) for part in _parts(self._fresh, self._own).values()}
         replaced = {id(part) for part in self._parts.values()} - kept
-        for function, held in _held(self._parts):
-            if id(held) in replaced:
+        for function, target in _targets(self._parts):
+            if id(target) in replaced:
                 raise OasisError(f"policy state: the function {function} is of a part that is gone")
 
     def persistent_load(self, name: Any) -> Any:
@@ -200,7 +200,7 @@ class _StateReader(pickle.Unpickler):
         """An object without its attributes: that of the fresh policy, or a new one."""
         made: Any = None if path is None else self._parts.get(path)
         if made is None or name_of(type(made), self._own) != name:
-            kind: Any = _found(name, self._own)
+            kind: Any = _class_of(name, self._own)
             if kind is None:
                 raise OasisError(f"policy state: expected a class of this project, got {name}")
             if issubclass(kind, Enum):
@@ -242,35 +242,35 @@ def _called(function: Any) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def _held(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _targets(parts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Each function that is an attribute of a part, with each object that it works on."""
     for part in parts.values():
         for function in attributes(part).values():
             if isinstance(function, _FUNCTIONS):
-                held = [getattr(function, "__self__", None)]
+                targets = [getattr(function, "__self__", None)]
                 for cell in getattr(function, "__closure__", None) or ():
                     with suppress(ValueError):  # the variable has no value yet
-                        held.append(cell.cell_contents)
+                        targets.append(cell.cell_contents)
                 if isinstance(function, partial):
-                    held += [*function.args, *function.keywords.values()]
-                for value in held:
+                    targets += [*function.args, *function.keywords.values()]
+                for value in targets:
                     if not (isinstance(value, _FUNCTIONS) or _is_frozen(value)):
                         yield _called(function), value
 
 
 def _parts(
-    value: Any, own: str, path: str = "policy", found: dict[str, Any] | None = None
+    value: Any, own: str, path: str = "policy", parts: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The policy and the objects that are attributes of it, and so on, by where they are."""
-    found = {} if found is None else found
-    is_new = all(value is not other for other in found.values())
-    is_part = not found or _found(name_of(type(value), own), own) is type(value)
+    """The policy, its attributes that are objects, their attributes and so on, by path."""
+    parts = {} if parts is None else parts
+    is_new = all(value is not other for other in parts.values())
+    is_part = not parts or _class_of(name_of(type(value), own), own) is type(value)
     is_part |= hasattr(type(value), "REMADE")  # such as a rule of admission of another module
     if is_new and is_part and not isinstance(value, (PolicyJob, Site)) and not _is_frozen(value):
-        found[path] = value
+        parts[path] = value
         for name, item in sorted(attributes(value).items()):
-            _parts(item, own, f"{path}.{name}", found)
-    return found
+            _parts(item, own, f"{path}.{name}", parts)
+    return parts
 
 
 def _is_frozen(value: Any) -> bool:
@@ -281,12 +281,12 @@ def _is_frozen(value: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any]:
     """Attributes of an object, in its dictionary and its slots."""
-    found = dict(getattr(value, "__dict__", {}))
+    items = dict(getattr(value, "__dict__", {}))
     for name, slot in _slots(value.__class__).items():
         # the slot itself: an `UntoldJob` has none of what it is asked for in vain
         with suppress(AttributeError):
-            found[name] = slot.__get__(value)
-    return found
+            items[name] = slot.__get__(value)
+    return items
 
 
 @cache
@@ -305,11 +305,11 @@ def name_of(kind: type[Any], own: str) -> str:
     return f"{module}:{kind.__qualname__}"
 
 
-def _found(name: str, own: str) -> type[Any] | None:
+def _class_of(name: str, own: str) -> type[Any] | None:
     """A class of this project or of the policy's own module; nothing is imported for it."""
     module, _, qualified = name.partition(":")
     if not name.startswith((*PACKAGES, ":")):
         return None
-    found = vars(sys.modules.get(module or own, object)).get(qualified)
-    is_there = isinstance(found, type) and found.__module__ == (module or own)
-    return found if is_there else None
+    kind = vars(sys.modules.get(module or own, object)).get(qualified)
+    is_known = isinstance(kind, type) and kind.__module__ == (module or own)
+    return kind if is_known else None

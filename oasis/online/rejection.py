@@ -58,7 +58,7 @@ class Reason(StrEnum):
 def explanation(forms: Sequence[Search]) -> Explanation:
     """Why the searches of a job found no schedule that pays, in the form that came nearest."""
     rejections = [explain_rejection(search) for search in forms]
-    reasons = [reason_of(*told) for told in zip(forms, rejections, strict=True)]
+    reasons = [reason_of(*pair) for pair in zip(forms, rejections, strict=True)]
     # Reasons go from the most basic to the most particular one.
     order = list(Reason)
     furthest = max(reasons, key=order.index)

@@ -44,8 +44,8 @@ def content(scheduler: OASiS) -> dict[str, Any]:
         "bounds_from": scheduler.bounds_from,
         "cluster": cluster_to_dict(scheduler.cluster),
         "decisions": [
-            {**told.to_dict(), "job": job_to_dict(next(jobs)) if told.admitted else None}
-            for told in scheduler.decisions
+            {**decision.to_dict(), "job": job_to_dict(next(jobs)) if decision.admitted else None}
+            for decision in scheduler.decisions
         ],
     }
 
@@ -67,41 +67,43 @@ def restored(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
 
 def _follow(scheduler: OASiS, data: Any) -> None:
     """Take over a saved decision, if it follows from its schedule and those before it."""
-    told, job = Decision.from_dict(data), entry(data, "job", optional(job_from_dict))
+    decision, job = Decision.from_dict(data), entry(data, "job", optional(job_from_dict))
     if job is not None:
         with located_at("job"):
             scheduler.check(job)
-    elif told.job_id in scheduler.ids:
-        raise InputError("job_id", "expected a new job", told.job_id)
-    _check_decision(told, job, scheduler.ledger)
-    if job is not None and told.schedule is not None:
-        scheduler.history.commit(job, told.schedule)
-        if scheduler.ledger.crowded(told.schedule):
+    elif decision.job_id in scheduler.ids:
+        raise InputError("job_id", "expected a new job", decision.job_id)
+    _check_decision(decision, job, scheduler.ledger)
+    if job is not None and decision.schedule is not None:
+        scheduler.history.commit(job, decision.schedule)
+        if scheduler.ledger.crowded(decision.schedule):
             raise InputError("schedule", "expected no more than the servers have left")
-    scheduler.record(told, scheduler.now if job is None else job.arrival)
+    scheduler.record(decision, scheduler.now if job is None else job.arrival)
 
 
-def _check_decision(told: Decision, job: Job | None, ledger: Ledger) -> None:
-    """Raise `InputError` unless `told`, of `job` if it is admitted, follows at these prices."""
-    computed = Decision(told.job_id, False, reason=told.reason, rejection=told.rejection)
-    if told.schedule is not None and job is not None:
+def _check_decision(decision: Decision, job: Job | None, ledger: Ledger) -> None:
+    """Raise `InputError` unless `decision`, of `job` if it is admitted, follows at these prices."""
+    computed = Decision(
+        decision.job_id, False, reason=decision.reason, rejection=decision.rejection
+    )
+    if decision.schedule is not None and job is not None:
         with located_at("schedule"):
-            _check_rows(told.schedule, job, ledger)
+            _check_rows(decision.schedule, job, ledger)
         with np.errstate(over="ignore"):  # at bounds of e^709, which no decision follows from
-            cost = schedule_cost(told.schedule, job, ledger).total
-        end = told.schedule.completion
-        utility = float(job.in_form(told.schedule.form).utility(end - job.arrival))
-        computed = Decision(job.id, True, utility - cost, utility, cost, end, told.schedule)
+            cost = schedule_cost(decision.schedule, job, ledger).total
+        end = decision.schedule.completion
+        utility = float(job.in_form(decision.schedule.form).utility(end - job.arrival))
+        computed = Decision(job.id, True, utility - cost, utility, cost, end, decision.schedule)
     # Another machine may round the last bit of a cost in another way.
     slack = 1e-9 * abs(computed.utility)
     for name in ("payoff", "utility", "cost"):
         its = getattr(computed, name)
-        if not abs(getattr(told, name) - its) <= slack:  # nor if one of them is no number
-            raise InputError(name, f"expected {its}, as it follows", getattr(told, name))
-        computed = replace(computed, **{name: getattr(told, name)})
-    if computed != told:
+        if not abs(getattr(decision, name) - its) <= slack:  # nor if one of them is no number
+            raise InputError(name, f"expected {its}, as it follows", getattr(decision, name))
+        computed = replace(computed, **{name: getattr(decision, name)})
+    if computed != decision:
         expected = "expected a schedule and its completion if it is admitted, otherwise none"
-        raise InputError("", expected, told)
+        raise InputError("", expected, decision)
 
 
 def _check_rows(schedule: Schedule, job: Job, ledger: Ledger) -> None:

@@ -337,11 +337,11 @@ class Stop:
 
         Infinity becomes None, because JSON has no infinity.
         """
-        told = {name: getattr(self, name) for name in STOP_NAMES}
+        limits = {name: getattr(self, name) for name in STOP_NAMES}
         counts = "time_limit" if self.work_limit is None else "work_limit"
         return {
             name: checked(value, name)
-            for name, value in told.items()
+            for name, value in limits.items()
             if value is not None or name == counts
         }
 

@@ -484,8 +484,8 @@ class Recourse(rolling.LivePlanner):
         if not isinstance(self._rule["admission"], str | None):
             return None
         files = {"prices": self._learned, "bounds": self._bounds}
-        told = {name: None if one is None else one.to_dict() for name, one in files.items()}
-        return {**self.parameters, **told}
+        contents = {name: None if one is None else one.to_dict() for name, one in files.items()}
+        return {**self.parameters, **contents}
 
     @classmethod
     def made(cls, making: Mapping[str, Any]) -> Self:

@@ -52,8 +52,8 @@ def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
         for group in GROUPS:
             _relabel(plan, group, kinds[group], moving)
         moving = [live for live in plan.planned() if _moves(plan, live)]
-        kept = [_keep_place(plan, live) for live in moving]
-        if not any(kept):
+        has_stayed = [_keep_place(plan, live) for live in moving]
+        if not any(has_stayed):
             return
 
 
@@ -63,9 +63,9 @@ def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
     if live.schedule is None:
         return False
     end = min(live.held.until, live.schedule.completion + 1)
-    for group, kept in zip(GROUPS, live.held.rows(np.arange(plan.now, end)), strict=True):
+    for group, held in zip(GROUPS, live.held.rows(np.arange(plan.now, end)), strict=True):
         rows = group.placed(live.schedule)
-        if not np.array_equal(rows[: np.searchsorted(rows[:, SLOT], end)], kept):
+        if not np.array_equal(rows[: np.searchsorted(rows[:, SLOT], end)], held):
             return False
     return True
 
