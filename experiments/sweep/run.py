@@ -169,7 +169,7 @@ def run_sweep(
 
 
 class _Work:
-    """Runs the cells without a record: first the shared ones, then the others.
+    """Runs what is not recorded yet: first the cells that others share, then the others.
 
     Without a store nothing is recorded, nor was it before.
     """
@@ -213,7 +213,7 @@ class _Work:
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Report the recorded cells: an interruption may fall between a record and its report."""
+        """Report what is recorded: an interruption may fall between a record and its report."""
         assert self._store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
         self._tell(recorded(cells, self._store), recorded(self._shared.values(), self._store))
