@@ -100,7 +100,7 @@ def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskC
 
 
 def beside(room: Room, job: PolicyJob, placed: TaskCounts, ps: int) -> TaskCounts | None:
-    """Place these workers, and servers beside most of them; None, and `room` as it was: no room."""
+    """Place workers, and servers on the machines with most of them; None leaves `room` unchanged."""
     before = room.free.copy()
     for machine, count in placed.items():
         room.take(machine, job.worker, count)

@@ -108,7 +108,7 @@ class MachineShares:
         self._cores = max((machine.cpu_cores for machine in machines), default=math.inf)
 
     def of(self, demand: Demand, cores: float, tasks: int = 1) -> list[float]:
-        """The share of each resource that `tasks` reserve, and last that of the cores."""
+        """The share of each resource that `tasks` reserve; the share of the cores is last."""
         # `cores` is what each of them keeps busy without reserving it.
         shares = [tasks * amount / self._largest[resource] for resource, amount in demand]
         return [*shares, tasks * cores / self._cores]

@@ -33,7 +33,7 @@ def by_arrival(job: PolicyJob) -> Key:
 
 
 class GangQueue:
-    """Waiting jobs, those of one size together; each size in order of rank, that of arrival."""
+    """Waiting jobs grouped by size; each group in order of rank, which is the order of arrival."""
 
     # Jobs of one size need the same room, so whether any of them fits is tried with one. While jobs
     # are only launched, room shrinks, so that a size that did not fit is not tried again.

@@ -1,4 +1,4 @@
-"""The Gittins index of jobs whose service is drawn from that of earlier jobs."""
+"""The Gittins index of jobs whose service is drawn from the services of earlier jobs."""
 
 from __future__ import annotations
 

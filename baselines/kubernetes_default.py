@@ -152,7 +152,7 @@ class KubernetesDefault(BasePolicy):
                     self._enter([Pod(self._book.jobs[index], group)] * pods)
 
     def _room(self, view: View) -> Room:
-        """Free capacity without that of pods which are bound while their job does not run."""
+        """Free capacity, less the requests of pods that are bound while their job does not run."""
         room = Room(self._site, view.free(), view.down())
         if not self._site.partial_gangs:
             for index in self._bound:

@@ -396,7 +396,7 @@ class LAS(Ordered):
         return self._stands[job.index]
 
     def before_serving(self, view: View) -> None:
-        """Put those that passed a threshold at the end of their next queue, in order of time."""
+        """Move jobs that passed a threshold to the end of their next queue, in order of time."""
         if self.order == ARRIVAL:
             return  # the key is computed from the service each time; no places are kept
         for job in view.finished:
@@ -412,7 +412,7 @@ class LAS(Ordered):
             self._stands[index] = queue, WAITS, self._behind()
 
     def after_serving(self) -> None:
-        """Put those of each queue that run before those that wait, in the order that they had."""
+        """Put the running jobs of each queue before its waiting jobs; each part keeps its order."""
         if self.order == ARRIVAL:
             return
         for index in self._running:

@@ -171,7 +171,7 @@ class Coded(Dragon):
         return True
 
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Let victims hold the allocations in `changes`; `before` keeps what each held at first."""
+        """Let victims hold the allocations in `changes`; `before` records their first."""
         for index in changes:
             before.setdefault(index, self._running.held[index])
         self._resize(changes)

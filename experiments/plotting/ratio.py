@@ -1,4 +1,4 @@
-"""The competitive ratio as a point or an interval, with the bounds of the theorems."""
+"""The competitive ratio as a point or an interval, beside what the theorems promise."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
-    """Write the ratio above its mark, and at the right end, below the marks, undrawable values."""
+    """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
     above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
     right: dict[str, Any] = above | {"xytext": (-6, -6), "va": "top", "ha": "right"}
     bound = result.corrected_ratio_bound

@@ -87,7 +87,7 @@ class Instance(Summarised):
         ]
 
     def jobs_by_arrival(self) -> list[Job]:
-        """Jobs in order of arrival; those of one slot in the order of the file."""
+        """Jobs in order of arrival; jobs of one slot in the order of the file."""
         return sorted(self.jobs, key=lambda job: job.arrival)
 
 

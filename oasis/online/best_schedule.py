@@ -166,7 +166,7 @@ def result_of(forms: Sequence[Search]) -> BestSchedule:
 def found_by(forms: Sequence[Search]) -> BestSchedule | None:
     """The best schedule in any form of a job, None if no schedule has a positive payoff.
 
-    Of equal ones that which completes first; then that of the form that stands first.
+    Among equal ones, the schedule that completes first; then the one in the first form.
     """
     result = None
     for search in sorted(forms, key=lambda search: -search.most_worth):

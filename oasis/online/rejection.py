@@ -133,7 +133,7 @@ def why_none(search: Search, rejection: Rejection | None) -> str:
 def scarcest_resource(search: Search, last: int) -> str:
     """Resource and server group with the least free capacity from arrival to `last`.
 
-    Room is what would fit if this resource were the only one, by what the job can use at once.
+    Room: the tasks that would fit if this resource were the only one, over those the job can use.
     """
     job, ledger = search.job, search.ledger
     rows, lengths = ledger.runs(search.start, last + 1)

@@ -73,7 +73,7 @@ class _RunCapacity:
 
 
 class Search:
-    """Cheapest schedules of one job at given prices, beside what is committed.
+    """Cheapest schedules of one job at given prices, in the capacity left by commitments.
 
     `job` is a job of one form, or a job in the form with the index `form`, which its schedules
     name. Work is split over slots by `granularity` (docs/theory, "Work is counted in

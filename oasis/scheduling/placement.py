@@ -333,7 +333,7 @@ class OneNode:
 class MostIdle:
     """Together on the machines with most idle resources, each filled before the next is begun.
 
-    Parameter servers are placed first, and the workers begin on the machines beside them.
+    Parameter servers are placed first; the workers begin on the same machines.
 
     Examples
     --------

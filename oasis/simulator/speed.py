@@ -54,7 +54,7 @@ class Load:
         self._count(job, allocation, 1)
 
     def remove(self, job: PolicyJob, allocation: Allocation) -> None:
-        """Count a job no longer that held `allocation`."""
+        """Remove the `allocation` of a job from the load."""
         self._count(job, allocation, -1)
 
     def take_affected(self) -> list[int]:

@@ -41,7 +41,7 @@ def blocks(rows: Sequence[Sequence[Numbers | None]]) -> FloatArray:
 
 
 def narrowed(limits: Limits, further: Limits) -> Limits:
-    """Both limits at once, those of each variable in one of them or both."""
+    """Both limits together; a variable may be in one of them or in both."""
     both = dict(limits)
     for name, (least, most) in further.items():
         lower, upper = both.get(name, (-math.inf, math.inf))

@@ -22,7 +22,7 @@ SILENT_SECONDS = 3.0  # so long a question may be without answer before it is sa
 
 
 class Asker(threading.Thread):
-    """A thread that queries the API server repeatedly, and records what prevents an answer."""
+    """A thread that queries the API server repeatedly, and records why it gets no answer."""
 
     # Its `failure` is what ended it, or does not go away: whoever started it raises that.
     def __init__(self, name: str, stopping: threading.Event) -> None:

@@ -131,7 +131,7 @@ class Envelope:
         return Split(float(utility[completion]) - float(costs.sum()), completion, counts)
 
     def relaxed(self, completion: int) -> tuple[Slots, float, int]:
-        """The cheapest work up to `completion` if costs were those of the convex envelopes.
+        """The cheapest work up to `completion` at the costs of the convex envelopes.
 
         Edges of the envelopes are taken by rising slope as long as they fit into the demand.
         Returns the counts that whole edges add up to; the multiplier, that is the slope of the

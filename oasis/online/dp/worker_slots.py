@@ -303,7 +303,7 @@ def falls_after(utility: FloatArray, slot: int) -> bool:
 def first_if_best(
     rows: FloatArray, lengths: IntArray, utility: FloatArray, demand: int
 ) -> Split | None:
-    """The earliest completion, if its payoff is above what any later one is worth.
+    """The earliest completion, if its payoff exceeds the utility of any later one.
 
     The result is that of `best_split` with all slots, to the last bit.
 

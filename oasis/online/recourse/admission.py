@@ -57,7 +57,7 @@ class AdmissionRule:
         return True
 
     def accepts_of(self, newcomers: Sequence[LiveJob], plan: WorkingPlan) -> set[int]:
-        """Keys of those of many simultaneous `newcomers`, scheduled in `plan`, that get one."""
+        """Keys of simultaneous `newcomers` that get a promise; all are scheduled in `plan`."""
         return {live.key for live in newcomers if self.accepts(live, plan)}
 
 

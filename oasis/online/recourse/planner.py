@@ -178,7 +178,7 @@ class Replanner:
         live.remaining = remaining
 
     def keep_running(self) -> bool:
-        """Move others off the servers of jobs that must go on; whether a plan changed."""
+        """Move other jobs off the servers of jobs that must stay; return whether a plan changed."""
         plan = self.plan
         kept = [live for live in plan.live.values() if live.is_kept(plan.now)]
         late = [live for live in kept if not goes_on(plan, live)]
