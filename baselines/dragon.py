@@ -100,7 +100,7 @@ def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskC
 
 
 def beside(room: Room, job: PolicyJob, placed: TaskCounts, ps: int) -> TaskCounts | None:
-    """Place workers, and servers on the machines with most of them; None leaves `room` unchanged."""
+    """Place workers, and servers on the machines with most of them; None leaves `room` as is."""
     before = room.free.copy()
     for machine, count in placed.items():
         room.take(machine, job.worker, count)
