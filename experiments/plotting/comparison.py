@@ -214,7 +214,7 @@ def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, 
 
 
 def _unit(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
-    """Label of the axis, and the factor of its figures."""
+    """Label of the axis, and by what figures are multiplied for it."""
     if measure.unit != SECONDS[-1][0]:
         return measure.unit, measure.factor
     largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
