@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,38 +24,25 @@ class OfferedLoad:
     group: TaskGroup
     resource: str
     capacity: float  # of all servers of the group together
+    mean: float  # demand over the whole horizon divided by capacity
+    peak: float  # the same in the first slot with the highest demand
+    peak_slot: int
     wanted: FloatArray  # shape (T,), as the demand of `Description`
 
-    @property
-    def mean(self) -> float:
-        """Demand over the whole horizon divided by capacity."""
-        return self._share(float(self.wanted.mean()))
-
-    @property
-    def peak(self) -> float:
-        """Demand divided by capacity in the slot with the highest demand."""
-        return self._share(float(self.wanted.max()))
-
-    @property
-    def peak_slot(self) -> int:
-        """The first slot with the highest demand."""
-        return int(self.wanted.argmax())
-
-    def _share(self, amount: float) -> float:
-        return amount / self.capacity if self.capacity else np.inf
+    @classmethod
+    def of(
+        cls, group: TaskGroup, resource: str, capacity: float, wanted: FloatArray
+    ) -> OfferedLoad:
+        """The load of this demand."""
+        slot, amounts = int(wanted.argmax()), (float(wanted.mean()), float(wanted.max()))
+        shares = (amount / capacity if capacity else np.inf for amount in amounts)
+        return cls(group, resource, capacity, *shares, slot, wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; multiples are None where there is nothing of the resource."""
-        exists = self.capacity > 0
-        return {
-            "group": self.group,
-            "resource": self.resource,
-            "capacity": self.capacity,
-            "mean": self.mean if exists else None,
-            "peak": self.peak if exists else None,
-            "peak_slot": self.peak_slot,
-            "wanted": self.wanted.tolist(),
-        }
+        none = {} if self.capacity > 0 else {"mean": None, "peak": None}
+        row = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**row, **none, "wanted": self.wanted.tolist()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +154,7 @@ class Description:
             for k, resource in enumerate(self.instance.cluster.resources):
                 capacity, demand = float(self.capacity[group][k]), self.demand[group][:, k]
                 if demand.any():
-                    loads.append(OfferedLoad(group, resource, capacity, demand))
+                    loads.append(OfferedLoad.of(group, resource, capacity, demand))
         # The sort is stable: equal loads stay in the order of groups and resources.
         return sorted(loads, key=lambda load: -load.mean)
 

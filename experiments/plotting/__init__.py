@@ -6,16 +6,17 @@ require("drawing", "matplotlib")
 
 from experiments.plotting.canvas import drawing_style, read_style
 from experiments.plotting.comparison import plot_comparison
-from experiments.plotting.files import FORMATS, check_picture, save
-from experiments.plotting.pages import (
+from experiments.plotting.files import (
+    FORMATS,
+    check_picture,
     comparison_page,
     ratio_page,
     run_page,
+    save,
     schedules_page,
 )
-from experiments.plotting.quote import plot_quote
 from experiments.plotting.ratio import plot_differences, plot_ratio, plot_rents
-from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.schedule import plot_quote, plot_schedule
 from experiments.plotting.servers import plot_prices, plot_utilisation
 from experiments.plotting.utilities import plot_utilities
 

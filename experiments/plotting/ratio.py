@@ -27,8 +27,8 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
+    from experiments.evaluation.comparison import JobComparison
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
-    from experiments.evaluation.job_comparison import JobComparison
     from offline.column_generation.bound import ConfigurationBound
 
 

@@ -11,16 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 
 from experiments.plotting.canvas import (
-    MOST_COLUMNS,
     as_written,
     axes,
-    block_means,
     colour,
     heat_map,
     legend_below,
     line,
     slot_axis,
-    step_of,
 )
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, PerGroup, TaskGroup
@@ -90,8 +87,7 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        With one step curve a resource, and a line at 100 %. On a long horizon a step is the mean of
-        several slots, and the label of the axis says of how many.
+        With one step curve a resource, and a line at 100 %.
 
     Examples
     --------
@@ -102,12 +98,11 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     """
     ax = axes(ax, 8.0, 4.2)
     horizon = description.instance.horizon
-    step = step_of(horizon, MOST_COLUMNS)
-    edges = np.append(np.arange(0, horizon, step), horizon) - 0.5
+    edges = np.arange(horizon + 1) - 0.5
     loads = [load for load in description.loads if load.capacity > 0][:MOST]
     for k, load in enumerate(loads):
         ax.stairs(
-            block_means(100.0 * load.wanted / load.capacity, step, 0),
+            100.0 * load.wanted / load.capacity,
             edges,
             baseline=None,
             linestyle=line(k),
@@ -116,7 +111,7 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
             label=f"{as_written(load.resource)} of {load.group.tasks}",
         )
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
-    slot_axis(ax, horizon, step)
+    slot_axis(ax, horizon)
     ax.set_ylim(bottom=0.0)
     title = f"Demand of {len(description.instance.jobs)} jobs, if all ran from their arrival on"
     ax.set(ylabel="wanted (% of what there is)", title=title)

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.evaluation.tables import duration_text
-from experiments.evaluation.whatif_result import SHARES, WhatIf
-from experiments.evaluation.whatif_tables import BOUND, called
+from experiments.evaluation.whatif_result import BOUND, SHARES, WhatIf, called
 from experiments.plotting import canvas
 
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.

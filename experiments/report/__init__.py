@@ -4,8 +4,7 @@ from oasis.model.extras import require
 
 require("a report", "jinja2", "matplotlib")
 
-from experiments.report.section import ReportTable, Section, report_page
-from experiments.report.sections import section_of
+from experiments.report.sections import ReportTable, Section, report_page, section_of
 from experiments.report.sweeps import sweep_section
 
 __all__ = [

@@ -1,26 +1,33 @@
-"""Sections of a report, from the documents of results."""
+"""Sections of a report, from the documents of results, and the page: self-contained HTML."""
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined
+from matplotlib.figure import Figure
+
 from experiments.evaluation import tables
+from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.checking import SCHEDULES, check_document
-from experiments.evaluation.comparison import OVER_SEEDS, Comparison
-from experiments.evaluation.job_comparison import JobComparison, compare_jobs
+from experiments.evaluation.comparison import OVER_SEEDS, Comparison, JobComparison, compare_jobs
+from experiments.evaluation.machines import machines_text
 from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import digest_of, file_reference, named_file
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
-from experiments.evaluation.whatif_result import WhatIf
-from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.section import ReportTable, Section, picture
-from experiments.report.whatif import whatif_section
+from experiments.evaluation.whatif_result import RECORDED, WhatIf
+from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of, svg_text
+from experiments.plotting.whatif import pictures
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
@@ -28,6 +35,100 @@ from oasis.simulator.elastic import FORMAT
 from oasis.simulator.outcome import UTILISATION
 from oasis.simulator.result import result_from_dict
 from oasis.solvers import Status
+from oasis.version import __version__
+
+# Control characters and half surrogates, which XML cannot have in any form.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _as_xml(text: str) -> str:
+    """`text` with a mark in place of what XML cannot have."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def picture(figure: Figure) -> str:
+    """Draw `figure`; return the address of a picture that is in the page itself."""
+    drawn = base64.b64encode(_as_xml(svg_text(figure)).encode("utf-8"))
+    return f"data:image/svg+xml;base64,{drawn.decode('ascii')}"
+
+
+MOST_ROWS = 200  # of a table; a page of thousands of rows helps no reader
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """Rows of text under headings."""
+
+    title: str
+    columns: tuple[tuple[str, bool], ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One result on the page."""
+
+    name: str
+    title: str
+    was_run: Facts
+    facts: Facts
+    tables: tuple[ReportTable, ...]
+    proofs: Facts
+    again: tuple[str, ...]
+    picture: str
+    notes: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    pictures: tuple[tuple[str, str], ...] = ()  # beside the first: addresses and captions
+    remarks: tuple[str, ...] = ()
+
+
+def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
+    """Write sections as HTML."""
+    folder = files("experiments.report")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
+    style = folder.joinpath("page.css").read_text(encoding="utf-8")
+    about = {"title": title, "style": style, "version": __version__, "most_rows": MOST_ROWS}
+    page = template.render(sections=sections, **about)
+    return _as_xml(page) + "\n"
+
+
+def whatif_section(
+    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
+) -> Section:
+    """The section of a result from the file `name`.
+
+    `data` is its document; `changed` names files that are not any more what they were.
+    """
+    drawn = tuple((picture(figure), caption) for figure, caption in pictures(result))
+    about = result.about
+    missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
+    missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
+    facts = [("jobs", f"{about['jobs']:,}"), ("machines", machines_text(result.first.machines))]
+    names = ("kept", "format", "placement", "utilities", "version")
+    facts += [(key, str(about[key])) for key in names if about.get(key) is not None]
+    facts += [("as read", note) for note in about.get("notes", ())]
+    facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
+    for policy, row in result.first.policies.items():
+        options = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
+        facts += [(f"options of {policy}", options or "none")] if policy != RECORDED else []
+    return Section(
+        name=name,
+        title=texts.jobs_text(result),
+        was_run=facts,
+        facts=[],
+        tables=tuple(ReportTable(*one) for one in texts.tables(result)),
+        proofs=[],
+        again=(str(data["command"]),) if data.get("command") else (),
+        picture="",
+        notes=(*missing, *changed),
+        answer=texts.answer(result),
+        pictures=drawn,
+        remarks=tuple(texts.notes(result)),
+    )
+
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
 REPLAY_OPTIONS = {  # flag and default, by key of the document

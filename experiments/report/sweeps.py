@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from experiments.evaluation.tables import Facts
-from experiments.plotting.sweeps import means_of, sweep_page
-from experiments.report.section import ReportTable, Section, picture
-from experiments.report.sections import value_text
+from experiments.plotting.comparison import means_of, sweep_page
+from experiments.report.sections import ReportTable, Section, picture, value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +65,7 @@ def _seeds(seeds: list[int]) -> Any:
 
 
 def toml_of(grid: Mapping[str, Any]) -> str:
-    """A grid as TOML, as `experiments.sweep.config.read_config` reads it."""
+    """A grid as TOML, as `experiments.sweep.cells.read_config` reads it."""
     lines = [f"{name} = {_value(grid[name])}" for name in ("seeds", "task") if name in grid]
     for name in ("instances", "policies"):
         for point in grid.get(name, ()):

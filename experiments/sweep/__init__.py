@@ -4,8 +4,7 @@ from oasis.model.extras import require
 
 require("sweeping", "pandas", "pyarrow", "joblib", "threadpoolctl")
 
-from experiments.sweep.cells import Cell, expand
-from experiments.sweep.config import SweepConfig, read_config, sweep_config
+from experiments.sweep.cells import Cell, SweepConfig, expand, read_config, sweep_config
 from experiments.sweep.executors import Dask, Executor, Local
 from experiments.sweep.run import (
     SweepProgress,
@@ -16,8 +15,7 @@ from experiments.sweep.run import (
 )
 from experiments.sweep.store import FAILED, CellResult, ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise, varying
-from experiments.sweep.task import Case, CellTask, Options
-from experiments.sweep.tasks import TASKS
+from experiments.sweep.tasks import TASKS, Case, CellTask, Options
 
 __all__ = [
     "FAILED",

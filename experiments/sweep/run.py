@@ -14,8 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from experiments.sweep.cells import Cell, expand
-from experiments.sweep.config import SweepConfig
+from experiments.sweep.cells import Cell, SweepConfig, expand
 from experiments.sweep.executors import Executor, Local
 from experiments.sweep.store import (
     FAILED,
@@ -25,7 +24,7 @@ from experiments.sweep.store import (
     tabulate,
     write_table,
 )
-from experiments.sweep.task import CellTask
+from experiments.sweep.tasks import CellTask
 from oasis.model.files import check_writable
 
 LOGGER = logging.getLogger(__name__)

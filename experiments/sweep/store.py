@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from experiments.sweep.task import MEASURED
+from experiments.sweep.tasks import MEASURED
 from oasis.model.errors import OasisError
 from oasis.model.files import write_bytes, write_text
 from oasis.version import __version__

@@ -85,8 +85,8 @@ def plot(
 
     Example: oasis plot result.json -o result.png
     """
+    from experiments.plotting.comparison import is_table, read_sweep, sweep_page  # noqa: PLC0415
     from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
-    from experiments.plotting.sweeps import is_table, read_sweep, sweep_page  # noqa: PLC0415
 
     if is_table(result):
         with located_at(source=result):
@@ -157,7 +157,7 @@ def report(
     Example: oasis report ratio.json compare.json -o report.html
     """
     from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
-    from experiments.plotting.sweeps import is_table, read_sweep  # noqa: PLC0415
+    from experiments.plotting.comparison import is_table, read_sweep  # noqa: PLC0415
     from experiments.report import (  # noqa: PLC0415 (needs an extra)
         report_page,
         section_of,

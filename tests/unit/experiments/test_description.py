@@ -91,7 +91,7 @@ def test_loads_begin_with_the_scarcest() -> None:
 
 
 def test_a_resource_that_is_wanted_but_not_there() -> None:
-    load = OfferedLoad("worker", "gpu", 0.0, np.array([0.0, 2.0]))
+    load = OfferedLoad.of("worker", "gpu", 0.0, np.array([0.0, 2.0]))
     assert load.mean == np.inf
     assert (load.to_dict()["mean"], load.to_dict()["peak_slot"]) == (None, 1)
 

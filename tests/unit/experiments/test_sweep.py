@@ -14,15 +14,12 @@ from scipy import stats
 
 import oasis
 from baselines import FIFO
-from experiments.sweep.cells import expand
-from experiments.sweep.config import read_config, sweep_config
+from experiments.sweep.cells import expand, read_config, sweep_config
 from experiments.sweep.executors import Local, execute
-from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
 from experiments.sweep.store import ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise
-from experiments.sweep.task import MEASURED
-from experiments.sweep.tasks import TASKS
+from experiments.sweep.tasks import MEASURED, TASKS, fingerprint
 from tests.sweeping import FATES, SMALL, counted, small
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "congested.json"

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from experiments.evaluation.limits import read_seconds
+from experiments.evaluation.options import read_seconds
 from experiments.library.families import problems_like
 from experiments.library.handed_in import HandedIn, handed_in, of_solve
 from experiments.library.store import (
@@ -82,9 +82,7 @@ def keep(library: Library, entry: HandedIn) -> LibraryEntry:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Read the command, and say what is known of each instance afterwards."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.library.curate", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python docs/curate.py", description=__doc__)
     parser.add_argument("--library", type=Path, default=SHIPPED, help="directory of the table")
     commands = parser.add_subparsers(dest="command", required=True)
     again = commands.add_parser("improve", help="solve what is not proven, and keep what is better")
