@@ -62,14 +62,18 @@ def check_document(instance: Instance, data: Any) -> Checked:
         return _check_schedules(instance, data)
     result = result_from_dict(data)
     kind = data["kind"]
-    check = {"run": _check_run, "solve": _check_offline, "ratio": _check_ratio}.get(kind)
-    if check is None:
+    if kind == "run":
+        checked = Checked(kind, len(result.schedules), {TOTALS[0]: verify(instance, result)})
+    elif kind == "solve":
+        checked = _check_offline(instance, result)
+    elif kind == "ratio":
+        checked = _check_ratio(instance, result)
+    else:
         raise InputError(
             "kind",
             f"expected schedules to verify: a result of run, solve or ratio, or an object "
             f"with {SCHEDULES!r}, got a result of {kind}",
         )
-    checked = check(instance, result)
     _compare_figures(data, result.to_dict())
     return checked
 
@@ -82,10 +86,6 @@ def _check_schedules(instance: Instance, data: Mapping[str, Any]) -> Checked:
         if stated is not None:
             _compare_figures({name: stated}, {name: total})
     return Checked(SCHEDULES, len(schedules), {TOTALS[0]: total})
-
-
-def _check_run(instance: Instance, run: Any) -> Checked:
-    return Checked("run", len(run.schedules), {"total_utility": verify(instance, run)})
 
 
 def _check_offline(instance: Instance, result: Any) -> Checked:

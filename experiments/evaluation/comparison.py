@@ -13,7 +13,7 @@ import oasis
 from experiments.evaluation.intervals import COUNTS, interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
-from oasis.model.errors import InputError, InstanceError, describe
+from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.files import frame
 from oasis.model.instance import Instance, Job, expect_instance
 from oasis.model.schedule import Schedule
@@ -98,7 +98,8 @@ class Comparison(Summarised):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
         """Rebuild from `to_dict`, also after a trip through JSON."""
-        policies = entry(data, "policies", object_of(_read_row))
+        read = object_of(lambda row: {key: entry(row, key, _reader(key)) for key in mapping(row)})
+        policies = entry(data, "policies", read)
         rows = {name: ReadRow(name, row) for name, row in policies.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
         return cls(entry(data, "kind", text), rows, about)
@@ -115,10 +116,6 @@ class ReadRow(dict[str, Any]):
         raise InputError(f"policies.{self._policy}.{name}", "missing; this key is required")
 
 
-def _read_row(data: Any) -> dict[str, Any]:
-    return {name: entry(data, name, _reader(name)) for name in mapping(data)}
-
-
 def _reader(name: str) -> Reader[Any]:
     """The reader of an entry of a row by its name; entries of other names are kept as they are."""
     if name in FIGURES or name in SUMS:
@@ -127,20 +124,17 @@ def _reader(name: str) -> Reader[Any]:
 
 
 def _over_seeds(data: Any) -> dict[str, Any]:
-    figures, seeds = entry(data, "figures", object_of(read_interval)), entry(data, "seeds", _counts)
-    earned = entry(data, "figures", lambda row: entry(row, PAIRED, _values))
+    figures = entry(data, "figures", object_of(read_interval))
+    seeds = entry(data, "seeds", list_of(count))
+    with located_at("figures"):
+        earned = entry(figures, PAIRED, lambda figure: entry(figure, "values", list_of(real)))
     if len(earned) != len(seeds):
         expected = f"expected a value for each of {len(seeds)} seeds"
         raise InstanceError(f"figures.{PAIRED}.values", expected, len(earned))
     return {**mapping(data), "seeds": seeds, "figures": figures}
 
 
-_counts = list_of(count)
 PAIRED = "total_utility"  # the figure by which two policies are compared seed by seed
-
-
-def _values(data: Any) -> Sequence[float]:
-    return entry(data, "values", list_of(real))
 
 
 MISSING = "missing"  # key of a comparison that was interrupted: names of policies without figures

@@ -163,20 +163,13 @@ def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, .
     if len(totals) > 1:
         names = next(iter(totals.values()))
         rows["all"] = {name: sum(row[name] for row in totals.values()) for name in names}
-    return [
-        (
-            name,
-            *(str(row[part]) for part in COUNTED),
-            number(row["utility"]),
-            _promises(row),
-        )
-        for name, row in rows.items()
-    ]
-
-
-def _promises(row: Mapping[str, Any]) -> str:
-    ended = row["kept"] + row["broken"]
-    return f"{row['kept']} of {ended}" if ended else "-"
+    table = []
+    for name, row in rows.items():
+        ended = row["kept"] + row["broken"]
+        promises = f"{row['kept']} of {ended}" if ended else "-"
+        counts = (str(row[part]) for part in COUNTED)
+        table.append((name, *counts, number(row["utility"]), promises))
+    return table
 
 
 def actual_figures(

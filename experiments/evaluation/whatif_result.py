@@ -24,7 +24,6 @@ from oasis.model.document import (
     text,
 )
 from oasis.model.errors import InputError
-from oasis.model.summary import Facts, Summarised
 
 KIND = "whatif"
 RECORDED = "recorded"  # what really happened, beside the policies
@@ -72,8 +71,8 @@ class Setting:
         return {**asdict(self), "machines": list(self.machines), "gpus": self.gpus}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class WhatIf(Summarised):
+@dataclass(frozen=True, slots=True)
+class WhatIf:
     """Policies on the jobs of a trace; the first of the settings is the one asked about.
 
     `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
@@ -115,12 +114,6 @@ class WhatIf(Summarised):
     def missing(self) -> list[str]:
         """Requested runs without a result, because of Ctrl-C or an error."""
         return list(self.about.get("missing", ()))
-
-    def summary(self) -> tuple[str, Facts]:
-        """Jobs, GPUs, policies and the best of them."""
-        names = ", ".join(self.first.policies)
-        facts = [("jobs", f"{self.about['jobs']}"), ("GPUs", str(self.first.gpus))]
-        return "WhatIf", [*facts, ("policies", names), ("best", self.best() or "none")]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""

@@ -17,26 +17,14 @@ from oasis.workloads.presets import MIX
 MIXED = "mixed"
 
 
-def _same(utility: Sigmoid) -> Utility:
-    return utility
-
-
-def _deadline(utility: Sigmoid) -> Utility:
-    """The whole priority up to the target, and nothing after it."""
-    return Deadline(value=utility.priority, deadline=utility.target)
-
-
-def _linear(utility: Sigmoid) -> Utility:
-    """Linear from the priority at delay 0 down to 0 at twice the target."""
-    return Piecewise(delays=(0.0, 2 * utility.target), values=(utility.priority, 0.0))
-
-
 # kind of utilities -> the generator's mix, and what becomes of its sigmoids
 UTILITIES: Mapping[str, tuple[tuple[float, float, float], Callable[[Sigmoid], Utility]]] = {
-    MIXED: (MIX, _same),
-    "critical": ((0.0, 0.0, 1.0), _same),
-    "deadline": (MIX, _deadline),
-    "linear": (MIX, _linear),
+    MIXED: (MIX, lambda drawn: drawn),
+    "critical": ((0.0, 0.0, 1.0), lambda drawn: drawn),
+    # the whole priority up to the target, and nothing after it
+    "deadline": (MIX, lambda drawn: Deadline(drawn.priority, drawn.target)),
+    # from the priority at delay 0 in a straight line down to 0 at twice the target
+    "linear": (MIX, lambda drawn: Piecewise((0.0, 2 * drawn.target), (drawn.priority, 0.0))),
 }
 
 

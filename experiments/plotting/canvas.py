@@ -29,7 +29,7 @@ PAPER = "paper"  # a style of our own: a column of a printed page
 COLUMN, TWO_COLUMNS = 3.5, 7.16  # inches
 LEAST_HEIGHT = 2.2
 TITLE_LETTERS = 40  # in a line of the title of a panel
-LETTER = 0.6  # width of a letter over the size of its font
+LETTERS = 40  # of all names below an axis in a column
 PRINTED: dict[str, Any] = {
     "font.size": 8.0,
     "axes.titlesize": 8.0,
@@ -85,40 +85,30 @@ def fit_for_print(figure: Figure) -> None:
         if not isinstance(ax.xaxis.get_major_locator(), FixedLocator | StrCategoryLocator):
             continue  # numbers, not names
         labels, limits = ax.get_xticklabels(), ax.get_xlim()
-        names = [max(label.get_text().split("\n"), key=len) for label in labels]
+        names = [label.get_text().replace("-\n", "-") for label in labels]
         letters = sum(len(name) for name in names if not name.isdecimal())
-        if letters * PRINTED["font.size"] * LETTER > ax.bbox.width / figure.dpi * 72.0 and all(
-            label.get_rotation() == 0.0 for label in labels
-        ):
-            ax.set_xticks(
-                ax.get_xticks(), [label.get_text().replace("-\n", "-") for label in labels]
-            )
+        if letters > LETTERS and labels[0].get_rotation() == 0.0:
+            look: Any = {"rotation": 30.0, "ha": "right", "rotation_mode": "anchor"}
+            ax.set_xticks(ax.get_xticks(), names, **look)
             ax.set_xlim(limits)
-            for label in ax.get_xticklabels():
-                label.set(rotation=30.0, ha="right", rotation_mode="anchor")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
     """Read a style file; what matplotlib would only warn of is an error."""
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
-    messages: list[str] = []
 
-    def take(record: logging.LogRecord) -> bool:
-        messages.append(record.getMessage())
-        return False  # it is said once, as an error
+    def refuse(record: logging.LogRecord) -> bool:
+        raise ValueError(record.getMessage())
 
     logger = logging.getLogger("matplotlib")
-    logger.addFilter(take)
-    settings: Any = {}
+    logger.addFilter(refuse)
     try:
-        settings = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+        settings: Any = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
-        messages.append(str(error))
+        raise InputError("style", f"{path}: {' '.join(str(error).split())}") from None
     finally:
-        logger.removeFilter(take)
-    if messages:
-        raise InputError("style", f"{path}: {' '.join(messages[0].split())}")
+        logger.removeFilter(refuse)
     return dict(settings)
 
 

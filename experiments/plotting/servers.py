@@ -48,11 +48,6 @@ class Group:
             raise InputError("resource", f"expected one of {', '.join(resources)}", resource)
         return self.resources.index(resource)
 
-    def shares(self) -> FloatArray:
-        """Used fraction of the capacity, shape (T, S, R); nan where there is no capacity."""
-        shares: FloatArray = self.used / np.where(self.capacity > 0, self.capacity, np.nan)
-        return shares
-
     def busiest(self) -> str:
         """The resource of which the largest share is used over all servers and slots."""
         supply = self.capacity.sum(axis=0)
@@ -162,12 +157,10 @@ def plot_utilisation(
     """
     ax = axes(ax)
     servers = group_of(instance, schedules, group)
-    shares = servers.shares()
+    shares = servers.used / np.where(servers.capacity > 0, servers.capacity, np.nan)
     if resource is None:
         subject = "fullest resource"
-        # `nanmax` would warn of a server that has nothing at all.
-        shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
-        shares[shares < 0] = np.nan  # a server with nothing at all
+        shares = np.fmax.reduce(shares, axis=2)  # NaN of a server with nothing at all
     else:
         subject = as_written(resource)
         shares = shares[:, :, servers.index(resource)]

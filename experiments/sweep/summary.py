@@ -97,12 +97,8 @@ def varying(frame: pd.DataFrame) -> list[str]:
     what kind of instance it is.
     """
     names = [name for name in frame if name.startswith(_POINT)]
-    return [name for name in names if name == "policy.name" or _varies(frame[name], name in _KIND)]
-
-
-def _varies(column: pd.Series[Any], or_missing: bool) -> bool:
-    values = column if or_missing else column.dropna()
-    return len({*map(str, values)}) > 1
+    values = {name: frame[name] if name in _KIND else frame[name].dropna() for name in names}
+    return [n for n in names if n == "policy.name" or len({*map(str, values[n])}) > 1]
 
 
 def _labels(frame: pd.DataFrame) -> list[pd.Series[str]]:

@@ -253,7 +253,7 @@ def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: 
     (cell,) = expand(config)
     path = ResultStore.beside(output).path(cell.key)
     if damage == "changed":
-        text = path.read_text(encoding="utf-8").replace('"admitted": ', '"admitted": 1')
+        text = path.read_text(encoding="utf-8").replace('"admitted":', '"admitted":1')
     elif damage == "other":
         ResultStore.beside(output).save(
             cell.key, {**cell.identity, "seed": 9}, _record(cell, output)
