@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from experiments.evaluation.checking import SCHEDULES
 from experiments.evaluation.comparison import compare_jobs
+from experiments.evaluation.provenance import SCHEDULES
 from experiments.plotting.canvas import as_written, fit_for_print, new_figure
 from experiments.plotting.comparison import measures_of, plot_comparisons
 from experiments.plotting.ratio import MOST_JOBS, plot_differences, plot_ratio

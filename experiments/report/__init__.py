@@ -4,8 +4,7 @@ from oasis.model.extras import require
 
 require("a report", "jinja2", "matplotlib")
 
-from experiments.report.sections import ReportTable, Section, report_page, section_of
-from experiments.report.sweeps import sweep_section
+from experiments.report.sections import ReportTable, Section, report_page, section_of, sweep_section
 
 __all__ = [
     "ReportTable",

@@ -12,11 +12,12 @@ from experiments.cli import console
 from experiments.cli.files import HTML, PICTURE, is_stdout, reading
 from experiments.cli.options import AsJson, InstanceFile, Style
 from experiments.cli.results import read_document, read_instance, write_page, write_picture
-from experiments.evaluation.checking import check_document, instance_of
 from experiments.evaluation.provenance import (
     check_digest,
+    check_document,
     digest_of,
     instance_digest,
+    instance_of,
     named_file,
 )
 from oasis.model.errors import located_at

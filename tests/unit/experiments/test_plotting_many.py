@@ -15,12 +15,12 @@ from matplotlib.figure import Figure
 
 import baselines
 import oasis
-from experiments.evaluation.checking import instance_of
 from experiments.evaluation.comparison import Comparison, Finish, JobComparison
 from experiments.evaluation.description import describe_instance
 from experiments.evaluation.provenance import (
     digest_of,
     instance_digest,
+    instance_of,
     instance_reference,
     named_file,
 )

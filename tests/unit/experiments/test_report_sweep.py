@@ -28,8 +28,7 @@ from experiments.plotting.comparison import (
     plot_means,
     read_sweep,
 )
-from experiments.report.sections import report_page
-from experiments.report.sweeps import grid_of, sweep_section, toml_of
+from experiments.report.sections import grid_of, report_page, sweep_section, toml_of
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 
