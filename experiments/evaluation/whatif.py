@@ -405,12 +405,10 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
     if end <= begin or not len(times):
         return np.zeros(parts)
     edges = np.linspace(begin, end, parts + 1)
-    # What has added up by each change, and by each edge.
-    added = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(times))])
-    places = np.searchsorted(times, edges, side="right") - 1
-    indices = np.maximum(places, 0)
-    sums = np.where(places >= 0, added[indices] + values[indices] * (edges - times[indices]), 0.0)
-    return np.asarray(np.diff(sums) / np.diff(edges))
+    until = np.append(times, max(end, times[-1]))
+    # What has added up by each change; in between it grows in proportion.
+    added = np.concatenate([[0.0], np.cumsum(values * np.diff(until))])
+    return np.asarray(np.diff(np.interp(edges, until, added)) / np.diff(edges))
 
 
 def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:

@@ -12,23 +12,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import (
-    SMALL,
-    TINY,
-    as_written,
-    axes,
-    bar_style,
-    colour_map,
-    fill,
-    ink,
-    label,
-    label_rows,
-    legend_below,
-    name_rows,
-    new_figure,
-    shorten,
-    slot_axis,
-)
+from experiments.plotting import canvas
 from oasis.model.decision import Decision
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
@@ -84,7 +68,7 @@ def plot_schedule(
     'time (slots)'
     """
     jobs = instance.jobs_by_arrival()
-    ax = axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))
+    ax = canvas.axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))
     ax.set_title(f"Schedule: {len(schedules):,} of {len(jobs):,} jobs run to their end")
     if len(jobs) > TOO_MANY:
         ax.set_rasterization_zorder(ON_TOP)
@@ -97,9 +81,9 @@ def plot_schedule(
     if bars:
         _draw(ax, bars, edge=len(jobs) <= MANY)
     _mark(ax, jobs, schedules)
-    slot_axis(ax, instance.horizon)
+    canvas.slot_axis(ax, instance.horizon)
     ax.set_ylim(max(len(jobs), FEWEST) - 0.5, -0.5)
-    label_rows(ax, [job.id for job in jobs])
+    canvas.label_rows(ax, [job.id for job in jobs])
     _name_forms(ax, instance, schedules)
     ax.set_ylabel("job, in order of arrival")
     return ax
@@ -123,8 +107,10 @@ def _name_forms(ax: Axes, instance: Instance, schedules: Mapping[str, Schedule])
         # behind its last slot, or before its arrival where the axes end
         late = end > 0.85 * instance.horizon
         place, side = (job.arrival - 1.0, "right") if late else (end, "left")
-        name = shorten(form_name(job, schedule.form))
-        text = ax.text(place, row, name, ha=side, va="center", fontsize=TINY, color="0.3", zorder=4)
+        name = canvas.shorten(form_name(job, schedule.form))
+        text = ax.text(
+            place, row, name, ha=side, va="center", fontsize=canvas.TINY, color="0.3", zorder=4
+        )
         # over a target that it would otherwise be crossed by
         text.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.3})
 
@@ -144,7 +130,7 @@ def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:
     workers = np.array([count for _, (_, _, count) in bars], dtype=np.float64)
     outline = "0.3" if edge else "face"
     collection = PolyCollection(
-        corners, array=workers, cmap=colour_map(), edgecolors=outline, linewidths=0.5
+        corners, array=workers, cmap=canvas.colour_map(), edgecolors=outline, linewidths=0.5
     )
     collection.set_clim(0.0, workers.max())
     ax.add_collection(collection)
@@ -167,6 +153,7 @@ def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
     if spans:
         begins, ends, rows = zip(*spans, strict=True)
         ax.hlines(rows, begins, ends, color="0.5", linewidth=0.6, zorder=0.9)
+    style: dict[str, Any] = {"color": canvas.ink(), "markersize": size, "zorder": 3}
     for places, marker, clip, name in (
         (ran, ">", False, "arrival"),
         (target, "|", True, "target"),
@@ -174,9 +161,9 @@ def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
     ):
         if places:
             x, y = zip(*places, strict=True)
-            ax.plot(x, y, marker, color=ink(), markersize=size, label=name, clip_on=clip, zorder=3)
+            ax.plot(x, y, marker, label=name, clip_on=clip, **style)
     if jobs:
-        legend_below(ax, 3)
+        canvas.legend_below(ax, 3)
 
 
 ROW = 0.3  # inches of a job in the plan of a cluster
@@ -191,21 +178,23 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
 
     A label such as 3+1 is three workers and one parameter server.
     """
-    figure = new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
+    figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
     first, end = (min(slots), max(slots) + 1) if slots else (0, 1)
     letters = (WIDTH - 2.0) / LETTER / (end - first)  # that fit into a slot
     for row, job in enumerate(jobs):
         for begin, stop, tasks in _stretches(job["plan"]):
-            bar = ax.barh(row, stop - begin, 0.8, left=begin, color=fill(3), edgecolor=ink())
+            bar = ax.barh(
+                row, stop - begin, 0.8, left=begin, color=canvas.fill(3), edgecolor=canvas.ink()
+            )
             each = ", ".join(f"{_tasks(*held)} on {node}" for node, held in sorted(tasks.items()))
             texts = each, _tasks(*map(sum, zip(*tasks.values(), strict=True)))
             text = next((one for one in texts if len(one) <= letters * (stop - begin)), "")
-            ax.bar_label(bar, [as_written(text)], label_type="center", fontsize=SMALL)
+            ax.bar_label(bar, [canvas.as_written(text)], label_type="center", fontsize=canvas.SMALL)
     ax.set_xlim(first, end)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    name_rows(ax, [shorten(job["job"]) for job in jobs], 3)
+    canvas.name_rows(ax, [canvas.shorten(job["job"]) for job in jobs], 3)
     title = "Plan: workers + parameter servers of each job, and their nodes"
     ax.set(xlabel="time (slots)", title=title)
     return figure
@@ -234,7 +223,7 @@ def _tasks(workers: int, servers: int) -> str:
 
 def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
     """Draw workers and parameter servers in each slot, or what a rejected job lacks."""
-    ax = axes(ax, 7.0, 3.2)
+    ax = canvas.axes(ax, 7.0, 3.2)
     if decision.schedule is not None:
         return _draw_schedule(ax, decision)
     return _draw_rejection(ax, decision)
@@ -247,36 +236,36 @@ def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
         counts = tasks_by_slot(group.placed(decision.schedule))
         slots = np.flatnonzero(counts)
         places = slots - 0.2 + 0.4 * k
-        ax.bar(places, counts[slots], 0.4, label=group.tasks, **bar_style(k, k + 1))
+        ax.bar(places, counts[slots], 0.4, label=group.tasks, **canvas.bar_style(k, k + 1))
     ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     title = (
-        f"{as_written(decision.job_id)} would be admitted\n"
+        f"{canvas.as_written(decision.job_id)} would be admitted\n"
         f"utility {decision.utility:.4g}, cost {decision.cost:.4g}, payoff {decision.payoff:.4g}"
     )
-    label(ax, "time (slots)", "count", title, 2)
+    canvas.label(ax, "time (slots)", "count", title, 2)
     return ax
 
 
 def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
     rejection = decision.rejection
-    title = f"{as_written(decision.job_id)} would be rejected"
+    title = f"{canvas.as_written(decision.job_id)} would be rejected"
     factor = None if rejection is None else rejection.utility_factor
     values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
     for k, value in enumerate(values.values()):
-        ax.barh(k, value, 0.6, **bar_style(k, k + 1))
+        ax.barh(k, value, 0.6, **canvas.bar_style(k, k + 1))
         text = f" {value:.4g}" if k == 0 else f" more than {value:.4g}"
-        ax.annotate(text, (value, k), va="center", fontsize=SMALL)
+        ax.annotate(text, (value, k), va="center", fontsize=canvas.SMALL)
     if rejection is None:
         title += "\nthere is no schedule at any price"
     elif factor is None:
         title += "\nit is worth nothing when it could end"
     elif rejection.bottleneck is not None:
         spot = rejection.bottleneck
-        place = f"{as_written(spot.resource)} of {TaskGroup(spot.group).hosts}"
+        place = f"{canvas.as_written(spot.resource)} of {TaskGroup(spot.group).hosts}"
         title += f"\n{100 * spot.share:.0f} % of what it would cost is for {place}"
-    name_rows(ax, list(values))
+    canvas.name_rows(ax, list(values))
     ax.margins(x=0.25)
     ax.set(xlabel="multiple of its own utility", ylabel="worth", title=title)
     return ax
