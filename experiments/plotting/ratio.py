@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from offline.column_generation.bound import ConfigurationBound
 
 
-Place = tuple[float | None, int]
 LARGEST = 1e4  # bounds beyond are named, not drawn
 INTERVAL: dict[str, Any] = {"linewidth": 2, "markersize": 10}
 
@@ -52,23 +51,26 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     'log'
     """
     ax = canvas.axes(ax, 7.4, 1.6 + 0.4 * len(results))
-    proven: list[Place] = []
-    printed: list[Place] = []
-    corrected: list[Place] = []
-    for row, result in enumerate(results.values()):
-        if result.proven:
-            proven.append((result.lower, row))
-        elif result.lower is not None and result.upper is not None:
-            ax.plot([result.lower, result.upper], [row, row], "-|", color=canvas.ink(), **INTERVAL)
-        printed.append((result.bound_2alpha, row))
-        bound = result.corrected_ratio_bound
-        corrected.append((bound if bound is not None and bound <= LARGEST else None, row))
+    found = list(results.values())
+    for row, result in enumerate(found):
+        if not result.proven and result.lower is not None and result.upper is not None:
+            ends = [result.lower, result.upper]
+            ax.plot(ends, [row, row], "-|", color=canvas.ink(), **INTERVAL)
         _annotate(ax, row, result)
-    if not all(result.proven for result in results.values()):
+    if not all(result.proven for result in found):
         ax.plot([], [], "-|", color=canvas.ink(), **INTERVAL, label="ratio lies within")
-    _scatter(ax, proven, "o", "ratio, proven")
-    _scatter(ax, printed, "^", "2 alpha (Theorem 4 as printed)")
-    _scatter(ax, corrected, "s", "corrected ratio bound")
+    marks = {
+        ("o", "ratio, proven"): [one.ratio for one in found],
+        ("^", "2 alpha (Theorem 4 as printed)"): [one.bound_2alpha for one in found],
+        ("s", "corrected ratio bound"): [one.corrected_ratio_bound for one in found],
+    }
+    for (marker, name), bounds in marks.items():
+        values = np.array(bounds, dtype=float)
+        face = canvas.ink() if marker == "o" else canvas.paper()
+        shown = ~np.isnan(values) & ((marker != "s") | (values <= LARGEST))
+        if shown.any():
+            style: dict[str, Any] = {"color": canvas.ink(), "markerfacecolor": face}
+            ax.plot(values[shown], np.flatnonzero(shown), marker, label=name, **style)
     ax.axvline(1.0, color="0.7", linewidth=0.8)
     ax.set_xscale("log")
     # A ratio is at least 1, and the mark of a 1 needs room.
@@ -80,21 +82,10 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     return ax
 
 
-def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
-    shown = [(x, y) for x, y in places if x is not None]
-    if shown:
-        x, y = zip(*shown, strict=True)
-        face = canvas.ink() if marker == "o" else canvas.paper()
-        ax.plot(x, y, marker, color=canvas.ink(), markerfacecolor=face, label=label)
-
-
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
     """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
-    above: dict[str, Any] = {
-        "xytext": (0, 7),
-        "textcoords": "offset points",
-        "fontsize": canvas.SMALL,
-    }
+    above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points"}
+    above["fontsize"] = canvas.SMALL
     right: dict[str, Any] = above | {"xytext": (-6, -6), "va": "top", "ha": "right"}
     bound = result.corrected_ratio_bound
     if result.lower is None or result.upper is None:

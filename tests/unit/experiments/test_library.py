@@ -19,7 +19,6 @@ from experiments.library.store import (
     fingerprint,
     packed,
     rounded,
-    rounded_up,
     unpacked,
 )
 from oasis.model.errors import OasisError, SolverError, VerificationError
@@ -28,7 +27,7 @@ from offline import Phase, solve
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "docs"))
 
-from curate import improve, keep, main
+from curate import improve, keep, main, rounded_up
 
 NAME = "testbed-t10-w7-p2-j6-mixed-s0"
 OTHER = "testbed-t10-w7-p2-j6-mixed-s1"
