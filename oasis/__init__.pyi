@@ -52,10 +52,10 @@ from experiments.plotting.files import schedules_page as schedules_page
 from experiments.plotting.ratio import plot_ratio as plot_ratio
 from experiments.plotting.ratio import plot_rents as plot_rents
 from experiments.plotting.schedule import plot_schedule as plot_schedule
+from experiments.plotting.schedule import plot_utilities as plot_utilities
 from experiments.plotting.servers import plot_load as plot_load
 from experiments.plotting.servers import plot_prices as plot_prices
 from experiments.plotting.servers import plot_utilisation as plot_utilisation
-from experiments.plotting.utilities import plot_utilities as plot_utilities
 from experiments.sweep.cells import Cell as Cell
 from experiments.sweep.cells import SweepConfig as SweepConfig
 from experiments.sweep.cells import expand as expand

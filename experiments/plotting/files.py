@@ -17,9 +17,8 @@ from experiments.evaluation.provenance import SCHEDULES
 from experiments.plotting.canvas import as_written, fit_for_print, new_figure
 from experiments.plotting.comparison import measures_of, plot_comparisons
 from experiments.plotting.ratio import MOST_JOBS, plot_differences, plot_ratio
-from experiments.plotting.schedule import plot_quote, plot_schedule
+from experiments.plotting.schedule import plot_quote, plot_schedule, plot_utilities
 from experiments.plotting.servers import plot_prices, plot_utilisation
-from experiments.plotting.utilities import plot_utilities
 from experiments.plotting.whatif import waiting_figure
 from oasis.model.document import entry, mapping
 from oasis.model.errors import InputError

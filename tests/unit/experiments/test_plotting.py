@@ -31,9 +31,8 @@ from experiments.plotting.files import (
     svg_text,
 )
 from experiments.plotting.ratio import plot_ratio
-from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.schedule import plot_schedule, plot_utilities
 from experiments.plotting.servers import group_of, plot_prices, plot_utilisation
-from experiments.plotting.utilities import plot_utilities
 from oasis.solvers import Status
 
 ROOT = Path(__file__).parents[3]

@@ -42,9 +42,9 @@ from experiments.plotting.schedule import (
     TOO_MANY,
     plot_quote,
     plot_schedule,
+    plot_utilities,
 )
 from experiments.plotting.servers import plot_load
-from experiments.plotting.utilities import plot_utilities
 
 SHORT = oasis.Schedule("", np.array([[499, 0, 1]]), np.zeros((0, 3), dtype=int))
 Made = tuple[oasis.Instance, oasis.Run]
