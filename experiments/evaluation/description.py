@@ -35,8 +35,8 @@ class OfferedLoad:
     ) -> OfferedLoad:
         """The load of this demand."""
         slot, amounts = int(wanted.argmax()), (float(wanted.mean()), float(wanted.max()))
-        shares = (amount / capacity if capacity else np.inf for amount in amounts)
-        return cls(group, resource, capacity, *shares, slot, wanted)
+        mean, peak = (amount / capacity if capacity else np.inf for amount in amounts)
+        return cls(group, resource, capacity, mean, peak, slot, wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; multiples are None where there is nothing of the resource."""
@@ -83,27 +83,18 @@ def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     return StandaloneRun(most, int(needed[most]), last, float(job.utility(last - job.arrival)))
 
 
-def is_wide(job: Job, cluster: Cluster) -> bool:
-    """Return whether one worker fits some server, but two fit none."""
-    return all(max(_tasks(form, TaskGroup.WORKER, cluster, 2)) == 1 for form in job.in_forms)
-
-
 def _room(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> int:
-    """Tasks that fit on all empty servers of the group together, at most `most` on each."""
-    servers = group.servers(cluster)
-    tasks = _tasks(job, group, cluster, most)
-    return sum(count * server.count for count, server in zip(tasks, servers, strict=True))
-
-
-def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]:
-    """Tasks that fit on one empty server of each kind that admits them, at most `most`."""
+    """Tasks that fit on all empty servers of the group that admit them, at most `most` on each."""
     names, servers = cluster.resources, group.servers(cluster)
     rows = [as_array(server.capacity, names) for server in servers]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
     counts: list[int] = units(table, as_array(group.of(job), names), most).tolist()
     required = group.required(job)
-    admitted = (not required or required.admits(server.labels) for server in servers)
-    return [count if fits else 0 for count, fits in zip(counts, admitted, strict=True)]
+    return sum(
+        count * server.count
+        for count, server in zip(counts, servers, strict=True)
+        if not required or required.admits(server.labels)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +252,6 @@ def remarks(description: Description) -> Iterator[str]:
             )
         else:
             yield "no resource is ever short: every job could run as soon as it arrives"
-    wide = sum(is_wide(job, description.instance.cluster) for job in jobs)
-    if wide:
-        yield f"{_jobs(wide)} with workers that need more than half of any server"
 
 
 def _unmet(job: Job, cluster: Cluster) -> str | None:

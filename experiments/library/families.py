@@ -99,10 +99,11 @@ def _problems() -> Iterator[Problem]:
     """The instances of each family, one kind of utilities after the other."""
     with TABLE.open(encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
-            sizes = [int(row[name]) for name in SIZES]
+            family, preset = row["family"], row["preset"]
+            slots, workers, ps, jobs = (int(row[name]) for name in SIZES)
             for utilities in row["utilities"].split():
                 for seed in range(int(row["first_seed"]), int(row["last_seed"]) + 1):
-                    yield Problem(row["family"], row["preset"], *sizes, utilities, seed)
+                    yield Problem(family, preset, slots, workers, ps, jobs, utilities, seed)
 
 
 PROBLEMS: Mapping[str, Problem] = MappingProxyType({one.name: one for one in _problems()})
