@@ -316,17 +316,13 @@ def tables(result: WhatIf) -> list[Table]:
     served = by_policy(
         f"{jobs_text(result)}: submission to end",
         (*HEADINGS, "above bound"),
-        lambda _, row: (*_times(row["completion"], _mark(row)), _above_bound(row, first)),
+        lambda _, row: (*(_ends(row, name) for name in SHOWN), _above_bound(row, first)),
     )
     if first.bound is not None:
         served[2].append((BOUND, duration_text(first.bound), "-", "-", "-", "-"))
     shown = [
         served,
-        by_policy(
-            "Waiting for GPUs",
-            (*HEADINGS, "slowdown"),
-            lambda _, row: (*_times(row["waiting"]), _short(row["slowdown"]["mean"])),
-        ),
+        by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), lambda _, row: _waits(row)),
         by_policy("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved"), use),
     ]
     if any("utility" in row for row in first.policies.values()):
@@ -345,20 +341,16 @@ def tables(result: WhatIf) -> list[Table]:
     return [*shown, *_owner_table(result), *_setting_tables(result), *_goal_table(result)]
 
 
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
+def _ends(row: Row, name: str) -> str:
+    """A time to completion, with a mark where jobs did not finish."""
+    seconds = row["completion"][name]
+    return duration_text(seconds) + (MARK if row["unfinished"] and seconds is not None else "")
 
 
-def _mark(row: Row) -> str:
-    return MARK if row["unfinished"] else ""
-
-
-def _time(seconds: float | None, mark: str = "") -> str:
-    return duration_text(seconds) + ("" if seconds is None else mark)
-
-
-def _times(times: Mapping[str, float | None], mark: str = "") -> Cells:
-    return tuple(_time(times[name], mark) for name in SHOWN)
+def _waits(row: Row) -> Cells:
+    slow = row["slowdown"]["mean"]
+    times = (duration_text(row["waiting"][name]) for name in SHOWN)
+    return (*times, "-" if slow is None else f"{slow:.3g}")
 
 
 def _is_beyond(row: Row, setting: Setting) -> bool:
@@ -433,9 +425,7 @@ def _setting_tables(result: WhatIf) -> list[Table]:
     if len(settings) > 1:
         for name in dict.fromkeys(name for one in result.settings for name in one.policies):
             each = [one.policies.get(name) for one in settings]
-            means = (
-                "-" if row is None else _time(row["completion"]["mean"], _mark(row)) for row in each
-            )
+            means = ("-" if row is None else _ends(row, "mean") for row in each)
             rows.append((called(name, result.first.policies.get(name)), *means))
         rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
         title = "Mean from submission to end at other loads and machines"

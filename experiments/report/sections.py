@@ -159,15 +159,13 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     kind = data.get("kind")
     elastic = kind == "compare" and data.get("format") == FORMAT
     file = (data.get("trace" if elastic else "instance") or {}).get("file") or UNNAMED
-    words: list[Any] = [kind, file]
+    words: list[Any] = [kind, *(_trace(data) if kind == "replay" else [file])]
     if kind in ("run", "ratio", "quote"):
         words += ["JOB.json"] if kind == "quote" else []
         words += ["--policy", data["policy"], *_set(data["policy"], data)]
     if kind in ("solve", "ratio"):
         parameters = data["parameters" if kind == "solve" else "offline_parameters"]
         words += _offline(data["method"], parameters)
-    if kind == "replay":
-        words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
         words += _policies(data["policies"])
     optimum = data.get("optimum")
