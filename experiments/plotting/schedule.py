@@ -43,7 +43,7 @@ def plot_schedule(
 ) -> Axes:
     """Gantt chart: one row per job in order of arrival, darker where it has more workers.
 
-    A job of several forms has the name of the one that runs beside it.
+    A job of several forms has the name of the one that runs behind its own.
 
     Parameters
     ----------
@@ -83,36 +83,20 @@ def plot_schedule(
     _mark(ax, jobs, schedules)
     canvas.slot_axis(ax, instance.horizon)
     ax.set_ylim(max(len(jobs), FEWEST) - 0.5, -0.5)
-    canvas.label_rows(ax, [job.id for job in jobs])
-    _name_forms(ax, instance, schedules)
+    canvas.label_rows(ax, [_row_name(job, schedules.get(job.id)) for job in jobs])
     ax.set_ylabel("job, in order of arrival")
     return ax
 
 
-def form_name(job: Job, form: int) -> str:
-    """Name of a form: the kinds of machines that it runs on, or its number."""
+def _row_name(job: Job, schedule: Schedule | None) -> str:
+    """The job's id; of several forms also the machines, or the number, of the one that runs."""
+    if schedule is None or len(job.in_forms) == 1:
+        return job.id
     if job.speeds is not None:
-        return list(job.speeds.values)[form]
-    asked = job.forms[form].requires or {}
-    return "/".join(value for each in asked.values() for value in each) or f"form {form}"
-
-
-def _name_forms(ax: Axes, instance: Instance, schedules: Mapping[str, Schedule]) -> None:
-    """Write beside each job of several forms the form in which it runs."""
-    for row, job in enumerate(instance.jobs_by_arrival()):
-        schedule = schedules.get(job.id)
-        if schedule is None or len(job.in_forms) == 1:
-            continue
-        end = schedule.completion + 1
-        # behind its last slot, or before its arrival where the axes end
-        late = end > 0.85 * instance.horizon
-        place, side = (job.arrival - 1.0, "right") if late else (end, "left")
-        name = canvas.shorten(form_name(job, schedule.form))
-        text = ax.text(
-            place, row, name, ha=side, va="center", fontsize=canvas.TINY, color="0.3", zorder=4
-        )
-        # over a target that it would otherwise be crossed by
-        text.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.3})
+        return f"{job.id}: {list(job.speeds.values)[schedule.form]}"
+    asked = job.forms[schedule.form].requires or {}
+    kinds = "/".join(value for each in asked.values() for value in each)
+    return f"{job.id}: {kinds or f'form {schedule.form}'}"
 
 
 def bars_of(schedule: Schedule) -> list[Bar]:

@@ -17,8 +17,8 @@ from experiments.plotting import canvas
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
 WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
-TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
-MOST_TICKS = 8  # whose labels do not touch
+# Of a logarithm of time: so far apart that their labels do not touch.
+TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86400.0, 864000.0, 8640000.0)
 UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
 
@@ -60,8 +60,7 @@ def waiting_figure(result: WhatIf) -> Figure:
         ax.plot([at[50]], [k], "o", color=canvas.ink(), markersize=4.5, zorder=3)
         ax.plot([at[99]], [k], "|", color=canvas.ink(), markersize=8, zorder=3)
     written = [canvas.as_written(called(name)) for name in rows]
-    ax.set_yticks(range(len(rows)), written, fontsize=canvas.SMALL)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
+    canvas.name_rows(ax, written, fontsize=canvas.SMALL)
     ax.grid(axis="x", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.set_xscale("log")
@@ -72,11 +71,7 @@ def waiting_figure(result: WhatIf) -> Figure:
 
 def _time_ticks(ax: Axes) -> None:
     low, high = ax.get_xlim()
-    apart = (high / low) ** (1 / MOST_TICKS)
-    ticks: list[float] = []
-    for tick in TICKS:
-        if low <= tick <= high and (not ticks or tick >= ticks[-1] * apart):
-            ticks.append(tick)
+    ticks = [tick for tick in TICKS if low <= tick <= high]
     # A job that waits for less than a second is drawn at one.
     ax.set_xticks(ticks, ["0" if tick <= 1 else duration_text(tick) for tick in ticks])
     ax.set_xticks([], minor=True)

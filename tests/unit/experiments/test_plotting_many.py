@@ -71,6 +71,18 @@ def test_a_schedule_of_many_jobs_has_all_their_bars_in_one_image(many: Made) -> 
     assert plot_schedule(few, {}).get_rasterization_zorder() is None
 
 
+def test_a_job_of_several_forms_is_named_with_the_one_that_runs() -> None:
+    instance = oasis.generate("kinds", jobs=3, seed=1)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    labels = plot_schedule(instance, run.schedules).get_yticklabels()
+    names = {label.get_text() for label in labels}
+    assert run.schedules
+    for job in instance.jobs:
+        plan = run.schedules.get(job.id)
+        kind = "" if plan is None else f": {list(job.speeds.values)[plan.form]}"
+        assert f"{job.id}{kind}" in names
+
+
 def test_of_many_curves_and_dots_some_are_shown_and_the_legend_says_how_many(many: Made) -> None:
     instance, run = many
     ax = plot_utilities(instance, run.schedules)
