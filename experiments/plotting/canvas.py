@@ -258,6 +258,14 @@ def slot_axis(ax: Axes, horizon: int) -> None:
     ax.set_xlabel("time (slots)")
 
 
+UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which times up to that many seconds read well: its length, and its name."""
+    return next((one for one in UNITS if seconds >= 3 * one[0]), (1.0, "seconds"))
+
+
 def step_of(count: int, most: int) -> int:
     """Of `count`, every how manieth is shown so that at most `most` are."""
     return max(1, -(-count // most))

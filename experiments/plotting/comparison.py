@@ -67,8 +67,6 @@ TRACE_MEASURES = {
     "waiting": Measure("Waiting without GPUs", "seconds", (("mean", "mean_waiting"),)),
     "use": Measure("GPUs in use", "of all GPUs (%)", (("use", "gpu_utilisation"),), factor=100.0),
 }
-SECONDS = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
-MANY_UNITS = 3.0  # of a unit of time, from which it is used
 
 
 def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
@@ -123,7 +121,7 @@ def plot_comparison(
     shown = measures[measure or next(iter(measures))]
     rows = comparison.policies
     ax = canvas.axes(ax, 6.4, 1.2 + 0.4 * len(rows))
-    unit, factor = _unit(shown, list(rows.values()))
+    unit, factor = _unit(shown, rows.values())
     height = 0.8 / len(shown.bars)
     is_marked = any(figure in MARKED for _, figure in shown.bars)
     counts = {name: count for name, count in comparison.unfinished.items() if count and is_marked}
@@ -212,15 +210,13 @@ def _errors(row: Mapping[str, Any], figure: str) -> tuple[float, float]:
     return max(0.0, mean - interval["low"]), max(0.0, interval["high"] - mean)
 
 
-def _unit(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
+def _unit(measure: Measure, rows: Collection[Mapping[str, Any]]) -> tuple[str, float]:
     """Label of the axis, and by what figures are multiplied for it."""
-    if measure.unit != SECONDS[-1][0]:
+    if measure.unit != "seconds":
         return measure.unit, measure.factor
     largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
-    for name, seconds in SECONDS:
-        if largest >= MANY_UNITS * seconds:
-            return f"time ({name})", 1.0 / seconds
-    return f"time ({SECONDS[-1][0]})", 1.0
+    length, name = canvas.time_unit(largest)
+    return f"time ({name})", 1.0 / length
 
 
 Mean = Mapping[str, float | None]

@@ -19,7 +19,6 @@ WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
 # Of a logarithm of time: so far apart that their labels do not touch.
 TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86400.0, 864000.0, 8640000.0)
-UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
 
 def pictures(result: WhatIf) -> Iterator[tuple[Figure, str]]:
@@ -81,7 +80,7 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
     """The queue (``waiting``) or the GPUs ``in_use``: a strip a policy, all on one scale."""
     first, rows = result.first, result.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())
-    length, unit = _unit(max(row["series"]["end"] for row in rows.values()) - begin)
+    length, unit = canvas.time_unit(max(row["series"]["end"] for row in rows.values()) - begin)
     top = max(max(row["series"][series], default=0.0) for row in rows.values())
     top = float(first.gpus) if series == "in_use" and top <= first.gpus else top or 1.0
     figure = canvas.new_figure(WIDTH, 0.7 + STRIP * len(rows))
@@ -103,10 +102,6 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
     return figure
 
 
-def _unit(seconds: float) -> tuple[float, str]:
-    return next((one for one in UNITS if seconds >= 3 * one[0]), (1.0, "seconds"))
-
-
 def _round(value: float) -> float:
     """The largest number of one digit that is no more than `value`, at least 1."""
     power = 10.0 ** np.floor(np.log10(max(value, 1.0)))
@@ -124,7 +119,7 @@ def loads_figure(result: WhatIf) -> Figure:
     means = np.array(
         [[one.policies[name]["completion"]["mean"] for name in names] for one in settings], float
     )
-    length, unit = _unit(np.nan_to_num(means).max(initial=0.0))
+    length, unit = canvas.time_unit(np.nan_to_num(means).max(initial=0.0))
     figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
         style: dict[str, Any] = {
