@@ -267,7 +267,7 @@ def time_unit(seconds: float) -> tuple[float, str]:
 
 
 def step_of(count: int, most: int) -> int:
-    """Of `count`, every how manieth is shown so that at most `most` are."""
+    """The step between those shown of `count`, so that they are at most `most`."""
     return max(1, -(-count // most))
 
 
