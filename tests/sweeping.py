@@ -12,8 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_info
 
 from experiments.sweep import TASKS, Case, CellTask, Options, SweepConfig, sweep_config
-from experiments.sweep.task import Figures
-from experiments.sweep.tasks import run
+from experiments.sweep.tasks import Figures, run
 
 SMALL: dict[str, Any] = {
     "instances": [{"preset": "testbed", "jobs": [3, 5], "horizon": 8}],

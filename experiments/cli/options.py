@@ -15,8 +15,15 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.files import JSON, PICTURE
-from experiments.evaluation.limits import Duration, read_seconds, read_share
-from experiments.evaluation.options import Option, no_such_option, options_of, without_none
+from experiments.evaluation.options import (
+    Duration,
+    Option,
+    no_such_option,
+    options_of,
+    read_seconds,
+    read_share,
+    without_none,
+)
 from experiments.evaluation.policies import (
     INSTALLED,
     LINE,

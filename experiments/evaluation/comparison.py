@@ -1,10 +1,10 @@
-"""Policies side by side, on one instance or on one trace."""
+"""Policies side by side, on one instance or on one trace; and a policy beside the optimum."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ import oasis
 from experiments.evaluation.intervals import COUNTS, interval_of, read_interval, scale_of
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis.model.document import Reader, count, entry, list_of, mapping, object_of, real, text
-from oasis.model.errors import InputError, InstanceError, describe
+from oasis.model.errors import InputError, InstanceError, describe, located_at
 from oasis.model.files import frame
-from oasis.model.instance import Instance, expect_instance
+from oasis.model.instance import Instance, Job, expect_instance
+from oasis.model.schedule import Schedule
 from oasis.model.summary import Facts, Summarised
 from oasis.scheduling.policy_check import parameters_of, report_of
 from oasis.simulator import Outcome, Policy, Workload, replay
@@ -24,7 +25,9 @@ from oasis.simulator.result import Run, read_latency
 from oasis.solvers import Status
 
 if TYPE_CHECKING:
+    from experiments.evaluation.competitive_ratio import CompetitiveRatio
     from offline.result import OfflineResult
+
 
 SLOT_SECONDS = 600.0  # length of the slots of OASiS and recourse on elastic jobs
 # Figures of the finished jobs only: where jobs did not, every page and plot marks them.
@@ -95,7 +98,8 @@ class Comparison(Summarised):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
         """Rebuild from `to_dict`, also after a trip through JSON."""
-        policies = entry(data, "policies", object_of(_read_row))
+        read = object_of(lambda row: {key: entry(row, key, _reader(key)) for key in mapping(row)})
+        policies = entry(data, "policies", read)
         rows = {name: ReadRow(name, row) for name, row in policies.items()}
         about = {name: value for name, value in data.items() if name not in ("kind", "policies")}
         return cls(entry(data, "kind", text), rows, about)
@@ -112,10 +116,6 @@ class ReadRow(dict[str, Any]):
         raise InputError(f"policies.{self._policy}.{name}", "missing; this key is required")
 
 
-def _read_row(data: Any) -> dict[str, Any]:
-    return {name: entry(data, name, _reader(name)) for name in mapping(data)}
-
-
 def _reader(name: str) -> Reader[Any]:
     """The reader of an entry of a row by its name; entries of other names are kept as they are."""
     if name in FIGURES or name in SUMS:
@@ -124,20 +124,17 @@ def _reader(name: str) -> Reader[Any]:
 
 
 def _over_seeds(data: Any) -> dict[str, Any]:
-    figures, seeds = entry(data, "figures", object_of(read_interval)), entry(data, "seeds", _counts)
-    earned = entry(data, "figures", lambda row: entry(row, PAIRED, _values))
+    figures = entry(data, "figures", object_of(read_interval))
+    seeds = entry(data, "seeds", list_of(count))
+    with located_at("figures"):
+        earned = entry(figures, PAIRED, lambda figure: entry(figure, "values", list_of(real)))
     if len(earned) != len(seeds):
         expected = f"expected a value for each of {len(seeds)} seeds"
         raise InstanceError(f"figures.{PAIRED}.values", expected, len(earned))
     return {**mapping(data), "seeds": seeds, "figures": figures}
 
 
-_counts = list_of(count)
 PAIRED = "total_utility"  # the figure by which two policies are compared seed by seed
-
-
-def _values(data: Any) -> Sequence[float]:
-    return entry(data, "values", list_of(real))
 
 
 MISSING = "missing"  # key of a comparison that was interrupted: names of policies without figures
@@ -459,3 +456,66 @@ def _with_shares(comparison: Comparison, lowest: float, highest: float, **more: 
         for share, end in zip(SHARES, (highest, lowest), strict=True):
             row[share] = row["total_utility"] / end if end > 0 else None
     return replace(comparison, policies=rows, about={**comparison.about, **more})
+
+
+TAKEN_BY = ("offline", "online", "both", "neither")
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Completion and utility of a job in one of the two solutions."""
+
+    completion: int
+    utility: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobComparison:
+    """A job in the online run and in the offline solution; None where it is not taken."""
+
+    job_id: str
+    arrival: int
+    online: Finish | None
+    offline: Finish | None
+
+    @property
+    def taken_by(self) -> str:
+        """The solutions that admit the job: one of `TAKEN_BY`."""
+        if self.online is None:
+            return "neither" if self.offline is None else "offline"
+        return "online" if self.offline is None else "both"
+
+
+def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobComparison]:
+    """Compare the two solutions of `result` job by job, in the order of the file."""
+    sides = result.run.schedules, result.offline.schedules
+    return [
+        JobComparison(job.id, job.arrival, *(_finish(job, side) for side in sides))
+        for job in instance.jobs
+    ]
+
+
+def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
+    """Number of jobs and total utilities, for each value of `JobComparison.taken_by`."""
+    groups = {name: [row for row in rows if row.taken_by == name] for name in TAKEN_BY}
+    return {
+        name: {
+            "jobs": len(group),
+            "online_utility": math.fsum(row.online.utility for row in group if row.online),
+            "offline_utility": math.fsum(row.offline.utility for row in group if row.offline),
+        }
+        for name, group in groups.items()
+    }
+
+
+def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
+    """Plain data for JSON."""
+    jobs = [asdict(row) | {"taken_by": row.taken_by} for row in rows]
+    return {"jobs": jobs, "totals": totals(rows)}
+
+
+def _finish(job: Job, schedules: Mapping[str, Schedule]) -> Finish | None:
+    schedule = schedules.get(job.id)
+    if schedule is None:
+        return None
+    return Finish(schedule.completion, float(job.utility(schedule.completion - job.arrival)))

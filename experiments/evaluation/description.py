@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,38 +24,25 @@ class OfferedLoad:
     group: TaskGroup
     resource: str
     capacity: float  # of all servers of the group together
+    mean: float  # demand over the whole horizon divided by capacity
+    peak: float  # the same in the first slot with the highest demand
+    peak_slot: int
     wanted: FloatArray  # shape (T,), as the demand of `Description`
 
-    @property
-    def mean(self) -> float:
-        """Demand over the whole horizon divided by capacity."""
-        return self._share(float(self.wanted.mean()))
-
-    @property
-    def peak(self) -> float:
-        """Demand divided by capacity in the slot with the highest demand."""
-        return self._share(float(self.wanted.max()))
-
-    @property
-    def peak_slot(self) -> int:
-        """The first slot with the highest demand."""
-        return int(self.wanted.argmax())
-
-    def _share(self, amount: float) -> float:
-        return amount / self.capacity if self.capacity else np.inf
+    @classmethod
+    def of(
+        cls, group: TaskGroup, resource: str, capacity: float, wanted: FloatArray
+    ) -> OfferedLoad:
+        """The load of this demand."""
+        slot, amounts = int(wanted.argmax()), (float(wanted.mean()), float(wanted.max()))
+        mean, peak = (amount / capacity if capacity else np.inf for amount in amounts)
+        return cls(group, resource, capacity, mean, peak, slot, wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; multiples are None where there is nothing of the resource."""
-        exists = self.capacity > 0
-        return {
-            "group": self.group,
-            "resource": self.resource,
-            "capacity": self.capacity,
-            "mean": self.mean if exists else None,
-            "peak": self.peak if exists else None,
-            "peak_slot": self.peak_slot,
-            "wanted": self.wanted.tolist(),
-        }
+        none = {} if self.capacity > 0 else {"mean": None, "peak": None}
+        row = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**row, **none, "wanted": self.wanted.tolist()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,27 +83,18 @@ def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     return StandaloneRun(most, int(needed[most]), last, float(job.utility(last - job.arrival)))
 
 
-def is_wide(job: Job, cluster: Cluster) -> bool:
-    """Return whether one worker fits some server, but two fit none."""
-    return all(max(_tasks(form, TaskGroup.WORKER, cluster, 2)) == 1 for form in job.in_forms)
-
-
 def _room(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> int:
-    """Tasks that fit on all empty servers of the group together, at most `most` on each."""
-    servers = group.servers(cluster)
-    tasks = _tasks(job, group, cluster, most)
-    return sum(count * server.count for count, server in zip(tasks, servers, strict=True))
-
-
-def _tasks(job: Job, group: TaskGroup, cluster: Cluster, most: int) -> list[int]:
-    """Tasks that fit on one empty server of each kind that admits them, at most `most`."""
+    """Tasks that fit on all empty servers of the group that admit them, at most `most` on each."""
     names, servers = cluster.resources, group.servers(cluster)
     rows = [as_array(server.capacity, names) for server in servers]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(names))
     counts: list[int] = units(table, as_array(group.of(job), names), most).tolist()
     required = group.required(job)
-    admitted = (not required or required.admits(server.labels) for server in servers)
-    return [count if fits else 0 for count, fits in zip(counts, admitted, strict=True)]
+    return sum(
+        count * server.count
+        for count, server in zip(counts, servers, strict=True)
+        if not required or required.admits(server.labels)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +145,7 @@ class Description:
             for k, resource in enumerate(self.instance.cluster.resources):
                 capacity, demand = float(self.capacity[group][k]), self.demand[group][:, k]
                 if demand.any():
-                    loads.append(OfferedLoad(group, resource, capacity, demand))
+                    loads.append(OfferedLoad.of(group, resource, capacity, demand))
         # The sort is stable: equal loads stay in the order of groups and resources.
         return sorted(loads, key=lambda load: -load.mean)
 
@@ -274,9 +252,6 @@ def remarks(description: Description) -> Iterator[str]:
             )
         else:
             yield "no resource is ever short: every job could run as soon as it arrives"
-    wide = sum(is_wide(job, description.instance.cluster) for job in jobs)
-    if wide:
-        yield f"{_jobs(wide)} with workers that need more than half of any server"
 
 
 def _unmet(job: Job, cluster: Cluster) -> str | None:

@@ -2,6 +2,7 @@
 
 An option is written down once, as a field of a dataclass or as a parameter of a constructor. The
 command line, the tables of a sweep and the figures are derived from what `options_of` finds there.
+Limits are as people write them: ``90s``, ``5m``, ``1h``, ``500ms``; ``5%``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,61 @@ from dataclasses import Field, dataclass, field
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from experiments.evaluation.limits import share_hint
 from oasis.model.choices import did_you_mean
 from oasis.model.errors import InputError, describe
+from oasis.traces.times import elapsed_seconds
 from oasis.workloads import PRESETS
 from oasis.workloads.presets import MIX, PRIORITY
+
+
+class Duration(float):
+    """Seconds that were written with a unit of time, so that they are no units of work."""
+
+
+def read_seconds(value: Any, what: str = "seconds", *, is_time: bool = True) -> float:
+    """A number of seconds >= 0, or infinity."""
+    parsed = _number(value)
+    if parsed is None and is_time and isinstance(value, str):
+        # A limit of 1:30 may be minutes or hours.
+        seconds = math.nan if ":" in value else elapsed_seconds(value.strip())
+        parsed = None if math.isnan(seconds) else Duration(seconds)
+    if parsed is None or not parsed >= 0:  # nor is NaN
+        is_number = parsed is not None or not is_time
+        forms = "" if is_number else " (such as 90, 90s, 5m, 1h or 500ms)"
+        raise InputError("", f"expected {what} >= 0, or inf{forms}, got {_shown(value, parsed)}")
+    return parsed
+
+
+def read_share(value: Any) -> float:
+    """A share from 0 to 1, or infinity: ``0.05`` and ``5%`` are the same."""
+    text = value.strip() if isinstance(value, str) else ""
+    parsed = _number(text[:-1], 100.0) if text.endswith("%") else _number(value)
+    # Above 1 it is 5 for 5 % more likely than 500 %.
+    if parsed is None or not (0 <= parsed <= 1 or parsed == math.inf):
+        forms = "from 0 to 1, such as 0.05 or 5%, or inf"
+        raise InputError("", f"expected a share {forms}, got {_shown(value, parsed)}")
+    return parsed
+
+
+def share_hint(value: Any) -> str:
+    """Advice to whoever gave a percentage where a plain number is read; empty for others."""
+    text = value.strip() if isinstance(value, str) else ""
+    share = _number(text[:-1], 100.0) if text.endswith("%") else None
+    return "" if share is None else f"; a share is a number from 0 to 1, {share:g} for {text}"
+
+
+def _number(value: Any, divisor: float = 1.0) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value) / divisor
+    except (ValueError, OverflowError):
+        return None
+
+
+def _shown(value: Any, parsed: float | None) -> str:
+    return repr(value) if parsed is None else f"{parsed:g}"
+
 
 WORDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "text"}
 
@@ -85,8 +136,8 @@ class Option:
             return self.check(text)
         if self.is_row:
             parts = text.strip().removeprefix("[").removesuffix("]").split(",")
-            return self.check([_number(part) for part in parts if part.strip()])
-        return self.check(_number(text))
+            return self.check([_plain_value(part) for part in parts if part.strip()])
+        return self.check(_plain_value(text))
 
 
 def described(default: Any, text: str, *, denial: str = "") -> Any:
@@ -169,7 +220,7 @@ def without_none(kind: Any) -> Any:
     return expressible[0] if len(expressible) == 1 else kind
 
 
-def _number(text: str) -> Any:
+def _plain_value(text: str) -> Any:
     """Parse a number or a truth value; any other text stays, to be refused by its type."""
     try:
         # JSON knows truth values in lower case only, and people write True.

@@ -320,7 +320,6 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
     unfinished = int(jobs.completion.isna().sum())
-    waited = np.sort(jobs.waiting)
     row: dict[str, Any] = {
         "finished": len(jobs) - unfinished,
         "unfinished": unfinished,
@@ -331,7 +330,7 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
         "moves": ran.moves,
         "by_size": _by(jobs.drop(columns="utility", errors="ignore"), "size"),
         "by_owner": _by(jobs, "owner"),
-        "waiting_at": [_quantile(waited, share / 100) for share in results.SHARES],
+        "waiting_at": [_quantile(jobs.waiting, share / 100) for share in results.SHARES],
         "series": {
             "begin": begin,
             "end": ran.until,
@@ -364,34 +363,29 @@ def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _place(share: float, count: Any) -> Any:
-    """Place, among so many in order, of the least that at least `share` of them do not exceed."""
-    return np.maximum(np.ceil(share * count - 1e-9).astype(int), 1) - 1
-
-
-def _quantile(ordered: FloatArray, share: float) -> float | None:
-    if not len(ordered):
-        return None
-    return float(np.median(ordered) if share == 0.5 else ordered[_place(share, len(ordered))])
+def _quantile(values: Any, share: float) -> float:
+    """The least value that at least `share` of all do not exceed; of the half, the median."""
+    if not len(values):
+        return math.nan
+    if share == 0.5:
+        return float(np.median(values))
+    # A share in binary may be a little too large.
+    return float(np.quantile(values, max(0.0, share - 1e-12), method="inverted_cdf"))
 
 
 def _summary(values: pd.Series) -> dict[str, float | None]:
-    ordered = np.sort(values)
-    mean = math.fsum(ordered) / len(ordered) if len(ordered) else None
-    return {"mean": mean, **{f"p{k}": _quantile(ordered, k / 100) for k in results.KEPT}}
+    mean = math.fsum(np.sort(values)) / len(values) if len(values) else math.nan
+    columns = {"mean": mean, **{f"p{k}": _quantile(values, k / 100) for k in results.KEPT}}
+    return dict(zip(columns, or_none(pd.Series(columns)), strict=True))
 
 
 def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
     """Figures of each part of the jobs; None where a part has none."""
     parts = jobs.groupby(key, observed=False)
     counts, means = parts.size(), parts[["waiting", "completion", "slowdown"]].mean()
-    # In order of waiting, a percentile is one place in each part.
-    ordered = jobs[[key, "waiting"]].sort_values("waiting")
-    at_95 = _place(0.95, counts.to_numpy())[ordered[key].cat.codes]
-    place = ordered.groupby(key, observed=False).cumcount()
-    p95 = ordered[place == at_95].set_index(key).waiting.reindex(counts.index)
     columns = {
-        **{"jobs": counts, "gpu_hours": parts.gpu_hours.sum(), "p95_waiting": p95},
+        **{"jobs": counts, "gpu_hours": parts.gpu_hours.sum()},
+        "p95_waiting": parts.waiting.agg(lambda waits: _quantile(waits, 0.95)),
         **{f"mean_{name}": means[name] for name in means},
         "unfinished": counts - parts.completion.count(),
     }
@@ -411,12 +405,10 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
     if end <= begin or not len(times):
         return np.zeros(parts)
     edges = np.linspace(begin, end, parts + 1)
-    # What has added up by each change, and by each edge.
-    added = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(times))])
-    places = np.searchsorted(times, edges, side="right") - 1
-    indices = np.maximum(places, 0)
-    sums = np.where(places >= 0, added[indices] + values[indices] * (edges - times[indices]), 0.0)
-    return np.asarray(np.diff(sums) / np.diff(edges))
+    until = np.append(times, max(end, times[-1]))
+    # What has added up by each change; in between it grows in proportion.
+    added = np.concatenate([[0.0], np.cumsum(values * np.diff(until))])
+    return np.asarray(np.diff(np.interp(edges, until, added)) / np.diff(edges))
 
 
 def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:

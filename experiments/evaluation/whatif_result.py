@@ -1,15 +1,17 @@
-"""The result of ``oasis whatif``: policies on the same jobs, the recorded run, bounds, a goal."""
+"""The result of ``oasis whatif``, and its texts: an answer in sentences, tables, notes."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from experiments.evaluation.limits import read_seconds
+from experiments.evaluation.machines import machine_count, machines_text
+from experiments.evaluation.options import read_seconds
+from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
 from oasis.model.document import (
     Reader,
     count,
@@ -22,7 +24,6 @@ from oasis.model.document import (
     text,
 )
 from oasis.model.errors import InputError
-from oasis.model.summary import Facts, Summarised
 
 KIND = "whatif"
 RECORDED = "recorded"  # what really happened, beside the policies
@@ -70,8 +71,8 @@ class Setting:
         return {**asdict(self), "machines": list(self.machines), "gpus": self.gpus}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class WhatIf(Summarised):
+@dataclass(frozen=True, slots=True)
+class WhatIf:
     """Policies on the jobs of a trace; the first of the settings is the one asked about.
 
     `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
@@ -113,12 +114,6 @@ class WhatIf(Summarised):
     def missing(self) -> list[str]:
         """Requested runs without a result, because of Ctrl-C or an error."""
         return list(self.about.get("missing", ()))
-
-    def summary(self) -> tuple[str, Facts]:
-        """Jobs, GPUs, policies and the best of them."""
-        names = ", ".join(self.first.policies)
-        facts = [("jobs", f"{self.about['jobs']}"), ("GPUs", str(self.first.gpus))]
-        return "WhatIf", [*facts, ("policies", names), ("best", self.best() or "none")]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
@@ -238,3 +233,420 @@ def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | No
     high = min((n for n, value in tried.items() if goal.reached(value)), default=most + 1)
     low = max((n for n in tried if n < high), default=least - 1)
     return (low + high) // 2 if high - low > 1 else None
+
+
+BOUND, MOST = "lower bound", "upper bound"
+AS_IT_IS = "as it is"  # the setting that was asked about
+CALLED = {RECORDED: "in reality"}
+TOLD = "+"  # behind the name of a policy that is told how long jobs take
+MOST_OWNERS = 12  # in a table
+BETTER = 0.005  # a mean that differs by less than this share is taken to be the same
+SAME = 1e-3  # by which means may differ, relative, and are called the same
+REACHED = 1e-6  # above the bound, relative; less is rounding
+SHOWN = ("mean", "p50", "p95", "p99")
+HEADINGS = ("mean", "50 %", "95 %", "99 %")
+GROWS = "the queue grows for ever"
+# Beyond these a mistake in the units is likelier than such a cluster.
+LEAST_USE, MOST_SLOWDOWN = 0.001, 500.0
+
+Cells = tuple[str, ...]
+Table = tuple[str, tuple[tuple[str, bool], ...], list[Cells]]  # title, columns, rows
+
+
+def _table(title: str, headings: Cells, rows: Iterable[Cells]) -> Table:
+    """Rows under headings, of which the first is that of names; the others are of numbers."""
+    return title, tuple((heading, k > 0) for k, heading in enumerate(headings)), list(rows)
+
+
+def more(seconds: float) -> str:
+    """A difference with its sign; 0 if it is less than a second."""
+    if abs(seconds) < 1.0:
+        return "0"
+    return duration_text(seconds) if seconds < 0 else f"+{duration_text(seconds)}"
+
+
+def called(name: str, row: Row | None = None) -> str:
+    """The name in a table, marked if the policy is told how long jobs take."""
+    return CALLED.get(name, name) + (TOLD if row is not None and row["told"] else "")
+
+
+def jobs_text(result: WhatIf) -> str:
+    """Number of jobs, and the machines in a few words."""
+    jobs = result.about["jobs"]
+    return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(result.first.machines)}"
+
+
+def setting_text(first: Setting, setting: Setting) -> str:
+    """A setting in a few words, beside the first."""
+    if setting.load != 1.0:
+        return f"load x {setting.load:g}"
+    count = len(setting.machines) - len(first.machines)
+    if not count:
+        return AS_IT_IS
+    return f"{machine_count(abs(count))} {'more' if count > 0 else 'fewer'}"
+
+
+def by_load(result: WhatIf) -> list[Setting]:
+    """All settings: by their load, then those with fewer machines, then those with more."""
+    most = len(result.first.machines)
+    return sorted(
+        result.settings,
+        key=lambda one: (len(one.machines) > most, abs(len(one.machines) - most), one.load),
+    )
+
+
+def tables(result: WhatIf) -> list[Table]:
+    """All tables, in their order."""
+    first, reference = result.first, result.reference
+
+    def by_policy(title: str, headings: Cells, cells: Callable[[str, Row], Cells]) -> Table:
+        rows = [(called(name, row), *cells(name, row)) for name, row in first.policies.items()]
+        return _table(title, ("policy", *headings), rows)
+
+    def use(_: str, row: Row) -> Cells:
+        counts = (f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves"))
+        return (percent(row["gpu_utilisation"]), *counts)
+
+    def sizes(name: str, _: Row) -> Cells:
+        parts = changes(result, name, "by_size")
+        if name in (reference, RECORDED):
+            return tuple(duration_text(part.after) for part in parts)
+        return tuple(more(part.more) for part in parts)
+
+    served = by_policy(
+        f"{jobs_text(result)}: submission to end",
+        (*HEADINGS, "above bound"),
+        lambda _, row: (*(_ends(row, name) for name in SHOWN), _above_bound(row, first)),
+    )
+    if first.bound is not None:
+        served[2].append((BOUND, duration_text(first.bound), "-", "-", "-", "-"))
+    shown = [
+        served,
+        by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), lambda _, row: _waits(row)),
+        by_policy("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved"), use),
+    ]
+    if any("utility" in row for row in first.policies.values()):
+        earned = by_policy(
+            "What the jobs are worth",
+            ("utility", "of the bound"),
+            lambda _, row: (brief(row["utility"]), _of_most(row, first)),
+        )
+        if first.utility_bound is not None:
+            earned[2].append((MOST, brief(first.utility_bound), "-"))
+        shown.append(earned)
+    if reference is not None:
+        headings = tuple(part.name for part in changes(result, reference, "by_size"))
+        title = f"Mean waiting by size, beside {called(reference)}"
+        shown.append(by_policy(title, headings, sizes))
+    return [*shown, *_owner_table(result), *_setting_tables(result), *_goal_table(result)]
+
+
+def _ends(row: Row, name: str) -> str:
+    """A time to completion, with a mark where jobs did not finish."""
+    seconds = row["completion"][name]
+    return duration_text(seconds) + (MARK if row["unfinished"] and seconds is not None else "")
+
+
+def _waits(row: Row) -> Cells:
+    slow = row["slowdown"]["mean"]
+    times = (duration_text(row["waiting"][name]) for name in SHOWN)
+    return (*times, "-" if slow is None else f"{slow:.3g}")
+
+
+def _is_beyond(row: Row, setting: Setting) -> bool:
+    """Whether more GPUs were in use in reality than bounds are for."""
+    return bool(row.get("peak", 0) > setting.gpus)
+
+
+def _above_bound(row: Row, setting: Setting) -> str:
+    mean, bound = row["completion"]["mean"], setting.bound
+    if mean is None or not bound or row["unfinished"] or _is_beyond(row, setting):
+        return "-"
+    excess = mean / bound - 1
+    # The bound is rounded down, so that one who reaches it seems to be a little above.
+    return "0%" if excess < REACHED else f"+{percent(excess)}"
+
+
+def _of_most(row: Row, setting: Setting) -> str:
+    most = setting.utility_bound
+    return "-" if not most or _is_beyond(row, setting) else percent(row["utility"] / most)
+
+
+class PartChange(NamedTuple):
+    """Mean waiting of some jobs, an owner's or a size, under the reference and under a policy."""
+
+    name: str
+    jobs: int
+    gpu_hours: float
+    before: float
+    after: float | None  # where none of them is recorded
+    more: float  # seconds; below 0 they wait less
+    verdict: int  # -1: they wait less; 1: longer; 0: the same, up to a second or half a percent
+
+
+def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
+    """Parts of the jobs (``by_size`` or ``by_owner``) against the reference.
+
+    Owners with most GPU-hours come first.
+    """
+    if result.reference is None:
+        return []
+    one, other = (result.first.policies[name][by] for name in (result.reference, policy))
+    names = result.owners if by == "by_owner" else [text for _, _, text in SIZES]
+    columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
+    parts = []
+    for name, jobs, hours, before, after in zip(names, *columns, strict=True):
+        if jobs:
+            longer = 0.0 if after is None else after - before
+            verdict = 0 if abs(longer) <= max(1.0, BETTER * before) else 1 if longer > 0 else -1
+            parts.append(PartChange(name, jobs, hours, before, after, longer, verdict))
+    return parts if by == "by_size" else sorted(parts, key=lambda part: -part.gpu_hours)
+
+
+def _owner_table(result: WhatIf) -> list[Table]:
+    """The owners with most GPU-hours under the best policy, unless that is the reference."""
+    best, reference = result.best(), result.reference
+    if reference is None or best in (None, reference) or len(result.owners) < 2:
+        return []
+    rows = []
+    for one in changes(result, str(best), "by_owner")[:MOST_OWNERS]:
+        times = map(duration_text, (one.before, one.after))
+        rows.append((one.name, f"{one.jobs:,}", brief(one.gpu_hours), *times))
+    title = f"Mean waiting by owner under {best}, beside {called(reference)}"
+    return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
+
+
+def _setting_tables(result: WhatIf) -> list[Table]:
+    """Means in every setting, if there are several; GPU-hours wanted, and those there are."""
+    settings = by_load(result)
+    shown: list[Table] = []
+    rows: list[Cells] = []
+    texts = tuple(setting_text(result.first, one) for one in settings)
+    if len(settings) > 1:
+        for name in dict.fromkeys(name for one in result.settings for name in one.policies):
+            each = [one.policies.get(name) for one in settings]
+            means = ("-" if row is None else _ends(row, "mean") for row in each)
+            rows.append((called(name, result.first.policies.get(name)), *means))
+        rows.append((BOUND, *(duration_text(one.bound) for one in settings)))
+        title = "Mean from submission to end at other loads and machines"
+        shown.append(_table(title, ("policy", *texts), rows))
+    rows = [
+        (text, brief(one.wanted_gpu_hours), brief(one.gpu_hours), percent(one.offered), _queue(one))
+        for text, one in zip(texts, settings, strict=True)
+    ]
+    headings = ("", "wanted", "there are", "offered load", "queue")
+    shown.append(_table("GPU-hours, from the first to the last submission", headings, rows))
+    return shown
+
+
+def _queue(one: Setting) -> str:
+    if one.offered is None:
+        return "-"
+    return "grows for ever" if one.offered > 1 else "does not grow"
+
+
+def _goal_table(result: WhatIf) -> list[Table]:
+    goal = result.about.get("goal")
+    if goal is None:
+        return []
+    show = number if Goal.read(goal["text"]).of == "slowdown" else duration_text
+    rows: list[Cells] = []
+    for name, one in goal["policies"].items():
+        tried, fewest = dict(one["tried"]), one["machines"]
+        if fewest is None:
+            rows.append((name, f"not with {goal['most']}", show(tried[goal["most"]]), "-"))
+        else:
+            fewer = show(tried[fewest - 1]) if fewest - 1 in tried else "the jobs do not fit"
+            rows.append((name, f"{fewest:,}", show(tried[fewest]), fewer))
+    headings = ("policy", "machines", "value", "with one fewer")
+    return [_table(f"Fewest machines for {goal['text']}", headings, rows)]
+
+
+def answer(result: WhatIf) -> Cells:
+    """The answer in sentences, made from the numbers; fewer where there is none."""
+    setting, reference, best = result.first, result.reference, result.best()
+    if best is None or reference is None:
+        return ("No policy finished every job, so none is best.",)
+    mean = setting.policies[best]["completion"]["mean"]
+    sentences = [_absurd(setting), _best(result, best, reference), _gain(setting, best, mean)]
+    sentences += [_parts(result, best), _earned(setting), _grows(result)]
+    return tuple(filter(None, sentences))
+
+
+def _absurd(setting: Setting) -> str:
+    """Warn of numbers that no cluster has, in reality or under any policy."""
+    most = max(row["gpu_utilisation"] for row in setting.policies.values())
+    slow = {name: row["slowdown"]["mean"] or 0.0 for name, row in setting.policies.items()}
+    # One bad policy may well let short jobs wait for long; all of them hardly.
+    slowest = max(slow.pop(RECORDED, 0.0), min(slow.values(), default=0.0))
+    symptom = f"at most {percent(most)} of the GPUs are in use" if most < LEAST_USE else ""
+    if slowest > MOST_SLOWDOWN:
+        symptom = f"jobs take {slowest:,.0f} times their duration on average"
+    check = "check the unit of durations (--duration-unit), --machines and the GPUs of jobs"
+    return f"Warning: {symptom}, which is unlikely; {check}." if symptom else ""
+
+
+def _best(result: WhatIf, best: str, reference: str) -> str:
+    setting, rows, jobs = result.first, result.first.policies, result.about["jobs"]
+    mean, before = (rows[name]["completion"]["mean"] for name in (best, reference))
+    where = f"On {machines_text(setting.machines)}, "
+    without = [*result.missing, *result.about.get("failed", ())]
+    if any(AS_IT_IS in run for run in without):
+        where += "of the policies that ended, "
+    than = reference
+    if reference == RECORDED:
+        than, peak = "the scheduler that really ran them", rows[RECORDED]["peak"]
+        than += f", on up to {peak:,} GPUs" if peak > setting.gpus else ""
+    if all(row["waiting"]["mean"] < 1.0 for row in rows.values()):
+        which = f"a job takes {duration_text(mean)} on average, which is its duration."
+        return f"{where}no job waits for GPUs, whatever the policy: {which}"
+    if best == reference or before is None or mean > before * (1 - SAME):
+        says = f"{where}no policy serves these {jobs:,} jobs better than {than}:"
+        return f"{says} a job takes {duration_text(before)} from submission to end on average."
+    level = [
+        name
+        for name, row in rows.items()
+        if name not in (best, RECORDED)
+        and not row["unfinished"]
+        and row["completion"]["mean"] <= mean * (1 + SAME)
+    ]
+    many = f"{len(level)} other policies" if len(level) > 2 else " and ".join(level)
+    as_well = f" ({many} as well, within {percent(SAME)})" if level else ""
+    sentence = (
+        f"{where}{best} serves these {jobs:,} jobs best{as_well}: "
+        f"a job takes {duration_text(mean)} from submission to end on average, "
+        f"{percent(1 - mean / before)} less than with {than} ({duration_text(before)})."
+    )
+    other = result.best(untold=True)
+    if other is None or not rows[best]["told"]:
+        return sentence
+    mean = rows[other]["completion"]["mean"]
+    return (
+        f"{sentence} It is told how long jobs take; of the policies that are not, {other} is best "
+        f"({duration_text(mean)})."
+    )
+
+
+def _gain(setting: Setting, best: str, mean: float) -> str:
+    """Say how far the best policy is from the bound on every scheduler."""
+    if not setting.bound:
+        return ""
+    gain = 1 - setting.bound / mean
+    least = f"No scheduler can bring the mean below {duration_text(setting.bound)} on these GPUs"
+    if gain < 0.001:
+        return f"{least}, which {best} reaches."
+    has = f"{best} has {duration_text(mean)}"
+    return f"{least}; {has}, so at most {percent(gain)} of it could be gained."
+
+
+def _earned(setting: Setting) -> str:
+    """Name the policy that earns most, if the jobs have utilities."""
+    most = setting.utility_bound
+    rows = {name: row for name, row in setting.policies.items() if name != RECORDED}
+    earned = {name: row["utility"] for name, row in rows.items() if "utility" in row}
+    if not earned or not most:
+        return ""
+    name = max(earned, key=lambda one: earned[one])
+    says = f"{name} earns most"
+    if earned[name] == min(earned.values()):
+        says = f"{name} earns" if len(earned) == 1 else "all policies earn the same"
+    return (
+        f"By what jobs are worth, {says}: {brief(earned[name])}, {percent(earned[name] / most)} of "
+        f"what no scheduler can exceed ({brief(most)})."
+    )
+
+
+def _parts(result: WhatIf, best: str) -> str:
+    """Name the owners and sizes of jobs that wait less, and those that wait longer."""
+    if best == result.reference:
+        return ""
+    owners, sizes = (changes(result, best, by) for by in ("by_owner", "by_size"))
+    longer, less_long = (
+        " and ".join(f"{one.name} ({more(one.more)})" for one in sizes if one.verdict == verdict)
+        for verdict in (1, -1)
+    )
+    clauses = []
+    if len(owners) > 1:
+        less = sum(one.verdict < 0 for one in owners)
+        worse = [one for one in owners if one.verdict > 0]
+        clauses.append(f"under {best}, {less:,} of {len(owners):,} owners wait less")
+        if worse:
+            most = max(worse, key=lambda one: one.more)
+            most_of_all = f"most of all {most.name} ({more(most.more)} a job)"
+            clauses[0] += f" and {len(worse):,} longer, {most_of_all}"
+    if longer:
+        clauses.append(f"jobs of {longer} wait longer on average")
+    elif less_long:
+        clauses.append(f"no size of jobs waits longer on average; jobs of {less_long} wait less")
+    elif clauses:
+        clauses.append("no size of jobs fares better or worse")
+    text = "; ".join(clauses)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _grows(result: WhatIf) -> str:
+    """Say at which load or machines more is wanted than there is."""
+    beyond = [one for one in by_load(result) if (one.offered or 0.0) > 1.0]
+    where = ", ".join(setting_text(result.first, one) for one in beyond)
+    says = f"If jobs go on coming like this, {GROWS} under every scheduler ({where}): they want"
+    return f"{says} more GPU-hours than there are." if beyond else ""
+
+
+def notes(result: WhatIf) -> list[str]:
+    """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
+    rows, about, best = result.first.policies, result.about, result.best()
+    simulated = [row for name, row in rows.items() if name != RECORDED]
+    real = rows.get(RECORDED, {"finished": about["jobs"], "peak": 0})
+    unfinished = {name: row["unfinished"] for name, row in rows.items() if row["unfinished"]}
+    counts = ", ".join(f"{called(name)} {count:,}" for name, count in unfinished.items())
+    beyond = 0 if best is None else len(changes(result, best, "by_owner")) - MOST_OWNERS
+    least = f"{SHORTEST:g} s"
+    sentences = {
+        "Slowdown: time to completion / duration, at least 1, mean over the jobs; durations "
+        f"below {least} count as {least}.": True,
+        "Times are rounded to two units; percentages are of the times before that.": True,
+        f"{TOLD}: is told how long each job will take, which real schedulers are not.": any(
+            row["told"] for row in simulated
+        ),
+        "Preempting a job and moving it costs no time here.": any(
+            row["preemptions"] for row in simulated
+        ),
+        EASY_PLACES: "easy" in rows and about.get("placement") == "pooled",
+        f"{MARK}: of the finished jobs only. Not finished: {counts}.": counts,
+        "In reality, a job waits from its submission on, or from when it could run where the table "
+        "says that (Eligible); without that column, holds and dependencies count as waiting.": (
+            RECORDED in rows
+        ),
+        f"What really happened is known of {real['finished']:,} of {about['jobs']:,} jobs, whose "
+        f"figures its row has; policies are therefore compared with {result.reference}.": (
+            real["finished"] < about["jobs"]
+        ),
+        f"In reality up to {real['peak']:,} GPUs were in use at once, more than there are here.": (
+            real["peak"] > result.first.gpus
+        ),
+        f"Utility: {about.get('utilities')}.": about.get("utilities"),
+        f"{MOST.capitalize()}: no schedule of these jobs on so many GPUs earns more in all.": (
+            about.get("utilities")
+        ),
+        "Load x 1.5: the same jobs, with the times between submissions divided by 1.5.": any(
+            one.load != 1.0 for one in result.settings
+        ),
+        f"{BOUND.capitalize()}: no schedule of these jobs on so many GPUs, however clairvoyant and "
+        "with free preemption, has a smaller mean.": True,
+        f"{beyond:,} more owners: --csv or --json has them.": beyond > 0,
+        _tried(about.get("goal")): "goal" in about,
+    }
+    return [text for text, holds in sentences.items() if holds]
+
+
+def _tried(goal: Mapping[str, Any] | None) -> str:
+    """Say which numbers of machines were tried: that the others behave alike is not known."""
+    if goal is None:
+        return ""
+    tried = {name: [n for n, _ in one["tried"]] for name, one in goal["policies"].items()}
+    each = "; ".join(f"{name} {', '.join(map(str, some))}" for name, some in tried.items())
+    return (
+        f"Fewest machines: by bisection from {goal['least']:,} to {goal['most']:,}; further ones "
+        "are like the last. A policy may do worse with more machines, so that only what was tried "
+        f"is known: {each}."
+    )

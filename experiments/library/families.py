@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 from types import MappingProxyType
 
 from oasis.model.choices import choice
@@ -14,29 +16,14 @@ from oasis.model.utility import Deadline, Piecewise, Sigmoid, Utility
 from oasis.workloads import generate
 from oasis.workloads.presets import MIX
 
-MIXED = "mixed"
-
-
-def _same(utility: Sigmoid) -> Utility:
-    return utility
-
-
-def _deadline(utility: Sigmoid) -> Utility:
-    """The whole priority up to the target, and nothing after it."""
-    return Deadline(value=utility.priority, deadline=utility.target)
-
-
-def _linear(utility: Sigmoid) -> Utility:
-    """Linear from the priority at delay 0 down to 0 at twice the target."""
-    return Piecewise(delays=(0.0, 2 * utility.target), values=(utility.priority, 0.0))
-
-
 # kind of utilities -> the generator's mix, and what becomes of its sigmoids
 UTILITIES: Mapping[str, tuple[tuple[float, float, float], Callable[[Sigmoid], Utility]]] = {
-    MIXED: (MIX, _same),
-    "critical": ((0.0, 0.0, 1.0), _same),
-    "deadline": (MIX, _deadline),
-    "linear": (MIX, _linear),
+    "mixed": (MIX, lambda drawn: drawn),
+    "critical": ((0.0, 0.0, 1.0), lambda drawn: drawn),
+    # the whole priority up to the target, and nothing after it
+    "deadline": (MIX, lambda drawn: Deadline(drawn.priority, drawn.target)),
+    # from the priority at delay 0 in a straight line down to 0 at twice the target
+    "linear": (MIX, lambda drawn: Piecewise((0.0, 2 * drawn.target), (drawn.priority, 0.0))),
 }
 
 
@@ -104,53 +91,22 @@ class Problem:
         return with_utilities(instance, self.utilities)
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Instances that differ in their seed alone, or in the kind of their utilities too."""
-
-    name: str
-    preset: str
-    sizes: tuple[int, int, int, int]  # T, H, K, I
-    seeds: range
-    utilities: tuple[str, ...] = field(default=(MIXED,))
-
-    def problems(self) -> Iterator[Problem]:
-        """The instances of the family, one kind of utilities after the other."""
-        for utilities in self.utilities:
-            for seed in self.seeds:
-                yield Problem(self.name, self.preset, *self.sizes, utilities, seed)
+TABLE = Path(__file__).parent / "data" / "families.csv"
+SIZES = ("slots", "worker_servers", "ps_servers", "jobs")
 
 
-OTHERS = ("critical", "deadline", "linear")
+def _problems() -> Iterator[Problem]:
+    """The instances of each family, one kind of utilities after the other."""
+    with TABLE.open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            family, preset = row["family"], row["preset"]
+            slots, workers, ps, jobs = (int(row[name]) for name in SIZES)
+            for utilities in row["utilities"].split():
+                for seed in range(int(row["first_seed"]), int(row["last_seed"]) + 1):
+                    yield Problem(family, preset, slots, workers, ps, jobs, utilities, seed)
 
-FAMILIES = (
-    Family("testbed", "testbed", (10, 7, 2, 12), range(16)),
-    Family("testbed, few jobs", "testbed", (10, 7, 2, 6), range(10)),
-    Family("testbed, many jobs", "testbed", (10, 7, 2, 20), range(10)),
-    Family("testbed, other utilities", "testbed", (10, 7, 2, 12), range(8), OTHERS),
-    Family("small cluster", "calibrated", (10, 10, 10, 10), range(1, 11)),
-    Family("small cluster, many jobs", "calibrated", (10, 20, 20, 20), range(1, 11)),
-    Family("one day", "calibrated", (20, 10, 10, 20), range(1, 11)),
-    Family("one day, many jobs", "calibrated", (20, 10, 10, 40), range(1, 11)),
-    Family("one day, other utilities", "calibrated", (20, 10, 10, 20), range(1, 7), OTHERS),
-    Family("one day, tau as printed", "paper", (20, 10, 10, 20), range(1, 11)),
-    Family("one day, more servers", "calibrated", (20, 20, 20, 40), range(1, 11)),
-    Family("one day, large cluster", "calibrated", (20, 50, 50, 50), range(1, 11)),
-    Family("one day, large cluster, many jobs", "calibrated", (20, 50, 50, 100), range(1, 7)),
-    Family(
-        "one day, large cluster, critical", "calibrated", (20, 50, 50, 50), range(1, 4), OTHERS[:1]
-    ),
-    Family("two days", "calibrated", (50, 20, 20, 40), range(1, 11)),
-    Family("four days, small cluster", "calibrated", (100, 10, 10, 30), range(1, 11)),
-    Family("four days, large cluster", "calibrated", (100, 50, 50, 100), range(1, 11)),
-    Family("four days, other utilities", "calibrated", (100, 50, 50, 100), range(1, 3), OTHERS[1:]),
-    Family("two weeks", "calibrated", (300, 50, 50, 100), range(1, 7)),
-    Family("two weeks, many jobs", "calibrated", (300, 50, 50, 400), range(1, 4)),
-)
 
-PROBLEMS: Mapping[str, Problem] = MappingProxyType(
-    {problem.name: problem for family in FAMILIES for problem in family.problems()}
-)
+PROBLEMS: Mapping[str, Problem] = MappingProxyType({one.name: one for one in _problems()})
 
 
 def problem_named(name: str) -> Problem:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.evaluation.checking import SCHEDULES, check_document
 from experiments.evaluation.competitive_ratio import CompetitiveRatio
+from experiments.evaluation.provenance import SCHEDULES, check_document
 from experiments.library.families import PROBLEMS, Problem, problem_named
 from experiments.library.store import BETTER, Library, LibraryEntry, fingerprint
 from oasis.certify.verify import verify

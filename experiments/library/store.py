@@ -183,13 +183,6 @@ def rounded(value: float) -> float:
     return round(value, DIGITS)
 
 
-def rounded_up(bound: float) -> float:
-    """A bound as the table has it."""
-    # Never down: a bound that is rounded down may lie below the optimum.
-    near = round(bound, DIGITS)
-    return near if near >= bound else round(near + 10.0**-DIGITS, DIGITS)
-
-
 def _with(record: LibraryEntry, other: LibraryEntry, *names: str) -> LibraryEntry:
     changes: dict[str, Any] = {name: getattr(other, name) for name in names}
     value = changes.get("value", record.value)

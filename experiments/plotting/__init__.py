@@ -4,38 +4,21 @@ from oasis.model.extras import require
 
 require("drawing", "matplotlib")
 
-from experiments.plotting.canvas import drawing_style, read_style
-from experiments.plotting.comparison import plot_comparison
-from experiments.plotting.files import FORMATS, check_picture, save
-from experiments.plotting.pages import (
-    comparison_page,
-    ratio_page,
-    run_page,
-    schedules_page,
-)
-from experiments.plotting.quote import plot_quote
-from experiments.plotting.ratio import plot_differences, plot_ratio, plot_rents
-from experiments.plotting.schedule import plot_schedule
-from experiments.plotting.servers import plot_prices, plot_utilisation
-from experiments.plotting.utilities import plot_utilities
-
-__all__ = [
-    "FORMATS",
-    "check_picture",
-    "comparison_page",
-    "drawing_style",
-    "plot_comparison",
-    "plot_differences",
-    "plot_prices",
-    "plot_quote",
-    "plot_ratio",
-    "plot_rents",
-    "plot_schedule",
-    "plot_utilisation",
-    "plot_utilities",
-    "ratio_page",
-    "read_style",
-    "run_page",
-    "save",
-    "schedules_page",
-]
+from experiments.plotting.canvas import drawing_style as drawing_style
+from experiments.plotting.canvas import read_style as read_style
+from experiments.plotting.comparison import plot_comparison as plot_comparison
+from experiments.plotting.files import FORMATS as FORMATS
+from experiments.plotting.files import check_picture as check_picture
+from experiments.plotting.files import comparison_page as comparison_page
+from experiments.plotting.files import ratio_page as ratio_page
+from experiments.plotting.files import run_page as run_page
+from experiments.plotting.files import save as save
+from experiments.plotting.files import schedules_page as schedules_page
+from experiments.plotting.ratio import plot_differences as plot_differences
+from experiments.plotting.ratio import plot_ratio as plot_ratio
+from experiments.plotting.ratio import plot_rents as plot_rents
+from experiments.plotting.schedule import plot_quote as plot_quote
+from experiments.plotting.schedule import plot_schedule as plot_schedule
+from experiments.plotting.schedule import plot_utilities as plot_utilities
+from experiments.plotting.servers import plot_prices as plot_prices
+from experiments.plotting.servers import plot_utilisation as plot_utilisation

@@ -29,7 +29,7 @@ PAPER = "paper"  # a style of our own: a column of a printed page
 COLUMN, TWO_COLUMNS = 3.5, 7.16  # inches
 LEAST_HEIGHT = 2.2
 TITLE_LETTERS = 40  # in a line of the title of a panel
-LETTER = 0.6  # width of a letter over the size of its font
+LETTERS = 40  # of all names below an axis in a column
 PRINTED: dict[str, Any] = {
     "font.size": 8.0,
     "axes.titlesize": 8.0,
@@ -85,40 +85,30 @@ def fit_for_print(figure: Figure) -> None:
         if not isinstance(ax.xaxis.get_major_locator(), FixedLocator | StrCategoryLocator):
             continue  # numbers, not names
         labels, limits = ax.get_xticklabels(), ax.get_xlim()
-        names = [max(label.get_text().split("\n"), key=len) for label in labels]
+        names = [label.get_text().replace("-\n", "-") for label in labels]
         letters = sum(len(name) for name in names if not name.isdecimal())
-        if letters * PRINTED["font.size"] * LETTER > ax.bbox.width / figure.dpi * 72.0 and all(
-            label.get_rotation() == 0.0 for label in labels
-        ):
-            ax.set_xticks(
-                ax.get_xticks(), [label.get_text().replace("-\n", "-") for label in labels]
-            )
+        if letters > LETTERS and labels[0].get_rotation() == 0.0:
+            look: Any = {"rotation": 30.0, "ha": "right", "rotation_mode": "anchor"}
+            ax.set_xticks(ax.get_xticks(), names, **look)
             ax.set_xlim(limits)
-            for label in ax.get_xticklabels():
-                label.set(rotation=30.0, ha="right", rotation_mode="anchor")
 
 
 def _read_file(path: Path) -> dict[str, Any]:
     """Read a style file; a warning of matplotlib becomes an error."""
     # Opened first, so that a file that cannot be read is an OSError that names it.
     path.open("rb").close()
-    messages: list[str] = []
 
-    def take(record: logging.LogRecord) -> bool:
-        messages.append(record.getMessage())
-        return False  # it is said once, as an error
+    def refuse(record: logging.LogRecord) -> bool:
+        raise ValueError(record.getMessage())
 
     logger = logging.getLogger("matplotlib")
-    logger.addFilter(take)
-    settings: Any = {}
+    logger.addFilter(refuse)
     try:
-        settings = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+        settings: Any = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
-        messages.append(str(error))
+        raise InputError("style", f"{path}: {' '.join(str(error).split())}") from None
     finally:
-        logger.removeFilter(take)
-    if messages:
-        raise InputError("style", f"{path}: {' '.join(messages[0].split())}")
+        logger.removeFilter(refuse)
     return dict(settings)
 
 
@@ -134,7 +124,6 @@ FILLS = ("#5B9BD0", "#F6D78B", "#3F8F7F", "#C9DFF2", "#D98C5F", "#BFE3CF", "#8E7
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#F0E442", "#CC79A7", "#000000")
 MOST_LABELS = 16
 LONGEST_LABEL = 22
-MOST_COLUMNS, MOST_ROWS = 240, 96  # cells of a heat map that are at least two dots wide in print
 SMALL, TINY = "small", "x-small"  # relative to the font size of the style
 
 
@@ -262,31 +251,24 @@ def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
     legend_below(ax, columns)
 
 
-def slot_axis(ax: Axes, horizon: int, step: int = 1) -> None:
-    """The x axis of slots 0..T-1; slot t is as wide as 1 and centred at t.
-
-    Where `step` slots have been drawn as one, their mean, the label says so.
-    """
+def slot_axis(ax: Axes, horizon: int) -> None:
+    """The x axis of slots 0..T-1; slot t is as wide as 1 and centred at t."""
     ax.set_xlim(-0.5, horizon - 0.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    ax.set_xlabel("time (slots)" if step == 1 else f"time (slots; mean of {step} each)")
+    ax.set_xlabel("time (slots)")
+
+
+UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which times up to that many seconds read well: its length, and its name."""
+    return next((one for one in UNITS if seconds >= 3 * one[0]), (1.0, "seconds"))
 
 
 def step_of(count: int, most: int) -> int:
-    """Number of neighbours, of `count`, that are merged so that at most `most` are left."""
+    """The step between those shown of `count`, so that they are at most `most`."""
     return max(1, -(-count // most))
-
-
-def block_means(values: npt.NDArray[np.float64], step: int, axis: int) -> npt.NDArray[np.float64]:
-    """Means of `step` neighbours along `axis`, without NaN; the last block may be shorter."""
-    if step == 1:
-        return values
-    begins = np.arange(0, values.shape[axis], step)
-    is_number = ~np.isnan(values)
-    counts = np.add.reduceat(is_number.astype(np.float64), begins, axis=axis)
-    sums = np.add.reduceat(np.where(is_number, values, 0.0), begins, axis=axis)
-    means: npt.NDArray[np.float64] = sums / np.where(counts > 0, counts, np.nan)
-    return means
 
 
 def heat_map(
@@ -296,26 +278,18 @@ def heat_map(
     norm: Normalize,
     label: str,
 ) -> None:
-    """Values (T, servers) over time and servers; nan is hatched: there is nothing to show.
-
-    Cells too many to be seen become means of neighbours; the labels of the axes say of how many.
-    """
+    """Values (T, servers) over time and servers; nan is hatched: there is nothing to show."""
     horizon, servers = values.shape
-    slots, rows = step_of(horizon, MOST_COLUMNS), step_of(servers, MOST_ROWS)
-    shown = block_means(block_means(values, slots, 0), rows, 1)
     ax.patch.set(facecolor=paper(), edgecolor="0.7", hatch="///")
     image = ax.imshow(
-        np.ma.masked_invalid(shown.T),
+        np.ma.masked_invalid(values.T),
         aspect="auto",
-        interpolation="nearest",
         cmap=colour_map(),
         norm=norm,
-        # The last block may be shorter than drawn here: the limits of the axes cut it off.
-        extent=(-0.5, shown.shape[0] * slots - 0.5, shown.shape[1] * rows - 0.5, -0.5),
+        extent=(-0.5, horizon - 0.5, servers - 0.5, -0.5),
     )
-    slot_axis(ax, horizon, slots)
-    ax.set_ylim(servers - 0.5, -0.5)
+    slot_axis(ax, horizon)
     label_rows(ax, names)
-    ax.set_ylabel("server" if rows == 1 else f"server (mean of {rows} each)")
+    ax.set_ylabel("server")
     if not np.isnan(values).all():
         ax.figure.colorbar(image, ax=ax, label=label)

@@ -1,32 +1,32 @@
-"""Policies side by side, on an instance or on a trace."""
+"""Policies side by side, on an instance, on a trace, or over the cells of a sweep."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.evaluation.comparison import MARKED, OF_FINISHED
 from experiments.evaluation.intervals import scale_of
+from experiments.evaluation.pairs import pairs_of_sweep
 from experiments.evaluation.tables import brief
-from experiments.plotting.canvas import (
-    SMALL,
-    axes,
-    bar_style,
-    ink,
-    legend_below,
-    name_rows,
-    new_figure,
-    shorten,
-)
+from experiments.plotting import canvas
 from oasis.model.errors import InputError
+from oasis.model.extras import require
+from oasis.model.file_kinds import MAGIC
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
     from experiments.evaluation.comparison import Comparison
     from experiments.evaluation.pairs import Pair
 
@@ -67,8 +67,6 @@ TRACE_MEASURES = {
     "waiting": Measure("Waiting without GPUs", "seconds", (("mean", "mean_waiting"),)),
     "use": Measure("GPUs in use", "of all GPUs (%)", (("use", "gpu_utilisation"),), factor=100.0),
 }
-SECONDS = (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
-MANY_UNITS = 3.0  # of a unit of time, from which it is used
 
 
 def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
@@ -122,15 +120,14 @@ def plot_comparison(
         raise InputError("measure", f"expected one of {', '.join(measures)}", measure)
     shown = measures[measure or next(iter(measures))]
     rows = comparison.policies
-    ax = axes(ax, 6.4, 1.2 + 0.4 * len(rows))
-    unit, factor = _unit(shown, list(rows.values()))
+    ax = canvas.axes(ax, 6.4, 1.2 + 0.4 * len(rows))
+    unit, factor = _unit(shown, rows.values())
     height = 0.8 / len(shown.bars)
     is_marked = any(figure in MARKED for _, figure in shown.bars)
     counts = {name: count for name, count in comparison.unfinished.items() if count and is_marked}
-    for k, (name, figure) in enumerate(shown.bars):
-        marks = ["*" if policy in counts else "" for policy in rows]
-        _draw_bars(ax, list(rows.values()), figure, factor, (k, height), name, marks)
-    name_rows(ax, _labels(comparison, counts))
+    for k, bar in enumerate(shown.bars):
+        _draw_bars(ax, rows, bar, factor, (k, height), counts)
+    canvas.name_rows(ax, _labels(comparison, counts))
     if shown.bars == MEASURES["utility"].bars:
         _draw_optimum(ax, comparison)
     ax.margins(x=0.18)
@@ -140,19 +137,21 @@ def plot_comparison(
     ax.set(xlabel=unit, ylabel="policy", title=shown.title)
     # The only bar of its kind needs no legend: the title says what it is.
     if len(ax.get_legend_handles_labels()[0]) > 1:
-        legend_below(ax, 3)
+        canvas.legend_below(ax, 3)
     return ax
 
 
 def _draw_optimum(ax: Axes, comparison: Comparison) -> None:
     """A line at the optimum, a band where it is only known to lie within, or a line at a bound."""
     optimum, bound = comparison.about.get("optimum"), comparison.about.get("bound")
-    line: dict[str, Any] = {"color": ink(), "linewidth": 1.2, "linestyle": "--"}
+    line: dict[str, Any] = {"color": canvas.ink(), "linewidth": 1.2, "linestyle": "--"}
     if optimum is not None and optimum["proven"]:
         ax.axvline(optimum["objective"], label="optimum", **line)
     elif optimum is not None:
         ends = optimum["objective"], optimum["upper_bound"]
-        ax.axvspan(*ends, facecolor="0.85", edgecolor=ink(), hatch="///", label="optimum in here")
+        ax.axvspan(
+            *ends, facecolor="0.85", edgecolor=canvas.ink(), hatch="///", label="optimum in here"
+        )
     elif bound is not None:
         ax.axvline(bound, label="no policy earns more", **line)
 
@@ -161,7 +160,7 @@ def _labels(comparison: Comparison, counts: Mapping[str, float]) -> list[str]:
     """Names of the policies; below a name, the number of jobs that the policy did not finish."""
     jobs = comparison.about.get("jobs")
     remarks = {name: f"\n* {brief(count)} of {jobs} unfinished" for name, count in counts.items()}
-    return [shorten(name) + remarks.get(name, "") for name in comparison.policies]
+    return [canvas.shorten(name) + remarks.get(name, "") for name in comparison.policies]
 
 
 def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
@@ -176,52 +175,48 @@ def plot_comparisons(comparison: Comparison, places: Sequence[Axes]) -> None:
 
 def _draw_bars(
     ax: Axes,
-    rows: Sequence[Mapping[str, Any]],
-    figure: str,
+    rows: Mapping[str, Mapping[str, Any]],
+    bar: tuple[str, str],
     factor: float,
     place: tuple[int, float],
-    name: str,
-    marks: Sequence[str],
+    marked: Collection[str],
 ) -> None:
-    k, height = place
-    values = [row.get(figure) for row in rows]
-    widths = [0.0 if value is None else factor * value for value in values]
-    below, above = zip(*(_errors(row, figure, factor) for row in rows), strict=True)
-    is_uncertain = not all(map(math.isnan, below))
+    """A bar for each policy, with the interval of its figure over seeds."""
+    (name, figure), (k, height) = bar, place
+    values = factor * np.array([row.get(figure) for row in rows.values()], dtype=float)
+    errors = factor * np.array([_errors(row, figure) for row in rows.values()]).reshape(-1, 2).T
     drawn = ax.barh(
-        [row - 0.4 + (k + 0.5) * height for row in range(len(values))],
-        widths,
+        np.arange(len(values)) - 0.4 + (k + 0.5) * height,
+        np.nan_to_num(values),
         height,
         label=name,
-        xerr=[below, above] if is_uncertain else None,
-        error_kw={"ecolor": ink(), "capsize": 2.5, "linewidth": 1.2},
-        **bar_style(k),
+        xerr=None if np.isnan(errors).all() else errors,
+        error_kw={"ecolor": canvas.ink(), "capsize": 2.5, "linewidth": 1.2},
+        **canvas.bar_style(k),
     )
     texts = [
-        "none" if value is None else f"{brief(number)}{mark}"
-        for value, number, mark in zip(values, widths, marks, strict=True)
+        "none" if math.isnan(value) else f"{brief(value)}{'*' if policy in marked else ''}"
+        for policy, value in zip(rows, values.tolist(), strict=True)
     ]
-    ax.bar_label(drawn, texts, padding=3, fontsize=SMALL)
+    ax.bar_label(drawn, texts, padding=3, fontsize=canvas.SMALL)
 
 
-def _errors(row: Mapping[str, Any], figure: str, factor: float) -> tuple[float, float]:
+def _errors(row: Mapping[str, Any], figure: str) -> tuple[float, float]:
     """Distances from the mean to the ends of its interval over seeds; NaN without one."""
     interval = row.get("over_seeds", {}).get("figures", {}).get(figure)
     if interval is None or interval["low"] is None:
         return math.nan, math.nan
     mean = interval["mean"]  # of equal values, rounding may put it beside both ends
-    return factor * max(0.0, mean - interval["low"]), factor * max(0.0, interval["high"] - mean)
+    return max(0.0, mean - interval["low"]), max(0.0, interval["high"] - mean)
 
 
-def _unit(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> tuple[str, float]:
+def _unit(measure: Measure, rows: Collection[Mapping[str, Any]]) -> tuple[str, float]:
     """Label of the axis, and by what figures are multiplied for it."""
-    if measure.unit != SECONDS[-1][0]:
+    if measure.unit != "seconds":
         return measure.unit, measure.factor
     largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
-    for name, seconds in SECONDS:
-        if largest >= MANY_UNITS * seconds:
-            return f"time ({name})", 1.0 / seconds
-    return f"time ({SECONDS[-1][0]})", 1.0
+    length, name = canvas.time_unit(largest)
+    return f"time ({name})", 1.0 / length
 
 
 Mean = Mapping[str, float | None]
@@ -234,7 +229,7 @@ MANY_TIMES = 10.0  # largest over smallest mean of a ratio, from which the axis 
 def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
     """A dot for the mean at each point of a grid, and a bar for its interval."""
     shown = means[:MOST_POINTS]
-    ax = axes(ax, 6.4, 1.2 + 0.28 * max(2, len(shown)))
+    ax = canvas.axes(ax, 6.4, 1.2 + 0.28 * max(2, len(shown)))
     for row, (_, interval) in enumerate(shown):
         mean, low, high = interval["mean"], interval["low"], interval["high"]
         unfinished = interval.get("unfinished") if figure in OF_FINISHED else None
@@ -246,20 +241,22 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
                 ("axes fraction", "data"),
                 "offset points",
                 va="center",
-                fontsize=SMALL,
+                fontsize=canvas.SMALL,
             )
         if mean is None or not math.isfinite(mean):
             continue
         if low is not None and high is not None:
-            ax.plot([low, high], [row, row], "-|", color=ink(), linewidth=1.2, markersize=6)
-        ax.plot([mean], [row], "o", color=ink(), markersize=4.5)
+            ax.plot([low, high], [row, row], "-|", color=canvas.ink(), linewidth=1.2, markersize=6)
+        ax.plot([mean], [row], "o", color=canvas.ink(), markersize=4.5)
     dots = [mean for _, interval in shown if (mean := interval["mean"]) is not None and mean > 0]
     # Ratios multiply, and one large one would press all others against the edge.
     if scale_of(figure) == "ratio" and dots and max(dots) > MANY_TIMES * min(dots):
         ax.set_xscale("log")
     name = figure.replace("_", " ")
     more = f", first {len(shown)} of {len(means):,}" if len(shown) < len(means) else ""
-    name_rows(ax, [shorten(point, LONGEST_NAME) for point, _ in shown], fontsize=SMALL)
+    canvas.name_rows(
+        ax, [canvas.shorten(point, LONGEST_NAME) for point, _ in shown], fontsize=canvas.SMALL
+    )
     ax.grid(axis="y", color="0.9", linewidth=0.6)
     ax.set(ylabel="point of the grid", title=f"{name}: mean and 95 % interval{more}")
     ax.set_xlabel(f"{name} of the jobs that finished" if figure in OF_FINISHED else name)
@@ -289,10 +286,73 @@ def means_page(means: Mapping[str, Points], pairs: Sequence[Pair] = ()) -> Figur
     """A panel for each figure, and one for the pairs: what a report shows of a sweep."""
     counts = [len(points) for points in means.values()] + ([len(pairs)] if pairs else [])
     heights = [1.2 + 0.28 * max(2, min(MOST_POINTS, count)) for count in counts] or [1.8]
-    page = new_figure(9.0, sum(heights))
+    page = canvas.new_figure(9.0, sum(heights))
     places = page.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     for place, (figure, points) in zip(places, means.items(), strict=False):
         plot_means(points, figure, ax=place)
     if pairs:
         plot_pairs(pairs, ax=places[-1])
     return page
+
+
+NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a Parquet file, by name or first bytes."""
+    file = Path(path)
+    if file.suffix.lower() == ".parquet":
+        return True
+    if not file.is_file():
+        return False
+    with file.open("rb") as begin:
+        return begin.read(len(MAGIC)) == MAGIC
+
+
+def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
+    """Read the table that a sweep has written."""
+    require("reports of sweeps", "pandas", "pyarrow")
+    import pyarrow as pa  # noqa: PLC0415 (needs an extra)
+    from pyarrow import parquet  # noqa: PLC0415
+
+    content = Path(path).read_bytes()
+    try:
+        table = parquet.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError):
+        raise InputError("", "expected a Parquet file as `oasis sweep` writes it") from None
+    for name in NEEDED:
+        if name not in table.column_names:
+            raise InputError("", f"expected the table of `oasis sweep`, it has no column {name}")
+    if not table.num_rows:
+        raise InputError("", "expected the table of `oasis sweep`, it has no rows")
+    return table
+
+
+def means_of(frame: pd.DataFrame) -> tuple[list[str], pd.DataFrame]:
+    """The figures that a page shows of a sweep, and their means."""
+    from experiments.sweep import TASKS, summarise  # noqa: PLC0415
+    from experiments.sweep.summary import shown_of  # noqa: PLC0415
+
+    task = TASKS.get(frame["task.name"].iloc[0], TASKS["run"])
+    figures = shown_of(frame, task.headline)
+    return figures, summarise(frame, figures)
+
+
+def sweep_page(frame: pd.DataFrame) -> Figure:
+    """The means of each figure, and by how much the first policy beats the others."""
+    from experiments.sweep.summary import PROVEN, interval_in, label  # noqa: PLC0415
+
+    figures, means = means_of(frame)
+    if not figures:
+        raise InputError("", "expected a sweep with total_utility, there is nothing to draw")
+    rows = means.to_dict("records")
+    # Points of one policy alone do not repeat its name.
+    is_one = len({label(row, "policy.") for row in rows}) == 1
+    parts = ("instance.",) if is_one and len(rows) > 1 else ("policy.", "instance.")
+    names = [label(row, *parts) for row in rows]
+    drawn: dict[str, Points] = {
+        figure: [(name, interval_in(row, figure)) for name, row in zip(names, rows, strict=True)]
+        for figure in figures
+        if figure != PROVEN
+    }
+    return means_page(drawn, pairs_of_sweep(frame))

@@ -11,28 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.ticker import LogFormatter
 
-from experiments.plotting.canvas import (
-    SMALL,
-    as_written,
-    axes,
-    bar_style,
-    heat_map,
-    ink,
-    label,
-    name_rows,
-    paper,
-    shorten,
-)
+from experiments.plotting import canvas
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 
 if TYPE_CHECKING:
+    from experiments.evaluation.comparison import JobComparison
     from experiments.evaluation.competitive_ratio import CompetitiveRatio
-    from experiments.evaluation.job_comparison import JobComparison
     from offline.column_generation.bound import ConfigurationBound
 
 
-Place = tuple[float | None, int]
 LARGEST = 1e4  # bounds beyond are named, not drawn
 INTERVAL: dict[str, Any] = {"linewidth": 2, "markersize": 10}
 
@@ -62,46 +50,42 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     >>> plot_ratio({"three jobs": result}).get_xscale()
     'log'
     """
-    ax = axes(ax, 7.4, 1.6 + 0.4 * len(results))
-    proven: list[Place] = []
-    printed: list[Place] = []
-    corrected: list[Place] = []
-    for row, result in enumerate(results.values()):
-        if result.proven:
-            proven.append((result.lower, row))
-        elif result.lower is not None and result.upper is not None:
-            ax.plot([result.lower, result.upper], [row, row], "-|", color=ink(), **INTERVAL)
-        printed.append((result.bound_2alpha, row))
-        bound = result.corrected_ratio_bound
-        corrected.append((bound if bound is not None and bound <= LARGEST else None, row))
+    ax = canvas.axes(ax, 7.4, 1.6 + 0.4 * len(results))
+    found = list(results.values())
+    for row, result in enumerate(found):
+        if not result.proven and result.lower is not None and result.upper is not None:
+            ends = [result.lower, result.upper]
+            ax.plot(ends, [row, row], "-|", color=canvas.ink(), **INTERVAL)
         _annotate(ax, row, result)
-    if not all(result.proven for result in results.values()):
-        ax.plot([], [], "-|", color=ink(), **INTERVAL, label="ratio lies within")
-    _scatter(ax, proven, "o", "ratio, proven")
-    _scatter(ax, printed, "^", "2 alpha (Theorem 4 as printed)")
-    _scatter(ax, corrected, "s", "corrected ratio bound")
+    if not all(result.proven for result in found):
+        ax.plot([], [], "-|", color=canvas.ink(), **INTERVAL, label="ratio lies within")
+    marks = {
+        ("o", "ratio, proven"): [one.ratio for one in found],
+        ("^", "2 alpha (Theorem 4 as printed)"): [one.bound_2alpha for one in found],
+        ("s", "corrected ratio bound"): [one.corrected_ratio_bound for one in found],
+    }
+    for (marker, name), bounds in marks.items():
+        values = np.array(bounds, dtype=float)
+        face = canvas.ink() if marker == "o" else canvas.paper()
+        shown = ~np.isnan(values) & ((marker != "s") | (values <= LARGEST))
+        if shown.any():
+            style: dict[str, Any] = {"color": canvas.ink(), "markerfacecolor": face}
+            ax.plot(values[shown], np.flatnonzero(shown), marker, label=name, **style)
     ax.axvline(1.0, color="0.7", linewidth=0.8)
     ax.set_xscale("log")
     # A ratio is at least 1, and the mark of a 1 needs room.
     ax.set_xlim(left=0.9)
     ax.xaxis.set_major_formatter(LogFormatter())
-    name_rows(ax, [shorten(name) for name in results])
+    canvas.name_rows(ax, [canvas.shorten(name) for name in results])
     across = "offline optimum / utility of OASiS (no unit)"
-    label(ax, across, "instance", "Competitive ratio and its bounds", 4)
+    canvas.label(ax, across, "instance", "Competitive ratio and its bounds", 4)
     return ax
-
-
-def _scatter(ax: Axes, places: list[Place], marker: str, label: str) -> None:
-    shown = [(x, y) for x, y in places if x is not None]
-    if shown:
-        x, y = zip(*shown, strict=True)
-        face = ink() if marker == "o" else paper()
-        ax.plot(x, y, marker, color=ink(), markerfacecolor=face, label=label)
 
 
 def _annotate(ax: Axes, row: int, result: CompetitiveRatio) -> None:
     """Write the ratio above its mark; at the right end, below the marks, what is not drawn."""
-    above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points", "fontsize": SMALL}
+    above: dict[str, Any] = {"xytext": (0, 7), "textcoords": "offset points"}
+    above["fontsize"] = canvas.SMALL
     right: dict[str, Any] = above | {"xytext": (-6, -6), "va": "top", "ha": "right"}
     bound = result.corrected_ratio_bound
     if result.lower is None or result.upper is None:
@@ -142,30 +126,30 @@ def plot_differences(
     differing = [row for row in rows if abs(difference(row)) > least]
     differing.sort(key=lambda row: -abs(difference(row)))
     shown, remaining = differing[:MOST_JOBS], differing[MOST_JOBS:]
-    ax = axes(ax, 6.4, 1.4 + 0.28 * max(3, len(shown)))
-    names = [shorten(row.job_id) for row in shown]
+    ax = canvas.axes(ax, 6.4, 1.4 + 0.28 * max(3, len(shown)))
+    names = [canvas.shorten(row.job_id) for row in shown]
     values = [difference(row) for row in shown]
     drawn: set[str] = set()
     for place, (row, value) in enumerate(zip(shown, values, strict=True)):
         k = list(TAKEN).index(row.taken_by)
-        text = TAKEN[row.taken_by].format(who=as_written(who))
-        ax.barh(place, value, 0.75, label=None if text in drawn else text, **bar_style(k))
+        text = TAKEN[row.taken_by].format(who=canvas.as_written(who))
+        ax.barh(place, value, 0.75, label=None if text in drawn else text, **canvas.bar_style(k))
         drawn.add(text)
     # One bar for all others, so that the bars still add up to the whole difference.
     if remaining:
         values.append(math.fsum(difference(row) for row in remaining))
         names.append(f"{len(remaining):,} others")
-        style = bar_style(len(TAKEN))
+        style = canvas.bar_style(len(TAKEN))
         ax.barh(len(shown), values[-1], 0.75, label="all others together", **style)
     for place, value in enumerate(values):
-        ax.annotate(f" {value:+.4g} ", (max(value, 0.0), place), va="center", fontsize=SMALL)
-    ax.axvline(0.0, color=ink(), linewidth=0.8)
-    name_rows(ax, names, fontsize=SMALL)
+        ax.annotate(f" {value:+.4g} ", (max(value, 0.0), place), va="center", fontsize=canvas.SMALL)
+    ax.axvline(0.0, color=canvas.ink(), linewidth=0.8)
+    canvas.name_rows(ax, names, fontsize=canvas.SMALL)
     ax.margins(x=0.2)
     if not values:
         ax.text(0.5, 0.5, "none: every job earns the same", transform=ax.transAxes, ha="center")
-    across = f"utility in the best schedule, less that of {as_written(who)}"
-    label(ax, across, "job", "Jobs that make the difference", 2)
+    across = f"utility in the best schedule, less that of {canvas.as_written(who)}"
+    canvas.label(ax, across, "job", "Jobs that make the difference", 2)
     return ax
 
 
@@ -208,8 +192,8 @@ def plot_rents(
     shown_group = TaskGroup(group)
     highest = max(float(values.max()) for values in rents.values())
     shown = np.where(shown_group.capacity(cluster).any(axis=0), rents[shown_group], np.nan)
-    ax = axes(ax)
+    ax = canvas.axes(ax)
     norm = Normalize(0.0, highest if highest > 0 else 1.0)
-    heat_map(ax, shown, cluster.resources, norm, "utility per slot")
+    canvas.heat_map(ax, shown, cluster.resources, norm, "utility per slot")
     ax.set(ylabel="resource", title=f"Rents of {shown_group.hosts}")
     return ax

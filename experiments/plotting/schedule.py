@@ -1,153 +1,38 @@
-"""Gantt chart of a schedule."""
+"""What becomes of jobs: Gantt charts of schedules, quotes and plans of a cluster; utilities."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
-from matplotlib.colors import Normalize
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.plotting.canvas import (
-    MOST_COLUMNS,
-    SMALL,
-    TINY,
-    as_written,
-    axes,
-    block_means,
-    colour_map,
-    fill,
-    ink,
-    label_rows,
-    legend_below,
-    name_rows,
-    new_figure,
-    shorten,
-    slot_axis,
-    step_of,
-)
+from experiments.plotting import canvas
+from oasis.model.decision import Decision
+from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
-from oasis.model.utility import Sigmoid
-
-CRITICAL = 4.0  # gamma2 per slot from which section V of the paper calls a job time-critical
-NAMES = ("time-critical", "time-sensitive", "time-insensitive")
+from oasis.model.utility import Sigmoid, Utility
 
 
-def urgency(job: Job) -> str:
-    """Class of time-sensitivity of a job, as in section V of the paper; otherwise its kind."""
-    utility = job.utility
-    if not isinstance(utility, Sigmoid):
-        return str(getattr(utility, "kind", type(utility).__name__))
-    if utility.decay <= 0:
-        return NAMES[2]
-    return NAMES[0] if utility.decay >= CRITICAL else NAMES[1]
-
-
-def by_class(jobs: Sequence[Job]) -> dict[str, list[Job]]:
-    """Jobs of each class in the order given; the most urgent class first, others by name."""
-    classes: dict[str, list[Job]] = {}
-    for job in jobs:
-        classes.setdefault(urgency(job), []).append(job)
-    # The paper's classes have an order of urgency; others have only their names.
-    ranked = [name for name in NAMES if name in classes]
-    return {name: classes[name] for name in [*ranked, *sorted(classes.keys() - set(NAMES))]}
-
-
-MOST_ROWS = 60
-GAP = 1.0  # rows between two bands
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """The jobs of one class, in rows of neighbours by arrival."""
-
-    name: str
-    jobs: int
-    ran: int  # to their end
-    workers: FloatArray  # (N, T), in each slot, per job of the row
-    arrivals: FloatArray  # (N,), mean slots of the jobs of each row
-
-
-def bands_of(instance: Instance, schedules: Mapping[str, Schedule]) -> tuple[int, list[Band]]:
-    """Bands of all jobs, and how many jobs a row stands for."""
-    jobs = instance.jobs_by_arrival()
-    each = step_of(len(jobs), MOST_ROWS)
-    bands = []
-    for name, members in by_class(jobs).items():
-        rows = [members[k : k + each] for k in range(0, len(members), each)]
-        bands.append(
-            Band(
-                name,
-                len(members),
-                sum(job.id in schedules for job in members),
-                np.array([_workers(row, schedules, instance.horizon) for row in rows]),
-                np.array([np.mean([job.arrival for job in row]) for row in rows]),
-            )
-        )
-    return each, bands
-
-
-def tasks_by_slot(rows: IntArray, slots: int = 0) -> IntArray:
-    """Tasks in each slot, shape (T,): up to the last one that has any, or at least `slots`."""
-    counts: IntArray = np.bincount(rows[:, SLOT], rows[:, COUNT], slots).astype(np.int64)
+def tasks_by_slot(rows: IntArray) -> IntArray:
+    """Tasks in each slot, shape (T,): up to the last one that has any."""
+    counts: IntArray = np.bincount(rows[:, SLOT], rows[:, COUNT]).astype(np.int64)
     return counts
-
-
-def _workers(jobs: Sequence[Job], schedules: Mapping[str, Schedule], horizon: int) -> FloatArray:
-    total = np.zeros(horizon)
-    for job in jobs:
-        if job.id in schedules:
-            total += tasks_by_slot(schedules[job.id].workers, horizon)
-    return total / len(jobs)
-
-
-def draw_bands(ax: Axes, horizon: int, each: int, bands: Sequence[Band]) -> None:
-    """Draw bands one below the other, darker where the jobs of a row have more workers."""
-    step = step_of(horizon, MOST_COLUMNS)
-    shown = [block_means(band.workers, step, 1) for band in bands]
-    norm = Normalize(0.0, max(float(values.max()) for values in shown) or 1.0)
-    top, middles, labels = 0.0, [], []
-    image = None
-    for band, values in zip(bands, shown, strict=True):
-        bottom = top + len(values)
-        image = ax.imshow(
-            values,
-            aspect="auto",
-            interpolation="nearest",
-            cmap=colour_map(),
-            norm=norm,
-            extent=(-0.5, values.shape[1] * step - 0.5, bottom, top),
-        )
-        places = top + 0.5 + np.arange(len(values))
-        label = "mean arrival of the jobs of a row" if top == 0.0 else None
-        ax.plot(band.arrivals, places, ">", color=ink(), markersize=3.0, label=label, zorder=3)
-        ax.hlines([top, bottom], -0.5, horizon - 0.5, color="0.7", linewidth=0.5)
-        middles.append((top + bottom) / 2)
-        labels.append(f"{as_written(band.name)}\n{band.jobs:,} jobs,\n{band.ran:,} to their end")
-        top = bottom + GAP
-    if image is not None:
-        ax.figure.colorbar(image, ax=ax, label="workers per job (mean)")
-    slot_axis(ax, horizon, step)
-    ax.set_ylim(top - GAP, 0.0)
-    ax.set_yticks(middles, labels, fontsize=SMALL)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylabel(f"class; a row is {each:,} jobs, in order of arrival")
-    legend_below(ax, 2)
 
 
 Bar = tuple[int, int, int]  # first slot, end, workers
 FEWEST = 6  # rows, so that a single job is still a bar
 MANY = 40  # jobs from which bars have no outlines and marks are small
-TOO_MANY = 150  # jobs from which rows would be hairlines, and are bands by class
+TOO_MANY = 150  # jobs from which bars and marks are an image also in an SVG: it would be huge
+ON_TOP = 5.0  # above what is drawn
 
 
 def plot_schedule(
@@ -158,11 +43,7 @@ def plot_schedule(
 ) -> Axes:
     """Gantt chart: one row per job in order of arrival, darker where it has more workers.
 
-    A job of several forms has the name of the one that runs beside it.
-
-    More than 150 jobs are drawn as bands instead, in which a row stands for several jobs that
-    arrive one after the other; the label of the axis says how many. A band is a class: how much
-    its jobs suffer from waiting, as in the paper's section V, or the kind of their utility.
+    A job of several forms has the name of the one that runs behind its own.
 
     Parameters
     ----------
@@ -187,11 +68,10 @@ def plot_schedule(
     'time (slots)'
     """
     jobs = instance.jobs_by_arrival()
-    ax = axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))
+    ax = canvas.axes(ax, 8.0, min(10.0, 1.5 + 0.2 * max(8, len(jobs))))
     ax.set_title(f"Schedule: {len(schedules):,} of {len(jobs):,} jobs run to their end")
     if len(jobs) > TOO_MANY:
-        draw_bands(ax, instance.horizon, *bands_of(instance, schedules))
-        return ax
+        ax.set_rasterization_zorder(ON_TOP)
     bars = [
         (row, bar)
         for row, job in enumerate(jobs)
@@ -201,36 +81,22 @@ def plot_schedule(
     if bars:
         _draw(ax, bars, edge=len(jobs) <= MANY)
     _mark(ax, jobs, schedules)
-    slot_axis(ax, instance.horizon)
+    canvas.slot_axis(ax, instance.horizon)
     ax.set_ylim(max(len(jobs), FEWEST) - 0.5, -0.5)
-    label_rows(ax, [job.id for job in jobs])
-    _name_forms(ax, instance, schedules)
+    canvas.label_rows(ax, [_row_name(job, schedules.get(job.id)) for job in jobs])
     ax.set_ylabel("job, in order of arrival")
     return ax
 
 
-def form_name(job: Job, form: int) -> str:
-    """Name of a form: the kinds of machines that it runs on, or its number."""
+def _row_name(job: Job, schedule: Schedule | None) -> str:
+    """The job's id; of several forms also the machines, or the number, of the one that runs."""
+    if schedule is None or len(job.in_forms) == 1:
+        return job.id
     if job.speeds is not None:
-        return list(job.speeds.values)[form]
-    asked = job.forms[form].requires or {}
-    return "/".join(value for each in asked.values() for value in each) or f"form {form}"
-
-
-def _name_forms(ax: Axes, instance: Instance, schedules: Mapping[str, Schedule]) -> None:
-    """Write beside each job of several forms the form in which it runs."""
-    for row, job in enumerate(instance.jobs_by_arrival()):
-        schedule = schedules.get(job.id)
-        if schedule is None or len(job.in_forms) == 1:
-            continue
-        end = schedule.completion + 1
-        # behind its last slot, or before its arrival where the axes end
-        late = end > 0.85 * instance.horizon
-        place, side = (job.arrival - 1.0, "right") if late else (end, "left")
-        name = shorten(form_name(job, schedule.form))
-        text = ax.text(place, row, name, ha=side, va="center", fontsize=TINY, color="0.3", zorder=4)
-        # over a target that it would otherwise be crossed by
-        text.set_bbox({"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.3})
+        return f"{job.id}: {list(job.speeds.values)[schedule.form]}"
+    asked = job.forms[schedule.form].requires or {}
+    kinds = "/".join(value for each in asked.values() for value in each)
+    return f"{job.id}: {kinds or f'form {schedule.form}'}"
 
 
 def bars_of(schedule: Schedule) -> list[Bar]:
@@ -248,7 +114,7 @@ def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:
     workers = np.array([count for _, (_, _, count) in bars], dtype=np.float64)
     outline = "0.3" if edge else "face"
     collection = PolyCollection(
-        corners, array=workers, cmap=colour_map(), edgecolors=outline, linewidths=0.5
+        corners, array=workers, cmap=canvas.colour_map(), edgecolors=outline, linewidths=0.5
     )
     collection.set_clim(0.0, workers.max())
     ax.add_collection(collection)
@@ -271,16 +137,17 @@ def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
     if spans:
         begins, ends, rows = zip(*spans, strict=True)
         ax.hlines(rows, begins, ends, color="0.5", linewidth=0.6, zorder=0.9)
-    for places, marker, clip, label in (
+    style: dict[str, Any] = {"color": canvas.ink(), "markersize": size, "zorder": 3}
+    for places, marker, clip, name in (
         (ran, ">", False, "arrival"),
         (target, "|", True, "target"),
         (out, "x", False, "arrival, rejected or unfinished"),
     ):
         if places:
             x, y = zip(*places, strict=True)
-            ax.plot(x, y, marker, color=ink(), markersize=size, label=label, clip_on=clip, zorder=3)
+            ax.plot(x, y, marker, label=name, clip_on=clip, **style)
     if jobs:
-        legend_below(ax, 3)
+        canvas.legend_below(ax, 3)
 
 
 ROW = 0.3  # inches of a job in the plan of a cluster
@@ -295,22 +162,23 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
 
     A label such as 3+1 is three workers and one parameter server.
     """
-    figure = new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
+    figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
     first, end = (min(slots), max(slots) + 1) if slots else (0, 1)
     letters = (WIDTH - 2.0) / LETTER / (end - first)  # that fit into a slot
     for row, job in enumerate(jobs):
         for begin, stop, tasks in _stretches(job["plan"]):
-            ax.barh(row, stop - begin, 0.8, left=begin, color=fill(3), edgecolor=ink())
-            text = next(
-                (text for text in _texts(tasks) if len(text) <= letters * (stop - begin)), ""
+            bar = ax.barh(
+                row, stop - begin, 0.8, left=begin, color=canvas.fill(3), edgecolor=canvas.ink()
             )
-            place = (begin + stop) / 2
-            ax.text(place, row, as_written(text), ha="center", va="center", fontsize=SMALL)
+            each = ", ".join(f"{_tasks(*held)} on {node}" for node, held in sorted(tasks.items()))
+            texts = each, _tasks(*map(sum, zip(*tasks.values(), strict=True)))
+            text = next((one for one in texts if len(one) <= letters * (stop - begin)), "")
+            ax.bar_label(bar, [canvas.as_written(text)], label_type="center", fontsize=canvas.SMALL)
     ax.set_xlim(first, end)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
-    name_rows(ax, [shorten(job["job"]) for job in jobs], 3)
+    canvas.name_rows(ax, [canvas.shorten(job["job"]) for job in jobs], 3)
     title = "Plan: workers + parameter servers of each job, and their nodes"
     ax.set(xlabel="time (slots)", title=title)
     return figure
@@ -332,14 +200,145 @@ def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]
     return stretches
 
 
-def _texts(tasks: Held) -> list[str]:
-    """Candidate labels of a bar, from the longest to the shortest."""
-    by_node = ", ".join(f"{_tasks(*counts)} on {node}" for node, counts in sorted(tasks.items()))
-    workers, servers = (sum(counts) for counts in zip(*tasks.values(), strict=True))
-    total = _tasks(workers, servers)
-    return [by_node, f"{total} on {len(tasks)} nodes", total]
-
-
 def _tasks(workers: int, servers: int) -> str:
     """Workers and parameter servers as ``oasis kubernetes plan`` prints them."""
     return f"{workers}+{servers}" if servers else str(workers)
+
+
+def plot_quote(decision: Decision, *, ax: Axes | None = None) -> Axes:
+    """Draw workers and parameter servers in each slot, or what a rejected job lacks."""
+    ax = canvas.axes(ax, 7.0, 3.2)
+    if decision.schedule is not None:
+        return _draw_schedule(ax, decision)
+    return _draw_rejection(ax, decision)
+
+
+def _draw_schedule(ax: Axes, decision: Decision) -> Axes:
+    assert decision.schedule is not None  # by the caller
+    placed = [group for group in GROUPS if len(group.placed(decision.schedule))]
+    for k, group in enumerate(placed):
+        counts = tasks_by_slot(group.placed(decision.schedule))
+        slots = np.flatnonzero(counts)
+        places = slots - 0.2 + 0.4 * k
+        ax.bar(places, counts[slots], 0.4, label=group.tasks, **canvas.bar_style(k, k + 1))
+    ax.set_xlim(decision.schedule.start - 1.5, decision.schedule.completion + 1.5)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    title = (
+        f"{canvas.as_written(decision.job_id)} would be admitted\n"
+        f"utility {decision.utility:.4g}, cost {decision.cost:.4g}, payoff {decision.payoff:.4g}"
+    )
+    canvas.label(ax, "time (slots)", "count", title, 2)
+    return ax
+
+
+def _draw_rejection(ax: Axes, decision: Decision) -> Axes:
+    rejection = decision.rejection
+    title = f"{canvas.as_written(decision.job_id)} would be rejected"
+    factor = None if rejection is None else rejection.utility_factor
+    values = {"as it is": 1.0} if factor is None else {"as it is": 1.0, "would do": factor}
+    for k, value in enumerate(values.values()):
+        ax.barh(k, value, 0.6, **canvas.bar_style(k, k + 1))
+        text = f" {value:.4g}" if k == 0 else f" more than {value:.4g}"
+        ax.annotate(text, (value, k), va="center", fontsize=canvas.SMALL)
+    if rejection is None:
+        title += "\nthere is no schedule at any price"
+    elif factor is None:
+        title += "\nit is worth nothing when it could end"
+    elif rejection.bottleneck is not None:
+        spot = rejection.bottleneck
+        place = f"{canvas.as_written(spot.resource)} of {TaskGroup(spot.group).hosts}"
+        title += f"\n{100 * spot.share:.0f} % of what it would cost is for {place}"
+    canvas.name_rows(ax, list(values))
+    ax.margins(x=0.25)
+    ax.set(xlabel="multiple of its own utility", ylabel="worth", title=title)
+    return ax
+
+
+MOST_NAMED = 6  # curves that can be told apart
+MOST_CURVES = 100  # beyond which they would smear
+MOST_DOTS = 200
+
+
+def plot_utilities(
+    instance: Instance,
+    schedules: Mapping[str, Schedule] | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Utility f_i over the delay of each job, with a dot where the job completed.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem; curves are drawn at whole delays, up to the horizon.
+    schedules : mapping of str to Schedule, optional
+        Schedules by job id.
+    ax : Axes, optional
+        Where to draw; left out, on a new figure, ``ax.figure``.
+
+    Returns
+    -------
+    Axes
+        With the picture. A few jobs have a line style and a name each, many are thin lines. Of more
+        than 100 jobs only every n-th has a curve, of more than 200 that completed only every n-th a
+        dot, and the legend says how many.
+
+    Examples
+    --------
+    >>> import oasis
+    >>> instance = oasis.generate("testbed", jobs=4, seed=1)
+    >>> run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    >>> plot_utilities(instance, run.schedules).get_ylabel()
+    'utility'
+    """
+    ax, jobs = canvas.axes(ax), instance.jobs
+    shown = jobs[:: canvas.step_of(len(jobs), MOST_CURVES)]
+    curves = [curve(job.utility, instance.horizon - job.arrival) for job in shown]
+    if len(curves) <= MOST_NAMED:
+        for k, (job, points) in enumerate(zip(shown, curves, strict=True)):
+            ax.plot(
+                *points.T,
+                linestyle=canvas.line(k),
+                color=canvas.ink(),
+                label=canvas.shorten(job.id),
+            )
+    else:
+        name = _named("utility of a job", len(shown), len(jobs))
+        ax.add_collection(LineCollection(curves, colors="0.6", linewidths=0.6, label=name))
+    plans = schedules or {}
+    ended = [(plans[j.id].completion - j.arrival, j) for j in jobs if j.id in plans]
+    dots = ended[:: canvas.step_of(len(ended), MOST_DOTS)]
+    if dots:
+        delays, values = zip(*((d, float(job.utility(d))) for d, job in dots), strict=True)
+        name = _named("completed", len(dots), len(ended))
+        ax.plot(delays, values, "o", color=canvas.ink(), markersize=3.5, label=name, zorder=3)
+    last = max([_interesting(curves), *(delay for delay, _ in ended)])
+    best = max([float(job.utility(0)) for job in jobs], default=0.0)
+    ax.set(xlim=(-0.5, last + 0.5), ylim=(0.0, 1.05 * best or 1.0))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=10, integer=True))
+    across = "completion after arrival (slots)"
+    ax.set(xlabel=across, ylabel="utility", title="Utility by completion")
+    canvas.legend_below(ax, 4 if len(curves) <= MOST_NAMED else 1)
+    return ax
+
+
+def _named(what: str, shown: int, there: int) -> str:
+    return what if shown == there else f"{what}: {shown:,} of {there:,} jobs shown"
+
+
+def curve(utility: Utility, slots: int) -> FloatArray:
+    """Points (delay, utility) at delays 0 .. `slots` - 1, shape (slots, 2)."""
+    delays = np.arange(slots, dtype=np.float64)
+    return np.column_stack([delays, utility(delays)])
+
+
+def _interesting(curves: Sequence[FloatArray]) -> float:
+    """The delay from which nine of ten curves change by less than 1 % of their maximum."""
+    ends = [1.0]
+    for points in curves:
+        moving = points[:, 1] - points[-1, 1] > 0.01 * points[0, 1]
+        last = min(int(np.count_nonzero(moving)), len(points) - 1)
+        ends.append(float(points[last, 0]) if len(points) > 1 else 1.0)
+    # Nine of ten: one job that falls very late must not press all the others together.
+    return float(np.quantile(ends, 0.9))

@@ -10,18 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 
-from experiments.plotting.canvas import (
-    MOST_COLUMNS,
-    as_written,
-    axes,
-    block_means,
-    colour,
-    heat_map,
-    legend_below,
-    line,
-    slot_axis,
-    step_of,
-)
+from experiments.plotting import canvas
 from oasis.model.errors import InputError
 from oasis.model.groups import GROUPS, PerGroup, TaskGroup
 from oasis.model.instance import Instance
@@ -50,11 +39,6 @@ class Group:
         if resource not in resources:
             raise InputError("resource", f"expected one of {', '.join(resources)}", resource)
         return self.resources.index(resource)
-
-    def shares(self) -> FloatArray:
-        """Used fraction of the capacity, shape (T, S, R); nan where there is no capacity."""
-        shares: FloatArray = self.used / np.where(self.capacity > 0, self.capacity, np.nan)
-        return shares
 
     def busiest(self) -> str:
         """The resource of which the largest share is used over all servers and slots."""
@@ -90,8 +74,7 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        With one step curve a resource, and a line at 100 %. On a long horizon a step is the mean of
-        several slots, and the label of the axis says of how many.
+        With one step curve a resource, and a line at 100 %.
 
     Examples
     --------
@@ -100,27 +83,26 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     >>> plot_load(describe_instance(oasis.generate("testbed", jobs=4, seed=1))).get_xlabel()
     'time (slots)'
     """
-    ax = axes(ax, 8.0, 4.2)
+    ax = canvas.axes(ax, 8.0, 4.2)
     horizon = description.instance.horizon
-    step = step_of(horizon, MOST_COLUMNS)
-    edges = np.append(np.arange(0, horizon, step), horizon) - 0.5
+    edges = np.arange(horizon + 1) - 0.5
     loads = [load for load in description.loads if load.capacity > 0][:MOST]
     for k, load in enumerate(loads):
         ax.stairs(
-            block_means(100.0 * load.wanted / load.capacity, step, 0),
+            100.0 * load.wanted / load.capacity,
             edges,
             baseline=None,
-            linestyle=line(k),
+            linestyle=canvas.line(k),
             linewidth=1.6,
-            color=colour(k),
-            label=f"{as_written(load.resource)} of {load.group.tasks}",
+            color=canvas.colour(k),
+            label=f"{canvas.as_written(load.resource)} of {load.group.tasks}",
         )
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
-    slot_axis(ax, horizon, step)
+    canvas.slot_axis(ax, horizon)
     ax.set_ylim(bottom=0.0)
     title = f"Demand of {len(description.instance.jobs)} jobs, if all ran from their arrival on"
     ax.set(ylabel="wanted (% of what there is)", title=title)
-    legend_below(ax, 3)
+    canvas.legend_below(ax, 3)
     return ax
 
 
@@ -165,18 +147,16 @@ def plot_utilisation(
     >>> plot_utilisation(instance, run.schedules, resource="cpu").get_ylabel()
     'server'
     """
-    ax = axes(ax)
+    ax = canvas.axes(ax)
     servers = group_of(instance, schedules, group)
-    shares = servers.shares()
+    shares = servers.used / np.where(servers.capacity > 0, servers.capacity, np.nan)
     if resource is None:
         subject = "fullest resource"
-        # `nanmax` would warn of a server that has nothing at all.
-        shares = np.where(np.isnan(shares), -1.0, shares).max(axis=2)
-        shares[shares < 0] = np.nan  # a server with nothing at all
+        shares = np.fmax.reduce(shares, axis=2)  # NaN of a server with nothing at all
     else:
-        subject = as_written(resource)
+        subject = canvas.as_written(resource)
         shares = shares[:, :, servers.index(resource)]
-    heat_map(ax, 100.0 * shares, servers.names, Normalize(0.0, 100.0), "in use (%)")
+    canvas.heat_map(ax, 100.0 * shares, servers.names, Normalize(0.0, 100.0), "in use (%)")
     ax.set_title(f"Utilisation of {servers.title}: {subject}")
     return ax
 
@@ -225,7 +205,7 @@ def plot_prices(
     """
     if run.bounds is None:
         raise InputError("", f"policy {run.policy} has no prices")
-    ax = axes(ax)
+    ax = canvas.axes(ax)
     servers = group_of(instance, run.schedules, group)
     resource = resource or servers.busiest()
     r = servers.index(resource)
@@ -238,8 +218,8 @@ def plot_prices(
     low, high = (numbers.min(), numbers.max()) if numbers.size else (1.0, 1.0)
     # A logarithmic scale needs two ends, also where all prices are equal.
     norm = LogNorm(low, high if high > low else 10.0 * low)
-    heat_map(ax, values, servers.names, norm, f"utility per {as_written(resource)}")
+    canvas.heat_map(ax, values, servers.names, norm, f"utility per {canvas.as_written(resource)}")
     if not numbers.size:
         ax.text(0.5, 0.5, "no prices", transform=ax.transAxes, ha="center", backgroundcolor="w")
-    ax.set_title(f"Prices on {servers.title}: {as_written(resource)}")
+    ax.set_title(f"Prices on {servers.title}: {canvas.as_written(resource)}")
     return ax

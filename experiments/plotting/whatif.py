@@ -11,16 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.evaluation.tables import duration_text
-from experiments.evaluation.whatif_result import SHARES, WhatIf
-from experiments.evaluation.whatif_tables import BOUND, called
+from experiments.evaluation.whatif_result import BOUND, SHARES, WhatIf, called
 from experiments.plotting import canvas
 
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
 WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
-TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
-MOST_TICKS = 8  # whose labels do not touch
-UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
+# Of a logarithm of time: so far apart that their labels do not touch.
+TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86400.0, 864000.0, 8640000.0)
 
 
 def pictures(result: WhatIf) -> Iterator[tuple[Figure, str]]:
@@ -61,8 +59,7 @@ def waiting_figure(result: WhatIf) -> Figure:
         ax.plot([at[50]], [k], "o", color=canvas.ink(), markersize=4.5, zorder=3)
         ax.plot([at[99]], [k], "|", color=canvas.ink(), markersize=8, zorder=3)
     written = [canvas.as_written(called(name)) for name in rows]
-    ax.set_yticks(range(len(rows)), written, fontsize=canvas.SMALL)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
+    canvas.name_rows(ax, written, fontsize=canvas.SMALL)
     ax.grid(axis="x", color="0.9", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.set_xscale("log")
@@ -73,11 +70,7 @@ def waiting_figure(result: WhatIf) -> Figure:
 
 def _time_ticks(ax: Axes) -> None:
     low, high = ax.get_xlim()
-    apart = (high / low) ** (1 / MOST_TICKS)
-    ticks: list[float] = []
-    for tick in TICKS:
-        if low <= tick <= high and (not ticks or tick >= ticks[-1] * apart):
-            ticks.append(tick)
+    ticks = [tick for tick in TICKS if low <= tick <= high]
     # A job that waits for less than a second is drawn at one.
     ax.set_xticks(ticks, ["0" if tick <= 1 else duration_text(tick) for tick in ticks])
     ax.set_xticks([], minor=True)
@@ -87,7 +80,7 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
     """The queue (``waiting``) or the GPUs ``in_use``: a strip a policy, all on one scale."""
     first, rows = result.first, result.first.policies
     begin = min(row["series"]["begin"] for row in rows.values())
-    length, unit = _unit(max(row["series"]["end"] for row in rows.values()) - begin)
+    length, unit = canvas.time_unit(max(row["series"]["end"] for row in rows.values()) - begin)
     top = max(max(row["series"][series], default=0.0) for row in rows.values())
     top = float(first.gpus) if series == "in_use" and top <= first.gpus else top or 1.0
     figure = canvas.new_figure(WIDTH, 0.7 + STRIP * len(rows))
@@ -109,10 +102,6 @@ def over_time_figure(result: WhatIf, series: str) -> Figure:
     return figure
 
 
-def _unit(seconds: float) -> tuple[float, str]:
-    return next((one for one in UNITS if seconds >= 3 * one[0]), (1.0, "seconds"))
-
-
 def _round(value: float) -> float:
     """The largest number of one digit that is no more than `value`, at least 1."""
     power = 10.0 ** np.floor(np.log10(max(value, 1.0)))
@@ -130,7 +119,7 @@ def loads_figure(result: WhatIf) -> Figure:
     means = np.array(
         [[one.policies[name]["completion"]["mean"] for name in names] for one in settings], float
     )
-    length, unit = _unit(np.nan_to_num(means).max(initial=0.0))
+    length, unit = canvas.time_unit(np.nan_to_num(means).max(initial=0.0))
     figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
         style: dict[str, Any] = {

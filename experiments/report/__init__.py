@@ -4,14 +4,8 @@ from oasis.model.extras import require
 
 require("a report", "jinja2", "matplotlib")
 
-from experiments.report.section import ReportTable, Section, report_page
-from experiments.report.sections import section_of
-from experiments.report.sweeps import sweep_section
-
-__all__ = [
-    "ReportTable",
-    "Section",
-    "report_page",
-    "section_of",
-    "sweep_section",
-]
+from experiments.report.sections import ReportTable as ReportTable
+from experiments.report.sections import Section as Section
+from experiments.report.sections import report_page as report_page
+from experiments.report.sections import section_of as section_of
+from experiments.report.sections import sweep_section as sweep_section

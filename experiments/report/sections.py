@@ -1,26 +1,41 @@
-"""Sections of a report, from the documents of results."""
+"""Sections of a report, from documents of results and tables of sweeps; and the page, in HTML."""
 
 from __future__ import annotations
 
+import base64
 import json
+import math
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+from matplotlib.figure import Figure
 
 from experiments.evaluation import tables
-from experiments.evaluation.checking import SCHEDULES, check_document
-from experiments.evaluation.comparison import OVER_SEEDS, Comparison
-from experiments.evaluation.job_comparison import JobComparison, compare_jobs
-from experiments.evaluation.pairs import pairs_of_comparison, said
+from experiments.evaluation import whatif_result as texts
+from experiments.evaluation.comparison import OVER_SEEDS, Comparison, JobComparison, compare_jobs
+from experiments.evaluation.machines import machines_text
+from experiments.evaluation.pairs import pairs_of_comparison, pairs_of_sweep, said
 from experiments.evaluation.policies import POLICIES, SEED
-from experiments.evaluation.provenance import digest_of, file_reference, named_file
+from experiments.evaluation.provenance import (
+    SCHEDULES,
+    check_document,
+    digest_of,
+    file_reference,
+    named_file,
+)
 from experiments.evaluation.tables import Facts, certificate_facts, number, quote_facts
-from experiments.evaluation.whatif_result import WhatIf
-from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of
-from experiments.report.section import ReportTable, Section, picture
-from experiments.report.whatif import whatif_section
+from experiments.evaluation.whatif_result import RECORDED, WhatIf
+from experiments.plotting.comparison import means_of, sweep_page
+from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of, svg_text
+from experiments.plotting.whatif import pictures
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
@@ -28,6 +43,104 @@ from oasis.simulator.elastic import FORMAT
 from oasis.simulator.outcome import UTILISATION
 from oasis.simulator.result import result_from_dict
 from oasis.solvers import Status
+from oasis.version import __version__
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# Control characters and half surrogates, which XML cannot have in any form.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _as_xml(text: str) -> str:
+    """`text` with a mark in place of what XML cannot have."""
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def picture(figure: Figure) -> str:
+    """Draw `figure`; return the address of a picture that is in the page itself."""
+    drawn = base64.b64encode(_as_xml(svg_text(figure)).encode("utf-8"))
+    return f"data:image/svg+xml;base64,{drawn.decode('ascii')}"
+
+
+MOST_ROWS = 200  # of a table; a page of thousands of rows helps no reader
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """Rows of text under headings."""
+
+    title: str
+    columns: tuple[tuple[str, bool], ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One result on the page."""
+
+    name: str
+    title: str
+    was_run: Facts
+    facts: Facts
+    tables: tuple[ReportTable, ...]
+    proofs: Facts
+    again: tuple[str, ...]
+    picture: str
+    notes: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    pictures: tuple[tuple[str, str], ...] = ()  # beside the first: addresses and captions
+    remarks: tuple[str, ...] = ()
+
+
+def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> str:
+    """Write sections as HTML."""
+    folder = files("experiments.report")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(folder.joinpath("page.html.j2").read_text(encoding="utf-8"))
+    style = folder.joinpath("page.css").read_text(encoding="utf-8")
+    about = {"title": title, "style": style, "version": __version__, "most_rows": MOST_ROWS}
+    page = template.render(sections=sections, **about)
+    return _as_xml(page) + "\n"
+
+
+def whatif_section(
+    name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
+) -> Section:
+    """The section of a result from the file `name`.
+
+    `data` is its document; `changed` names files that are not any more what they were.
+    """
+    drawn = tuple((picture(figure), caption) for figure, caption in pictures(result))
+    about = result.about
+    missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
+    missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
+    facts = [("jobs", f"{about['jobs']:,}"), ("machines", machines_text(result.first.machines))]
+    names = ("kept", "format", "placement", "utilities", "version")
+    facts += [(key, str(about[key])) for key in names if about.get(key) is not None]
+    facts += [("as read", note) for note in about.get("notes", ())]
+    facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
+    for policy, row in result.first.policies.items():
+        options = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
+        facts += [(f"options of {policy}", options or "none")] if policy != RECORDED else []
+    return Section(
+        name=name,
+        title=texts.jobs_text(result),
+        was_run=facts,
+        facts=[],
+        tables=tuple(ReportTable(*one) for one in texts.tables(result)),
+        proofs=[],
+        again=(str(data["command"]),) if data.get("command") else (),
+        picture="",
+        notes=(*missing, *changed),
+        answer=texts.answer(result),
+        pictures=drawn,
+        remarks=tuple(texts.notes(result)),
+    )
+
 
 UNNAMED = "INSTANCE.json"  # where a result does not say
 REPLAY_OPTIONS = {  # flag and default, by key of the document
@@ -46,15 +159,13 @@ def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
     kind = data.get("kind")
     elastic = kind == "compare" and data.get("format") == FORMAT
     file = (data.get("trace" if elastic else "instance") or {}).get("file") or UNNAMED
-    words: list[Any] = [kind, file]
+    words: list[Any] = [kind, *(_trace(data) if kind == "replay" else [file])]
     if kind in ("run", "ratio", "quote"):
         words += ["JOB.json"] if kind == "quote" else []
         words += ["--policy", data["policy"], *_set(data["policy"], data)]
     if kind in ("solve", "ratio"):
         parameters = data["parameters" if kind == "solve" else "offline_parameters"]
         words += _offline(data["method"], parameters)
-    if kind == "replay":
-        words = [kind, *_trace(data)]
     if kind in ("compare", "replay"):
         words += _policies(data["policies"])
     optimum = data.get("optimum")
@@ -381,3 +492,149 @@ def value_text(value: Any) -> str:
 def _count(value: Any) -> int:
     """Number of single values inside."""
     return sum(map(_count, value.values())) if isinstance(value, Mapping) else 1
+
+
+Row = Mapping[str, Any]
+
+
+def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """The grid whose cells are the rows of a table."""
+    return {
+        "seeds": _seeds(list(dict.fromkeys(int(row["seed"]) for row in rows))),
+        "task": _task(rows),
+        "instances": _points(rows, "instance."),
+        "policies": _points(rows, "policy."),
+    }
+
+
+def _task(rows: Sequence[Row]) -> dict[str, Any]:
+    """The task, which is the same in all rows, with what is infinite and None in the table."""
+    row, task = rows[0], _points(rows, "task.")[0]
+    # The table holds None both for no limit and for a
+    # limit of work, which stands in its own column.
+    if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
+        task["time_limit"] = math.inf
+    if "task.gap" in row and "gap" not in task:
+        task["gap"] = math.inf
+    return task
+
+
+def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
+    """Values under names that begin with `prefix`, without repeats, in order of appearance."""
+    points: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        point = {
+            name.removeprefix(prefix): value
+            for name, value in row.items()
+            if name.startswith(prefix) and value is not None
+        }
+        points.setdefault(json.dumps(point, sort_keys=True), point)
+    return list(points.values())
+
+
+def _seeds(seeds: list[int]) -> Any:
+    """Seeds as the configuration has them: a first and a count where they are in turn."""
+    if seeds == list(range(seeds[0], seeds[0] + len(seeds))):
+        return {"first": seeds[0], "count": len(seeds)}
+    return seeds
+
+
+def toml_of(grid: Mapping[str, Any]) -> str:
+    """A grid as TOML, as `experiments.sweep.cells.read_config` reads it."""
+    lines = [f"{name} = {_toml_value(grid[name])}" for name in ("seeds", "task") if name in grid]
+    for name in ("instances", "policies"):
+        for point in grid.get(name, ()):
+            lines += ["", f"[[{name}]]"]
+            lines += [f"{key} = {_toml_value(value)}" for key, value in point.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name} = {_toml_value(part)}' for name, part in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml_value, value))}]"
+    if isinstance(value, float):
+        return repr(value)  # inf and nan are written so in TOML too
+    return json.dumps(value, ensure_ascii=False)
+
+
+CELLS_CHECKED = "the schedules of each run satisfied (2)-(13) before its cell was recorded"
+
+
+def sweep_section(name: str, cells: pa.Table) -> Section:
+    """Build the section of a sweep: grid, means with intervals, pictures, provenance."""
+    from experiments.sweep import FAILED, varying  # noqa: PLC0415
+    from experiments.sweep.summary import TITLE, columns_of, notes_of, rows_of  # noqa: PLC0415
+
+    rows, frame = cells.to_pylist(), cells.to_pandas()
+    figures, means = means_of(frame)
+    failed = [row for row in rows if row["status"] == FAILED]
+    tables = [ReportTable(TITLE, columns_of(figures), rows_of(means, figures))]
+    tables += _failures(failed)
+    return Section(
+        name=name,
+        title=_sweep_title(rows),
+        was_run=_cells_run(rows, varying(frame)),
+        facts=_sweep_facts(rows, failed),
+        tables=tuple(tables),
+        proofs=[("verified", CELLS_CHECKED)],
+        again=_sweep_again(name, rows),
+        picture=picture(sweep_page(frame)) if figures else "",
+        answer=tuple(said(pairs_of_sweep(frame))),
+        notes=tuple(notes_of(means, figures)),
+    )
+
+
+def _sweep_title(rows: Sequence[Mapping[str, Any]]) -> str:
+    grid = grid_of(rows)
+    counts = {
+        ("cell", "cells"): len(rows),
+        ("policy", "policies"): len(grid["policies"]),
+        ("instance", "instances"): len(grid["instances"]),
+        ("seed", "seeds"): len({row["seed"] for row in rows}),
+    }
+    return f"Sweep: {', '.join(f'{n} {name[n != 1]}' for name, n in counts.items())}"
+
+
+def _sweep_facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
+    facts = [("cells", str(len(rows))), ("failed", str(len(failed)))]
+    proven = [row["proven"] for row in rows if row.get("proven") is not None]
+    if proven:
+        facts.append(("proven", f"{sum(proven)} of {len(proven)} optima"))
+    return facts
+
+
+def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
+    """A table of the errors, and how often each occurred."""
+    errors = Counter(str(row["error"]) for row in failed)
+    rows: list[tuple[str, ...]] = [(str(count), error) for error, count in errors.items()]
+    columns = ("cells", True), ("error", False)
+    return [ReportTable("Failed cells", columns, rows)] if rows else []
+
+
+def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
+    """Facts about the sweep: its axes, what all cells share, and the version."""
+    facts: Facts = []
+    for axis in [*axes, "seed"]:
+        values = list(dict.fromkeys(value_text(row[axis]) for row in rows if row[axis] is not None))
+        facts.append((axis.replace(".", " "), ", ".join(values)))
+    for name, value in rows[0].items():
+        is_parameter = name.startswith(("instance.", "task."))
+        if is_parameter and name not in axes and value is not None:
+            facts.append((name.replace(".", " "), value_text(value)))
+    versions = dict.fromkeys(str(row["version"]) for row in rows)
+    return [*facts, ("version", ", ".join(versions))]
+
+
+def _sweep_again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The grid as a configuration, and the command that runs it."""
+    config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
+    text = toml_of(grid_of(rows)).splitlines()
+    return (
+        # In quotes, so that the shell leaves a $ in the grid alone.
+        f"cat > {config} <<'END OF THE GRID'",
+        *text,
+        "END OF THE GRID",
+        f"oasis sweep {config} -o {table_file}",
+    )

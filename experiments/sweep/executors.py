@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import resource_tracker
 from time import monotonic, perf_counter, sleep
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import joblib
 from threadpoolctl import threadpool_limits
 
 from experiments.evaluation.policies import entry_of
 from experiments.sweep.cells import Cell
-from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import DONE, FAILED, CellResult
-from experiments.sweep.task import MEASURED
+from experiments.sweep.tasks import MEASURED, fingerprint
 from oasis.model.errors import InputError, OasisError
 from oasis.model.instance import Instance
 from oasis.scheduling.site import site_of
@@ -148,14 +147,6 @@ async def _find_scheduler(address: str) -> None:
 LOST = CellResult(
     FAILED, {}, "WorkerDied: the worker process ended before the cell did, every time"
 )
-
-
-class Executor(Protocol):
-    """Runs cells and yields each with its record, in any order."""
-
-    def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`, no two of which have the same key."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,3 +300,7 @@ class Dask:
             count = f"{len(lacking)} of {len(answers)} workers cannot do the cells"
             # A worker without the package fails fast, and would get most of the cells.
             raise InputError("scheduler", f"{count}, {' '.join(lacking[0].split())}")
+
+
+# Each runs cells with different keys, and yields them with their records in any order.
+Executor: TypeAlias = Here | Local | Dask

@@ -7,15 +7,14 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
-from experiments.sweep.cells import Cell, expand
-from experiments.sweep.config import SweepConfig
+from experiments.sweep.cells import Cell, SweepConfig, expand
 from experiments.sweep.executors import Executor, Local
 from experiments.sweep.store import (
     FAILED,
@@ -25,7 +24,7 @@ from experiments.sweep.store import (
     tabulate,
     write_table,
 )
-from experiments.sweep.task import CellTask
+from experiments.sweep.tasks import CellTask
 from oasis.model.files import check_writable
 
 LOGGER = logging.getLogger(__name__)
@@ -168,40 +167,35 @@ def run_sweep(
     return result
 
 
+@dataclass
 class _Work:
     """Runs what is not recorded yet: first the cells that others share, then the others.
 
     Without a store nothing is recorded, nor was it before.
     """
 
-    def __init__(
-        self,
-        store: ResultStore | None,
-        executor: Executor,
-        retry_failed: bool,
-        on_progress: Callable[[SweepProgress], None] | None,
-        on_note: Callable[[str], None] | None,
-    ) -> None:
-        self._store, self._executor, self._retry_failed = store, executor, retry_failed
-        self._report = on_progress or (lambda _: None)
-        self._on_note = on_note
-        self._shared: dict[str, Cell] = {}
-        self.records: dict[str, CellResult] = {}
-        self.progress = SweepProgress(0)
+    store: ResultStore | None
+    executor: Executor
+    retry_failed: bool
+    report: Callable[[SweepProgress], None] | None
+    note: Callable[[str], None] | None
+    shared: dict[str, Cell] = field(default_factory=dict)
+    records: dict[str, CellResult] = field(default_factory=dict)
+    progress: SweepProgress = field(default_factory=lambda: SweepProgress(0))
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
         records = self.records = self._kept(cells)
         remaining = {cell.key: cell for cell in cells if cell.key not in records}
         shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
-        self._shared = shared
+        self.shared = shared
         supply = self._kept(list(shared.values()))
         self.progress = SweepProgress(len(records) + len(remaining), kept=len(records))
         self._tell(records, supply)
         LOGGER.info("%d cells, %d recorded before", self.progress.total, len(records))
         # Before hours of work, not after them, it must show that records can be written.
-        if remaining and self._store is not None:
-            self._store.prepare()
+        if remaining and self.store is not None:
+            self.store.prepare()
         # Shared cells come first: the others wait for their figures.
         for cell, record in self._run([c for key, c in shared.items() if key not in supply]):
             supply[cell.key] = record
@@ -214,39 +208,40 @@ class _Work:
 
     def count_again(self, cells: Sequence[Cell]) -> None:
         """Report what is recorded: an interruption may fall between a record and its report."""
-        assert self._store is not None
+        assert self.store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
-        self._tell(recorded(cells, self._store), recorded(self._shared.values(), self._store))
+        self._tell(recorded(cells, self.store), recorded(self.shared.values(), self.store))
 
     def _tell(self, records: Mapping[str, CellResult], supply: Mapping[str, CellResult]) -> None:
         self.progress = replace(
             self.progress,
             done=len(records),
             failed=sum(record.status == FAILED for record in records.values()),
-            shared_total=len(self._shared),
+            shared_total=len(self.shared),
             shared_done=len(supply),
         )
-        self._report(self.progress)
+        if self.report is not None:
+            self.report(self.progress)
 
     def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
-        if self._store is None:
+        if self.store is None:
             return {}
-        records = recorded(cells, self._store, on_note=self._on_note)
-        if self._retry_failed:
+        records = recorded(cells, self.store, on_note=self.note)
+        if self.retry_failed:
             return {key: record for key, record in records.items() if record.status != FAILED}
         return records
 
     def _run(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellResult]]:
         if cells:
             # Closed also after Ctrl-C, so that no worker continues cells that are no longer wanted.
-            with closing(self._executor.run(cells)) as finished:
+            with closing(self.executor.run(cells)) as finished:
                 yield from self._saved(finished)
 
     def _saved(self, pairs: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
         for cell, record in pairs:
             # Saved before it is reported: no cell counts as done that a crash could still lose.
-            if self._store is not None:
-                self._store.save(cell.key, cell.identity, record)
+            if self.store is not None:
+                self.store.save(cell.key, cell.identity, record)
             LOGGER.info("%s, seed %d: %s", cell.policy, cell.seed, record.error or record.status)
             LOGGER.debug("that was the cell %s", cell.columns)
             yield cell, record

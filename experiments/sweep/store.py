@@ -7,9 +7,7 @@ finds exactly the cells that it still contains.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,9 +18,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from experiments.sweep.task import MEASURED
-from oasis.model.errors import OasisError
-from oasis.model.files import write_bytes, write_text
+from experiments.sweep.tasks import MEASURED
+from oasis.model.errors import InputError, OasisError
+from oasis.model.files import save_state, saved_state, write_bytes
 from oasis.version import __version__
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ class CellResult:
     traceback: str | None = None
 
 
-FORMAT = "oasis-cell 1"
+CELL = "cell of a sweep"  # kind of file
 
 
 class DamagedRecordError(OasisError):
@@ -71,28 +69,23 @@ class ResultStore:
 
     def save(self, key: str, identity: Mapping[str, Any], record: CellResult) -> None:
         """Write a record in one step."""
-        content = {"format": FORMAT, "cell": dict(identity), **asdict(record)}
-        # A record that was edited or torn must not pass for a result.
-        document = {**content, "digest": _digest(content)}
         self.prepare()
-        write_text(self.path(key), json.dumps(document, indent=1) + "\n")
+        save_state(self.path(key), CELL, {"cell": dict(identity), **asdict(record)})
 
     def load(self, key: str, identity: Mapping[str, Any]) -> CellResult | None:
         """Return the record of a cell, None if there is none."""
         path = self.path(key)
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            state = saved_state(path, CELL)
         except FileNotFoundError:
             return None
-        except ValueError:
-            document = None
         # Somebody may have edited it, or a disk may have lost a part: the cell is run again then.
-        if not isinstance(document, dict) or document.pop("digest", None) != _digest(document):
-            raise DamagedRecordError(f"{path}: damaged record")
+        except InputError:
+            raise DamagedRecordError(f"{path}: damaged record") from None
         # The name of a file is a hash of its identity, and somebody may have renamed it.
-        if document.pop("format") != FORMAT or document.pop("cell") != dict(identity):
+        if state.pop("cell") != dict(identity):
             raise DamagedRecordError(f"{path}: record of something else")
-        return CellResult(**document)
+        return CellResult(**state)
 
 
 def tabulate(cells: Sequence[Cell], records: Mapping[str, CellResult]) -> pa.Table:
@@ -128,7 +121,3 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
 def repeatable(frame: pd.DataFrame) -> pd.DataFrame:
     """Leave out the measured times: what two runs of the same sweep have in common."""
     return frame[[name for name in frame.columns if not name.startswith(MEASURED)]]
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -8,17 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.evaluation import intervals
 from experiments.evaluation import tables as texts
 from experiments.evaluation.comparison import OF_FINISHED
-from experiments.evaluation.intervals import (
-    COUNTS,
-    CUT,
-    NONE,
-    RANGE,
-    interval_of,
-    mean_and_half_width,
-    scale_of,
-)
 from experiments.sweep.store import DONE
 
 LEFT = "unfinished"  # the figure of a run: how many of its jobs did not finish
@@ -67,11 +59,13 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         for name in columns:
             values = [float(value) for value in group[name].dropna()]
             # A figure of somebody's own task may be below 0, whatever its name suggests.
-            scale = scale_of(name) if min(values, default=0.0) >= 0 else "any"
-            is_count = name in COUNTS and "jobs" in group
-            interval = interval_of(values, scale, group["jobs"].max() if is_count else math.inf)
-            has_half = scale_of(name) != "ratio" and interval.kind != NONE
-            half = mean_and_half_width(values)[1] if has_half else math.nan
+            scale = intervals.scale_of(name) if min(values, default=0.0) >= 0 else "any"
+            is_count = name in intervals.COUNTS and "jobs" in group
+            interval = intervals.interval_of(
+                values, scale, group["jobs"].max() if is_count else math.inf
+            )
+            has_half = intervals.scale_of(name) != "ratio" and interval.kind != intervals.NONE
+            half = intervals.mean_and_half_width(values)[1] if has_half else math.nan
             row |= {name: interval.mean, f"{name}.ci95": half, f"{name}.n": interval.n}
             row |= {f"{name}.low": interval.low, f"{name}.high": interval.high}
             row[f"{name}.interval"] = interval.kind
@@ -97,12 +91,8 @@ def varying(frame: pd.DataFrame) -> list[str]:
     what kind of instance it is.
     """
     names = [name for name in frame if name.startswith(_POINT)]
-    return [name for name in names if name == "policy.name" or _varies(frame[name], name in _KIND)]
-
-
-def _varies(column: pd.Series[Any], or_missing: bool) -> bool:
-    values = column if or_missing else column.dropna()
-    return len({*map(str, values)}) > 1
+    values = {name: frame[name] if name in _KIND else frame[name].dropna() for name in names}
+    return [n for n in names if n == "policy.name" or len({*map(str, values[n])}) > 1]
 
 
 def _labels(frame: pd.DataFrame) -> list[pd.Series[str]]:
@@ -112,10 +102,10 @@ def _labels(frame: pd.DataFrame) -> list[pd.Series[str]]:
 
 
 TITLE = "Mean over the seeds ± half of its 95 % interval"
-MARKS = {CUT: "*", RANGE: "**"}
+MARKS = {intervals.CUT: "*", intervals.RANGE: "**"}
 NOTES = {
-    CUT: "*: the interval is cut off where no value can be, so it is not symmetrical",
-    RANGE: "**: smallest and largest; these seeds are too few for an interval",
+    intervals.CUT: "*: the interval is cut off where no value can be, so it is not symmetrical",
+    intervals.RANGE: "**: smallest and largest; these seeds are too few for an interval",
 }
 UNDEFINED = (
     "(of n): of the n seeds on which it is defined; no ratio is where a policy earned nothing"
@@ -174,7 +164,7 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     notes = [note for kind, note in NOTES.items() if kind in kinds]
     if any((table[f"{name}.n"] < table["seeds"]).any() for name in figures if name != PROVEN):
         notes.append(UNDEFINED)
-    if any(scale_of(name) == "ratio" for name in figures):
+    if any(intervals.scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
         notes.append(f"proof: {texts.CHECKED}")
     left = [row for row in table.to_dict("records") if _left(row)]

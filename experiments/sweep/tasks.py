@@ -1,31 +1,174 @@
-"""Tasks of a sweep, by name."""
+"""Tasks of a sweep: functions in importable modules, which workers get by their names.
+
+A task returns flat plain data; figures that are measured times start with ``measured.``, because
+they do not repeat. A fingerprint of the code behind results sees to it that no old result passes
+for a new one: the version alone does not tell two states of a checkout apart.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Self, TypeAlias
 
 import oasis
-from experiments.evaluation.limits import read_seconds, read_share
-from experiments.evaluation.options import check_known
-from experiments.sweep.task import (
-    MEASURED,
-    Case,
-    CellTask,
-    Figures,
-    Options,
-    Scalar,
-    run_figures,
-    simulated,
-)
+from experiments.evaluation.comparison import figures
+from experiments.evaluation.options import check_known, options_of, read_seconds, read_share
 from oasis.model.choices import choice
 from oasis.model.document import Reader, entry, mapping, optional
 from oasis.model.errors import InputError, located_at
 from oasis.model.utility import Sigmoid
 from oasis.model.validation import LARGEST_SEED, integer
+from oasis.online.prices import PriceBounds
+from oasis.simulator import Policy
+from oasis.simulator.result import Run
+
+SOURCES = (
+    *("oasis", "offline", "baselines"),
+    *("experiments.sweep", "experiments.evaluation"),
+)
+LENGTH = 16
+
+
+@cache
+def fingerprint(function: Callable[..., Any]) -> str:
+    """Hash of the sources that compute, and of the module that `function` is from."""
+    digest = hashlib.sha256()
+    for name in SOURCES:
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        origin = Path(spec.origin)
+        root = origin.parent
+        paths = [origin] if spec.submodule_search_locations is None else root.rglob("*.py")
+        # Sorted, because file systems list names in
+        # different orders; names count, because moves do.
+        for path in sorted(paths, key=Path.as_posix):
+            digest.update(f"{name}/{path.relative_to(root).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
+    source = inspect.getsourcefile(function)
+    if source is None:
+        raise InputError(f"task {function.__qualname__}", "expected a function of a module")
+    digest.update(Path(source).read_bytes())
+    return digest.hexdigest()[:LENGTH]
+
+
+MEASURED = "measured."
+Scalar: TypeAlias = bool | int | float | str | None
+Figures: TypeAlias = dict[str, Scalar | Sequence[Scalar]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of the options of a task, frozen dataclasses; by itself, that of one without options.
+
+    Each field has a default, and a type that text can express (`experiments.evaluation.options`).
+    """
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any]) -> Self:
+        """Check the options that a configuration sets; errors name the option."""
+        options = options_of(cls)
+        check_known(table, options)
+        values = {}
+        for name, value in table.items():
+            with located_at(name):
+                values[name] = options[name].check(value)
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        plain = asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One cell, ready to run.
+
+    Parameters
+    ----------
+    instance : Instance
+        The problem; what the source of the cell makes, if that is no instance.
+    make_policy : callable
+        Makes a fresh policy for it.
+    seed : int
+        Seed of the cell; instance and policy have it already.
+    options : Options
+        Options of the task.
+    shared : mapping
+        Figures of the task that the cells of an instance and seed share, if there is one.
+    """
+
+    instance: Any
+    make_policy: Callable[[], Policy]
+    seed: int
+    options: Any
+    shared: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CellTask:
+    """Something to do with each cell.
+
+    Parameters
+    ----------
+    name : str
+        Name in configurations.
+    function : callable
+        From a `Case` to its figures; top-level in an importable module.
+    options : type of Options
+        Options that a configuration may set.
+    headline : tuple of str
+        Figures that a summary shows.
+    shared : CellTask, optional
+        Is run once for all cells of an instance and seed, before them and without a policy. It
+        has the same options; its figures are in ``case.shared``.
+    modules : tuple of str
+        Modules that it imports only when it runs: a Dask worker must show that it has them.
+    """
+
+    name: str
+    function: Callable[[Case], Figures]
+    options: type[Options] = Options
+    headline: tuple[str, ...] = ("total_utility", "finished", "mean_completion")
+    shared: CellTask | None = None
+    modules: tuple[str, ...] = ()
+
+
+def simulated(case: Case) -> Run:
+    """Run the policy of the case and verify its schedules."""
+    run = oasis.simulate(case.instance, case.make_policy())
+    oasis.verify(case.instance, run)
+    return run
+
+
+def run_figures(run: Run) -> Figures:
+    """Utility, jobs, completion times in slots, shares of capacity used, and measured times."""
+    row = figures(run)
+    row["jobs"] = len(run.decisions)
+    row["alpha"] = run.bounds.alpha if isinstance(run.bounds, PriceBounds) else None
+    for name in [name for name in row if name.endswith("_seconds")]:
+        row[MEASURED + name] = row.pop(name)
+    return _flat(row)
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:
+    """Flatten nested mappings; the names are joined by dots."""
+    flat: Figures = {}
+    for name, value in data.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
 
 ROUNDING = 1e-6  # of a bound that a solver has proved
 GIVEN_ONLY = ("gap", "no_improvement", "params")

@@ -10,12 +10,17 @@ from typing import Any
 from experiments.evaluation import whatif as frames
 from experiments.evaluation.policies import entry_of
 from experiments.evaluation.whatif import Scenario
-from experiments.evaluation.whatif_result import RECORDED, Goal, Setting, WhatIf, next_count
-from experiments.evaluation.whatif_tables import setting_text
+from experiments.evaluation.whatif_result import (
+    RECORDED,
+    Goal,
+    Setting,
+    WhatIf,
+    next_count,
+    setting_text,
+)
 from experiments.sweep.cells import Cell
-from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.store import FAILED, CellResult
-from experiments.sweep.task import MEASURED, Case, CellTask, Figures, Options
+from experiments.sweep.tasks import MEASURED, Case, CellTask, Figures, Options, fingerprint
 
 Lost = dict[str, list[str]]  # runs that are missing, and that failed
 Chosen = Mapping[str, Mapping[str, Any]]

@@ -52,7 +52,7 @@ def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> No
     expected |= {"oasis/__init__.pyi", *(f"{name}/py.typed" for name in TOP)}
     expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis").rglob("*.schema.json")}
     data = ROOT / "experiments" / "library" / "data"
-    expected |= {p.relative_to(ROOT).as_posix() for p in (data / "table.csv", *data.rglob("*.xz"))}
+    expected |= {p.relative_to(ROOT).as_posix() for p in (*data.glob("*.csv"), *data.rglob("*.xz"))}
     expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis" / "examples").iterdir()}
     chart = (ROOT / "oasis" / "kubernetes" / "chart").rglob("*")
     expected |= {p.relative_to(ROOT).as_posix() for p in chart if p.is_file()}

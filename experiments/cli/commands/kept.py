@@ -12,11 +12,12 @@ from experiments.cli import console
 from experiments.cli.files import HTML, PICTURE, is_stdout, reading
 from experiments.cli.options import AsJson, InstanceFile, Style
 from experiments.cli.results import read_document, read_instance, write_page, write_picture
-from experiments.evaluation.checking import check_document, instance_of
 from experiments.evaluation.provenance import (
     check_digest,
+    check_document,
     digest_of,
     instance_digest,
+    instance_of,
     named_file,
 )
 from oasis.model.errors import located_at
@@ -85,8 +86,8 @@ def plot(
 
     Example: oasis plot result.json -o result.png
     """
+    from experiments.plotting.comparison import is_table, read_sweep, sweep_page  # noqa: PLC0415
     from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
-    from experiments.plotting.sweeps import is_table, read_sweep, sweep_page  # noqa: PLC0415
 
     if is_table(result):
         with located_at(source=result):
@@ -157,7 +158,7 @@ def report(
     Example: oasis report ratio.json compare.json -o report.html
     """
     from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
-    from experiments.plotting.sweeps import is_table, read_sweep  # noqa: PLC0415
+    from experiments.plotting.comparison import is_table, read_sweep  # noqa: PLC0415
     from experiments.report import (  # noqa: PLC0415 (needs an extra)
         report_page,
         section_of,

@@ -27,7 +27,7 @@ from experiments.cli.options import (
 )
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import Delivery, deliver, pages, read_instance
-from experiments.evaluation.job_comparison import JobComparison, compare_jobs, to_dict, totals
+from experiments.evaluation.comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts

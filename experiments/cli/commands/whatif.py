@@ -18,7 +18,7 @@ from experiments.cli.commands import replay
 from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.results import again, deliver, write_page
-from experiments.evaluation import whatif_tables as texts
+from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
 from experiments.evaluation.machines import MOST_MACHINES
 from experiments.evaluation.policies import LINE

@@ -21,7 +21,7 @@ from experiments.cli.options import (
 )
 from experiments.cli.progress import Pace
 from experiments.cli.results import write_instance
-from experiments.evaluation.limits import read_seconds
+from experiments.evaluation.options import read_seconds
 from experiments.evaluation.policies import OASIS, POLICIES, entry_of
 
 

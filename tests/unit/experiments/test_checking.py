@@ -13,10 +13,9 @@ import pytest
 import oasis
 from baselines import DRF, FIFO
 from experiments.cli.commands.kept import plot, verify
-from experiments.evaluation.checking import check_document
 from experiments.evaluation.comparison import compare
 from experiments.evaluation.competitive_ratio import CompetitiveRatio, competitive_ratio
-from experiments.evaluation.provenance import instance_reference
+from experiments.evaluation.provenance import check_document, instance_reference
 
 INSTANCE = oasis.generate("testbed", jobs=5, seed=3)
 RATIO = competitive_ratio(INSTANCE, method="milp")

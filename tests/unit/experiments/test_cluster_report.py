@@ -11,7 +11,7 @@ import oasis
 from baselines import FIFO
 from experiments.cli.commands.kubernetes import reporting
 from experiments.evaluation.comparison import Comparison, compare
-from experiments.evaluation.on_cluster import (
+from experiments.evaluation.live import (
     ACTUAL,
     actual_figures,
     by_namespace,

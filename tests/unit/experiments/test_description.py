@@ -13,7 +13,6 @@ import oasis
 from experiments.evaluation.description import (
     OfferedLoad,
     describe_instance,
-    is_wide,
     remarks,
     run_alone,
 )
@@ -91,7 +90,7 @@ def test_loads_begin_with_the_scarcest() -> None:
 
 
 def test_a_resource_that_is_wanted_but_not_there() -> None:
-    load = OfferedLoad("worker", "gpu", 0.0, np.array([0.0, 2.0]))
+    load = OfferedLoad.of("worker", "gpu", 0.0, np.array([0.0, 2.0]))
     assert load.mean == np.inf
     assert (load.to_dict()["mean"], load.to_dict()["peak_slot"]) == (None, 1)
 
@@ -100,14 +99,6 @@ def test_nothing_wanted() -> None:
     empty = replace(one_job(), jobs=())
     description = describe_instance(empty)
     assert (description.loads, description.can_finish, description.most_utility) == ([], 0, 0)
-
-
-@pytest.mark.parametrize(("gpus", "wide"), [(1, True), (2, False)])
-def test_wide_workers(gpus: int, wide: bool) -> None:
-    instance = one_job(gpus=gpus)
-    assert is_wide(JOB, instance.cluster) is wide
-    remark = "1 job with workers that need more than half of any server"
-    assert (remark in describe_instance(instance).to_dict()["remarks"]) is wide
 
 
 @given(instances(), st.data())

@@ -22,8 +22,7 @@ from experiments.figures.figure import (
 )
 from experiments.figures.oasis import FIG3, FIG6, QUANTILES, published_mark
 from experiments.figures.settings import SHOWN, FigureSettings
-from experiments.sweep.cells import expand
-from experiments.sweep.config import sweep_config
+from experiments.sweep.cells import expand, sweep_config
 from experiments.sweep.run import SweepProgress
 from tests.builders import exit_code as call
 from tests.unit.experiments.test_plotting import assert_readable

@@ -18,7 +18,7 @@ from experiments.evaluation.policies import (
     is_import_name,
     make_policy,
 )
-from experiments.sweep.config import sweep_config
+from experiments.sweep.cells import sweep_config
 
 ROOT = Path(__file__).parents[3]
 SOURCE = '''

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import oasis
-from experiments.library import FAMILIES, PROBLEMS, Library, LibraryEntry
-from experiments.library.curate import improve, keep, main
+from experiments.library import PROBLEMS, Library, LibraryEntry
 from experiments.library.families import UTILITIES, problem_named, problems_like, with_utilities
 from experiments.library.handed_in import handed_in, of_solve
 from experiments.library.store import (
@@ -19,12 +19,15 @@ from experiments.library.store import (
     fingerprint,
     packed,
     rounded,
-    rounded_up,
     unpacked,
 )
 from oasis.model.errors import OasisError, SolverError, VerificationError
 from oasis.solvers import Status
 from offline import Phase, solve
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "docs"))
+
+from curate import improve, keep, main, rounded_up
 
 NAME = "testbed-t10-w7-p2-j6-mixed-s0"
 OTHER = "testbed-t10-w7-p2-j6-mixed-s1"
@@ -60,7 +63,7 @@ def record(**changes: object) -> LibraryEntry:
 
 
 def test_there_are_200_names_and_each_says_its_settings() -> None:
-    assert len(PROBLEMS) == sum(len(f.seeds) * len(f.utilities) for f in FAMILIES) == 200
+    assert len(PROBLEMS) == 200
     for name, problem in PROBLEMS.items():
         assert name == problem.name
     assert {problem.utilities for problem in PROBLEMS.values()} == set(UTILITIES)
@@ -238,7 +241,7 @@ def test_what_is_proven_is_not_solved_again(
 ) -> None:
     for known in library.records().values():
         library.put(replace(known, bound=known.value))
-    monkeypatch.setattr("experiments.library.curate.solve", None)
+    monkeypatch.setattr("curate.solve", None)
     assert quick(library.directory) == []
 
 
@@ -249,7 +252,7 @@ def test_ctrl_c_keeps_what_is_known_and_ends_the_pass(
         result = solve(instance, work_limit=0.1, warm_start=options["warm_start"])  # type: ignore[arg-type]
         return replace(result, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr("experiments.library.curate.solve", ended)
+    monkeypatch.setattr("curate.solve", ended)
     library.table.unlink()
     with pytest.raises(KeyboardInterrupt):
         quick(library.directory)

@@ -21,7 +21,7 @@ def test_every_instance_has_its_row_and_its_schedules_and_nothing_else_is_there(
     assert list(RECORDS) == list(PROBLEMS)
     named = {f"{record.name}.{record.schedules}.xz" for record in RECORDS.values()}
     files = [path for path in SHIPPED.rglob("*") if path.is_file()]
-    assert {path.name for path in files} == named | {"table.csv"}
+    assert {path.name for path in files} == named | {"table.csv", "families.csv"}
     assert sum(path.stat().st_size for path in files) < MOST_BYTES
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import oasis
 from experiments.cli.options import Limits
-from experiments.evaluation.limits import Duration, read_seconds, read_share
+from experiments.evaluation.options import Duration, read_seconds, read_share
 from experiments.sweep import expand, sweep_config
 from experiments.sweep.tasks import RatioOptions
 

@@ -22,12 +22,17 @@ from experiments import competitive_ratio
 from experiments.evaluation.comparison import compare
 from experiments.plotting.canvas import new_figure
 from experiments.plotting.comparison import plot_comparison
-from experiments.plotting.files import FORMATS, save, svg_text
-from experiments.plotting.pages import comparison_page, ratio_page, run_page
+from experiments.plotting.files import (
+    FORMATS,
+    comparison_page,
+    ratio_page,
+    run_page,
+    save,
+    svg_text,
+)
 from experiments.plotting.ratio import plot_ratio
-from experiments.plotting.schedule import plot_schedule
+from experiments.plotting.schedule import plot_schedule, plot_utilities
 from experiments.plotting.servers import group_of, plot_prices, plot_utilisation
-from experiments.plotting.utilities import plot_utilities
 from oasis.solvers import Status
 
 ROOT = Path(__file__).parents[3]

@@ -1,4 +1,4 @@
-"""Pictures of more jobs, slots and servers than there are dots say what they have put together."""
+"""Pictures of many jobs, comparisons, ratios, quotes and styles show what they are of."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import baselines
 import oasis
-from experiments.evaluation.checking import instance_of
-from experiments.evaluation.comparison import Comparison
+from experiments.evaluation.comparison import Comparison, Finish, JobComparison
 from experiments.evaluation.description import describe_instance
-from experiments.evaluation.job_comparison import Finish, JobComparison
 from experiments.evaluation.provenance import (
     digest_of,
     instance_digest,
+    instance_of,
     instance_reference,
     named_file,
 )
 from experiments.plotting.canvas import (
     PALETTE,
-    block_means,
     colour,
     drawing_style,
     fill,
@@ -36,21 +34,19 @@ from experiments.plotting.canvas import (
     marker,
     new_figure,
     read_style,
-    step_of,
 )
 from experiments.plotting.comparison import measures_of, plot_comparison
-from experiments.plotting.files import kind_of, picture_of, save
-from experiments.plotting.quote import plot_quote
+from experiments.plotting.files import kind_of, picture_of, save, svg_text
 from experiments.plotting.ratio import MOST_JOBS, difference, plot_differences
 from experiments.plotting.schedule import (
     TOO_MANY,
-    bands_of,
-    by_class,
+    plot_quote,
     plot_schedule,
+    plot_utilities,
 )
-from experiments.plotting.servers import plot_load, plot_utilisation
-from experiments.plotting.utilities import plot_utilities
+from experiments.plotting.servers import plot_load
 
+SHORT = oasis.Schedule("", np.array([[499, 0, 1]]), np.zeros((0, 3), dtype=int))
 Made = tuple[oasis.Instance, oasis.Run]
 
 
@@ -63,78 +59,50 @@ def many() -> Made:
     return instance, oasis.simulate(instance, baselines.make("fifo"))
 
 
-def cells(ax: Axes) -> Any:
-    return [np.ma.filled(image.get_array().astype(float), np.nan) for image in ax.images]
-
-
-def test_bands_hold_all_worker_slots_of_all_jobs(many: Made) -> None:
-    instance, run = many
-    each, bands = bands_of(instance, run.schedules)
-    assert each == 10
-    assert sum(band.jobs for band in bands) == len(instance.jobs)
-    assert sum(band.ran for band in bands) == len(run.schedules)
-    total = 0.0
-    for band in bands:
-        sizes = np.full(len(band.workers), each)
-        sizes[-1] = band.jobs - each * (len(sizes) - 1)
-        total += float((band.workers.sum(axis=1) * sizes).sum())
-    assert total == pytest.approx(sum(plan.worker_slots for plan in run.schedules.values()))
-
-
-def test_a_schedule_of_many_jobs_is_one_image_a_class_that_says_what_a_row_is(many: Made) -> None:
+def test_a_schedule_of_many_jobs_has_all_their_bars_in_one_image(many: Made) -> None:
     instance, run = many
     ax = plot_schedule(instance, run.schedules)
-    classes = by_class(instance.jobs_by_arrival())
-    assert len(ax.images) == len(classes) == 3
-    assert len(ax.collections) == len(classes)  # frames, no bar for each job
-    assert "a row is 10 jobs, in order of arrival" in ax.get_ylabel()
-    assert "mean of 3 each" in ax.get_xlabel()
-    names = [label.get_text() for label in ax.get_yticklabels()]
-    assert [name.splitlines()[0] for name in names] == list(classes)
-    assert sum(int(name.splitlines()[1].split()[0].replace(",", "")) for name in names) == 600
+    (bars,) = [found for found in ax.collections if isinstance(found, PolyCollection)]
+    widths = [np.ptp(path.vertices[:, 0]) for path in bars.get_paths()]
+    total = sum(plan.worker_slots for plan in run.schedules.values())
+    assert np.dot(widths, bars.get_array()) == pytest.approx(total)
+    assert svg_text(ax.figure).count("<path") < len(instance.jobs)
     few = replace(instance, jobs=instance.jobs[:TOO_MANY])
-    assert list(plot_schedule(few, {}).images) == []
+    assert plot_schedule(few, {}).get_rasterization_zorder() is None
 
 
-def test_heat_maps_show_means_of_neighbours_and_say_of_how_many(many: Made) -> None:
-    instance, run = many
-    ax = plot_utilisation(instance, run.schedules, resource="cpu")
-    (shown,) = cells(ax)
-    assert shown.shape == (10, 167)
-    assert ax.get_xlabel() == "time (slots; mean of 3 each)"
-    whole = plot_utilisation(replace(instance, horizon=500), run.schedules, resource="cpu")
-    assert whole.get_xlim() == (-0.5, 499.5)
-    means = block_means(np.arange(7.0), 3, 0)
-    assert means.tolist() == [1.0, 4.0, 6.0]
-    assert (step_of(0, 5), step_of(5, 5), step_of(6, 5)) == (1, 1, 2)
+def test_a_job_of_several_forms_is_named_with_the_one_that_runs() -> None:
+    instance = oasis.generate("kinds", jobs=3, seed=1)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    labels = plot_schedule(instance, run.schedules).get_yticklabels()
+    names = {label.get_text() for label in labels}
+    assert run.schedules
+    for job in instance.jobs:
+        plan = run.schedules.get(job.id)
+        kind = "" if plan is None else f": {list(job.speeds.values)[plan.form]}"
+        assert f"{job.id}{kind}" in names
 
 
-def test_many_curves_are_a_median_and_a_band_a_class(many: Made) -> None:
+def test_of_many_curves_and_dots_some_are_shown_and_the_legend_says_how_many(many: Made) -> None:
     instance, run = many
     ax = plot_utilities(instance, run.schedules)
-    labels = [str(line.get_label()) for line in ax.lines]
-    assert [label.split(",")[0] for label in labels[:3]] == list(by_class(instance.jobs))
-    assert len(ax.collections) == 3
-    done = len(run.schedules)
-    dots = ax.lines[-1]
-    assert len(dots.get_xdata()) <= 200
-    if done > 200:
-        assert f"{len(dots.get_xdata())} of {done} jobs shown" in labels[-1]
-    critical = by_class(instance.jobs)["time-critical"]
-    line = ax.lines[0]
-    delays = np.asarray(line.get_xdata(), dtype=float)
-    expected = np.median([job.utility(delays) for job in critical], axis=0)
-    np.testing.assert_allclose(line.get_ydata(), expected)
+    (curves,) = ax.collections
+    assert len(curves.get_segments()) == 100
+    assert curves.get_label() == "utility of a job: 100 of 600 jobs shown"
+    (dots,) = ax.lines
+    assert len(dots.get_xdata()) == len(run.schedules)
+    ax = plot_utilities(instance, {job.id: SHORT for job in instance.jobs})
+    assert len(ax.lines[0].get_xdata()) == 200
+    assert ax.lines[0].get_label() == "completed: 200 of 600 jobs shown"
 
 
-def test_demand_over_a_long_horizon_is_means_and_says_so(many: Made) -> None:
+def test_demand_over_a_long_horizon_is_a_step_a_slot(many: Made) -> None:
     description = describe_instance(many[0])
     ax = plot_load(description)
-    assert ax.get_xlabel() == "time (slots; mean of 3 each)"
     first = next(load for load in description.loads if load.capacity > 0)
     steps = ax.patches[0].get_data()
-    assert steps.values[0] == pytest.approx(100 * first.wanted[:3].mean() / first.capacity)
-    assert steps.edges[-1] == 499.5
+    np.testing.assert_allclose(steps.values, 100 * first.wanted / first.capacity)
+    assert (steps.edges[0], steps.edges[-1]) == (-0.5, 499.5)
 
 
 # --- comparisons, ratios, quotes ----------------------------------------------------------------

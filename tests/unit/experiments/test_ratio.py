@@ -18,8 +18,8 @@ from experiments.cli.commands.ratio import print_jobs
 from experiments.cli.exit_codes import LIMIT
 from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
+from experiments.evaluation.comparison import TAKEN_BY, compare_jobs, to_dict, totals
 from experiments.evaluation.competitive_ratio import GUARANTEES
-from experiments.evaluation.job_comparison import TAKEN_BY, compare_jobs, to_dict, totals
 from experiments.report.sections import commands_of
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View

@@ -29,8 +29,15 @@ from experiments.cli import app
 from experiments.cli.options import method_params, note_unused
 from experiments.evaluation.policies import POLICIES
 from experiments.plotting.canvas import as_written, new_figure, shorten
-from experiments.report.section import MOST_ROWS, ReportTable, Section, report_page
-from experiments.report.sections import commands_of, section_of, text_of
+from experiments.report.sections import (
+    MOST_ROWS,
+    ReportTable,
+    Section,
+    commands_of,
+    report_page,
+    section_of,
+    text_of,
+)
 from offline import BendersParams, solve
 
 NASTY = '<script>alert("1 & 2")</script>-->'

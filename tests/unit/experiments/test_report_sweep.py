@@ -21,10 +21,14 @@ from pyarrow import parquet
 
 import oasis
 from experiments.figures import FIGURES
-from experiments.plotting.comparison import MOST_POINTS, means_page, plot_means
-from experiments.plotting.sweeps import is_table, read_sweep
-from experiments.report.section import report_page
-from experiments.report.sweeps import grid_of, sweep_section, toml_of
+from experiments.plotting.comparison import (
+    MOST_POINTS,
+    is_table,
+    means_page,
+    plot_means,
+    read_sweep,
+)
+from experiments.report.sections import grid_of, report_page, sweep_section, toml_of
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
 

@@ -10,12 +10,10 @@ import pandas as pd
 import pytest
 
 import oasis
-from experiments.sweep.cells import expand
-from experiments.sweep.config import SweepConfig
+from experiments.sweep.cells import SweepConfig, expand
 from experiments.sweep.run import SweepProgress, run_sweep
 from experiments.sweep.store import FAILED, CellResult, ResultStore, repeatable
-from experiments.sweep.task import Case, CellTask, Figures, Options
-from experiments.sweep.tasks import TASKS, ratio
+from experiments.sweep.tasks import TASKS, Case, CellTask, Figures, Options, ratio
 from tests.sweeping import small
 
 RATIO = {"name": "ratio", "work_limit": 5, "seed": 2, "method": "milp"}

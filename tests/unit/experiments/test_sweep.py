@@ -14,15 +14,12 @@ from scipy import stats
 
 import oasis
 from baselines import FIFO
-from experiments.sweep.cells import expand
-from experiments.sweep.config import read_config, sweep_config
+from experiments.sweep.cells import expand, read_config, sweep_config
 from experiments.sweep.executors import Local, execute
-from experiments.sweep.fingerprint import fingerprint
 from experiments.sweep.run import SweepProgress, SweepResult, run_sweep
 from experiments.sweep.store import ResultStore, read_frame, repeatable
 from experiments.sweep.summary import summarise
-from experiments.sweep.task import MEASURED
-from experiments.sweep.tasks import TASKS
+from experiments.sweep.tasks import MEASURED, TASKS, fingerprint
 from tests.sweeping import FATES, SMALL, counted, small
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "congested.json"
@@ -256,7 +253,7 @@ def test_damaged_record_is_noted_and_its_cell_run_again(tmp_path: Path, damage: 
     (cell,) = expand(config)
     path = ResultStore.beside(output).path(cell.key)
     if damage == "changed":
-        text = path.read_text(encoding="utf-8").replace('"admitted": ', '"admitted": 1')
+        text = path.read_text(encoding="utf-8").replace('"admitted":', '"admitted":1')
     elif damage == "other":
         ResultStore.beside(output).save(
             cell.key, {**cell.identity, "seed": 9}, _record(cell, output)

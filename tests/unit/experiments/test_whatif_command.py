@@ -15,10 +15,9 @@ import oasis
 from experiments.cli.commands import whatif
 from experiments.evaluation import whatif as frames
 from experiments.evaluation.whatif import Scenario
-from experiments.evaluation.whatif_result import WhatIf
-from experiments.evaluation.whatif_tables import answer
+from experiments.evaluation.whatif_result import WhatIf, answer
 from experiments.plotting.whatif import loads_figure, over_time_figure
-from experiments.report.whatif import whatif_section
+from experiments.report.sections import whatif_section
 from experiments.sweep import Cell, CellResult
 from experiments.sweep import whatif as cells
 from experiments.sweep.executors import Here

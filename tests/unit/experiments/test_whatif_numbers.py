@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from baselines import EASY, FIFO, LAS, SJF, SRTF
-from experiments.evaluation import whatif_tables as texts
+from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN
 from experiments.evaluation.machines import machine_list
 from experiments.evaluation.tables import SPACE, duration_text

@@ -21,8 +21,7 @@ from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
 from experiments.cli.results import deliver, write_instance
 from experiments.evaluation.comparison import Comparison, with_optimum
-from experiments.evaluation.limits import Duration, read_seconds
-from experiments.evaluation.on_cluster import (
+from experiments.evaluation.live import (
     ACTUAL,
     NAMESPACES,
     actual_figures,
@@ -30,6 +29,7 @@ from experiments.evaluation.on_cluster import (
     namespace_rows,
     with_actual,
 )
+from experiments.evaluation.options import Duration, read_seconds
 from experiments.evaluation.policies import RIVALS
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table

@@ -9,10 +9,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from experiments.evaluation.limits import read_seconds
+from experiments.evaluation.options import read_seconds
 from experiments.library.families import problems_like
 from experiments.library.handed_in import HandedIn, handed_in, of_solve
 from experiments.library.store import (
+    DIGITS,
     OPTIMAL,
     SHIPPED,
     Library,
@@ -21,7 +22,6 @@ from experiments.library.store import (
     fingerprint,
     packed,
     rounded,
-    rounded_up,
 )
 from oasis.model.errors import OasisError
 from oasis.online.recourse.policy import Recourse
@@ -53,6 +53,13 @@ def improve(
             raise KeyboardInterrupt
 
 
+def rounded_up(bound: float) -> float:
+    """A bound as the table has it."""
+    # Never down: a bound that is rounded down may lie below the optimum.
+    near = round(bound, DIGITS)
+    return near if near >= bound else round(near + 10.0**-DIGITS, DIGITS)
+
+
 def keep(library: Library, entry: HandedIn) -> LibraryEntry:
     """Store the better value or bound of a verified result; return the new record."""
     today, schedules = date.today().isoformat(), entry.schedules
@@ -82,9 +89,7 @@ def keep(library: Library, entry: HandedIn) -> LibraryEntry:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Read the command, and say what is known of each instance afterwards."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.library.curate", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python docs/curate.py", description=__doc__)
     parser.add_argument("--library", type=Path, default=SHIPPED, help="directory of the table")
     commands = parser.add_subparsers(dest="command", required=True)
     again = commands.add_parser("improve", help="solve what is not proven, and keep what is better")
