@@ -74,8 +74,7 @@ def _restore(
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
     reconciler.reader.recall(saved["unwritten"], seen)
-    entries = *saved["driver"]["entries"], *saved["held"]
-    specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
+    specs = reconciler.read_specs(seen, now, {e["uid"] for e in saved["driver"]["entries"]})
     reconciler.done.update(saved["done"])
     reconciler.metered.update(saved["metered"])
     reconciler.patience.restore(saved["patience"])
@@ -93,7 +92,7 @@ def _restore(
     if not reasons:
         driver.bring_policy(saved["state"])
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
-        reconciler.between.restore(saved, specs)
+        reconciler.act_on_books()
         _resume_metering(reconciler, seen, now)
     else:
         log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(reasons))

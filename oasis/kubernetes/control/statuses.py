@@ -178,13 +178,16 @@ class StatusWriter:
         self.ended(now)
         self.say(PLACED, "False", reason, message, now)
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the job is ours, and nothing has been said of it yet."""
+        is_told = self.said(ADMITTED) or self.said(PLACED)
+        return self.is_claimed and self.phase == "Pending" and not is_told
+
     def begins_early(
-        self, entry: Entry[JobSpec] | None, slot: int, places: Sequence[Place], now: float
+        self, entry: Entry[JobSpec], slot: int, places: Sequence[Place], now: float
     ) -> None:
-        """It begins in `slot` before the policy has decided on it; None: it gives its room back."""
-        if entry is None:
-            self.waits("BetweenSlots", "the next slot needs its machines", now)
-            return
+        """Record that it begins in `slot`, before the first one that it is planned in."""
         self.status |= {"phase": HOLDING[False], "workers": entry.allocation.worker_count}
         self.status["plan"] = [_slot(slot, entry.allocation, places)]
         self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
