@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
-from oasis.driver.books import begin
+from oasis.driver.books import place_fewest
 from oasis.driver.entry import (
     NO_JOB,
     AsItWas,
@@ -216,7 +216,7 @@ class Driver(World, Generic[Spec]):
 
     def fits(self, spec: Spec, room: Room) -> bool:
         """Whether a job has room, in one of its forms."""
-        return any(begin(room, self.as_seen(spec, form)) for form in spec.job.in_forms)
+        return any(place_fewest(room, self.as_seen(spec, form)) for form in spec.job.in_forms)
 
     def running(self) -> dict[str, Entry[Spec]]:
         """Copies of the live jobs, by uid, with what they hold until the next boundary."""

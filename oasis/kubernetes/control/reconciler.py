@@ -784,7 +784,7 @@ class Reconciler:
                     now,
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),
-                    cause=self.windows.cause(entry, self.driver, self.machines),
+                    cause=self.windows.cause(entry, self.driver),
                     taker=next(taken, None),
                 )
                 job.in_state(state_of(policy, entry.job), now)

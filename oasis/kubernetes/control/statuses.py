@@ -289,8 +289,8 @@ class StatusWriter:
     ) -> None:
         """Record the allocation of the job in this slot and in the next ones."""
         # `is_working` says whether its gang works, `is_whole` whether with all that was planned;
-        # `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
-        # has taken the room that it had.
+        # `cause` is the sentence if a capacity window keeps it waiting, `taker` who has taken the
+        # room that it had.
         workers = entry.allocation.worker_count
         before = self.phase
         self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
@@ -310,7 +310,6 @@ class StatusWriter:
             return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
-            message += f"; {cause}" if cause else ""
             self.say(PLACED, "True", "Planned", message, now)
         elif cause is not None:
             self.say(PLACED, "False", WINDOWED, cause, now)

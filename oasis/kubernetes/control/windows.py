@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, NamedTuple
 
+from oasis.driver.books import place_fewest
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.control.machines import Machines, by_name
@@ -23,7 +23,7 @@ from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import InstanceError
-from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.placement import Room
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -138,69 +138,25 @@ class Windows:
         first = math.floor((begin - zero) / seconds + SLACK)
         return first, math.ceil((end - zero) / seconds - SLACK)
 
-    # -- what jobs are told ------------------------------------------------------------------------
-
-    def cause(
-        self, entry: Entry[JobSpec], driver: Driver[JobSpec], machines: Machines
-    ) -> str | None:
-        """The window for which a job waits, or before which it leaves a node; None if none."""
-        if not self._held:
+    def cause(self, entry: Entry[JobSpec], driver: Driver[JobSpec]) -> str | None:
+        """The windows without which a waiting job could start now; None if there are none."""
+        if not self._held or entry.allocation.workers:
             return None
-        slot = int(driver.now)
-        if entry.allocation.workers:
-            return self._leaving(entry, slot, machines)
-        causes = []
-        for one in self._in_the_way(entry, driver, slot):
-            begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
-            keeps = f"keeps {self._named(one, machines)}{begins} until {time_text(one.end)}"
-            causes.append(f"waits for {one.window.what}, which {keeps}")
-        return " and ".join(causes) or None
-
-    def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
-        """The next window on a machine that the job has, if it is not complete before."""
-        on, ends = entry.allocation.machines, slot + entry.slots_needed
-        ahead = [
-            one for one in self._held if slot < one.entry.begin < ends and on & one.entry.machines
-        ]
-        first = [one for one in ahead if one.entry.begin == ahead[0].entry.begin]
-        # The plan may have placed the rest of the job elsewhere, or later.
-        causes = (
-            f"leaves {self._named(one, machines, on)} by "
-            f"{time_text(self._clock.wall(self._clock.begin(one.entry.begin)))}, as "
-            f"{one.window.what} begins at {time_text(one.begin)}"
-            for one in first
-        )
-        return " and ".join(causes) or None
-
-    def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
-        """Windows without which the waiting job could start now."""
-        free, closing = driver.free, driver.closing
+        site, free, closing = driver.site, driver.free, driver.closing
         unclosed = [(0,) * len(row) if k in closing else row for k, row in enumerate(free)]
-        if _placed(entry, Room(driver.site, unclosed, driver.down)) is not None:
-            return []
-        for k in driver.closed - driver.away:
-            free[k] = driver.site.machines[k].capacity
-        used = _placed(entry, Room(driver.site, free, driver.away))
-        if used is None:
-            return []
-        now = [o for o in self._held if o.entry.holds(slot) and used & o.entry.machines]
-        soon = used & closing
-        later = (o for o in self._held if o.entry.begin > slot and soon & o.entry.machines)
-        return now or list(islice(later, 1))
+        closed, forms = driver.closed - driver.away, entry.forms or (entry.job,)
+        for k in closed:
+            free[k] = site.machines[k].capacity
+        starts = any(place_fewest(Room(site, unclosed, driver.down), job) for job in forms)
+        if starts or not any(place_fewest(Room(site, free, driver.away), job) for job in forms):
+            return None
+        concerned = [one for one in self._held if one.entry.machines & (closed | closing)]
+        now = [one for one in concerned if one.entry.holds(int(driver.now))] or concerned[:1]
+        names = dict.fromkeys(one.window.name for one in now)
+        return f"waits for maintenance window {' and '.join(names)}"
 
-    def _named(self, one: _Held, machines: Machines, among: Set[int] | None = None) -> str:
-        kept = one.entry.machines if among is None else one.entry.machines & among
-        names = list(dict.fromkeys(machines.places[k].node for k in sorted(kept)))
+    def _named(self, one: _Held, machines: Machines) -> str:
+        names = list(dict.fromkeys(machines.places[k].node for k in sorted(one.entry.machines)))
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         word = "node" if len(names) == 1 else "nodes"
         return f"{word} {', '.join(names[:SHOWN])}{more}"
-
-
-def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
-    """Machines on which the fewest tasks of a job find room; None if they find none."""
-    for job in entry.forms or (entry.job,):
-        least = job.min_workers
-        allocation = BestFit().place(room, job, least, job.ps_needed(least))
-        if allocation is not None:
-            return set(allocation.machines)
-    return None
