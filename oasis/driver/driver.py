@@ -110,6 +110,8 @@ class Driver(World, Generic[Spec]):
     @property
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
+        if isinstance(self.policy, Planner):  # others are told at boundaries which ones are closed
+            return self.calendar.closed(int(self.now)).union(self.away)
         return self.closed.union(self.away)
 
     reserved = ()  # a world of its own jobs alone
@@ -123,7 +125,8 @@ class Driver(World, Generic[Spec]):
         if not self.calendar or isinstance(self.policy, Planner):
             return frozenset()
         waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.complete)
-        return self.calendar.closing(int(self.now), waiting)
+        now = int(self.now)
+        return self.calendar.closing(now, waiting) | self.calendar.closed(now) - self.closed
 
     @property
     def free(self) -> list[tuple[int, ...]]:
@@ -132,7 +135,7 @@ class Driver(World, Generic[Spec]):
 
     def _room(self, held: Iterable[tuple[PolicyJob, Allocation]]) -> Room:
         view = View(self, self.policy.name, told_remaining=False)
-        room = Room(self.site, view.capacity(), self.down)
+        room = Room(self.site, view.capacity(), self.down | self.closed)
         for job, allocation in held:
             room.occupy(job, allocation)
         return room
@@ -635,7 +638,7 @@ class Driver(World, Generic[Spec]):
 
     def _check_closed(self) -> None:
         """Raise `PolicyError` if a plan uses a closed machine."""
-        for entry in self.jobs.values() if self.closed else ():
+        for entry in self.jobs.values() if self.closed and not self.ahead else ():
             for machine in sorted(entry.allocation.machines & self.closed):
                 where = self.site.machines[machine].id
                 raise PolicyError(self.policy.name, "is closed", job=entry.job.id, server=where)
@@ -687,7 +690,7 @@ class Driver(World, Generic[Spec]):
         if not remake:
             self.away.update(state["down"])
             self.calendar = Calendar.from_dict(state["calendar"])
-            self.closed = self.calendar.closed(int(self.now))
+            self.closed = self.calendar.closed(self.slot or 0)
         for kept in state["entries"]:
             entry, uid = self.restored(kept, specs, as_it_was), kept["uid"]
             if not remake and uid not in state["again"]:
