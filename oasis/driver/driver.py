@@ -633,8 +633,8 @@ class Driver(World, Generic[Spec]):
         for index, entry in self.jobs.items():
             if entry.allocation.machines & closed:
                 entry.allocation, entry.waiting_since = NOTHING, slot
-                entry.settle()
                 self._untold |= {index}
+            entry.settle()  # the last plan stays, which may be one for this slot
 
     def _check_closed(self) -> None:
         """Raise `PolicyError` if a plan uses a closed machine."""

@@ -227,7 +227,8 @@ class Reconciler:
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
         specs = self._plannable(specs, seen, now, job_pods)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *unavailable)
+        done = dict.fromkeys(self.statuses, 0.0) | self.done
+        facts = Facts(specs, done, dict(self.losses), ended, *unavailable)
         question = partial(self.driver.boundary, slot, facts)
         self._planning = Planning(slot, specs, now, question)
         return self._planning
@@ -242,13 +243,12 @@ class Reconciler:
         self._undecided = came
         specs = {uid: spec for uid, spec in self.read_specs(seen, now).items() if uid in came}
         specs, room = self._plannable(specs, seen, now), driver.room
-        fitting = set()
+        any_fits = False
         for uid, spec in specs.items():
             with self.handling(uid, "planning", now):
-                fitting |= {uid} if driver.fits(spec, room) else set()
-        if fitting:
-            question = partial(driver.arrive, specs)
-            self._planning = Planning(self.slot, specs, now, question)
+                any_fits |= driver.fits(spec, room)
+        if any_fits:
+            self._planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
