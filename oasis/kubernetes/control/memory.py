@@ -82,6 +82,7 @@ def _restore(
     driver = reconciler.driver
     reasons = _differences(saved, reconciler)
     driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))
+    reconciler.act_on_books()
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock
@@ -92,7 +93,6 @@ def _restore(
     if not reasons:
         driver.bring_policy(saved["state"])
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
-        reconciler.act_on_books()
         _resume_metering(reconciler, seen, now)
     else:
         log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(reasons))

@@ -60,6 +60,7 @@ from oasis.scheduling.site import cluster_of
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
+Live = Mapping[str, Entry[JobSpec]]  # by uid
 FORMAT = 7  # of the checkpoint
 SHOWN_SLOTS = 5  # of the plan in the status of a job
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
@@ -100,7 +101,7 @@ class Reconciler:
         # The slot that runs, None before the first plan, and live jobs by uid with what they hold
         # in it: the books of the driver may be those of the next one, or be changed by a thread.
         self.slot: int | None = None
-        self.live: Mapping[str, Entry[JobSpec]] = {}
+        self.live: Live = {}
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
@@ -277,11 +278,7 @@ class Reconciler:
         self._save()
 
     def _begin_between(
-        self,
-        slot: int,
-        outcome: SlotOutcome[JobSpec],
-        now: float,
-        before: Mapping[str, Entry[JobSpec]],
+        self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live
     ) -> None:
         """Begin jobs within `slot`, as the policy has planned them for the next one."""
         if outcome.error is not None:  # the next boundary tells it on the jobs
@@ -296,12 +293,7 @@ class Reconciler:
                 self.statuses[uid].begins_early(entry, slot, self.places, now)
 
     def _begin_slot(
-        self,
-        slot: int,
-        outcome: SlotOutcome[JobSpec],
-        now: float,
-        before: Mapping[str, Entry[JobSpec]],
-        seen: Seen,
+        self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Tell what is planned for a slot that begins, and forget what was before it."""
         job_pods, live = self.pods_of(seen), self.live
@@ -766,7 +758,7 @@ class Reconciler:
             if self.statuses[uid].phase not in TERMINAL:
                 self.statuses[uid].stalled(message, now)
 
-    def _tell_plans(self, slot: int, now: float, before: Mapping[str, Entry[JobSpec]]) -> None:
+    def _tell_plans(self, slot: int, now: float, before: Live) -> None:
         policy = self.driver.policy
         planned = planned_ahead(policy, SHOWN_SLOTS, self.metrics)
         for uid, entry in self.driver.by_uid.items():
