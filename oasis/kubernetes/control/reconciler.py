@@ -47,7 +47,7 @@ from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
+from oasis.kubernetes.objects.existing import existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.errors import InstanceError
@@ -229,7 +229,7 @@ class Reconciler:
         specs = self._plannable(specs, seen, now, job_pods)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
-        facts = Facts(specs, done, dict(self.losses), ended, *unavailable)
+        facts = Facts(specs, done, dict(self.losses), frozenset(ended), *unavailable)
         question = partial(self.driver.boundary, slot, facts)
         self._planning = Planning(slot, specs, now, question)
         return self._planning
@@ -479,24 +479,18 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
-        # The pods of an OasisJob are ours, and no other controller says when they are complete.
-        ours_alone = (entry for entry in self.live.values() if not entry.spec.is_existing)
-        succeeded = {e.spec.uid for e in ours_alone if self._is_over(e, job_pods, now)}
-        return frozenset(self.reader.complete | succeeded)
-
-    def _is_over(
-        self, entry: Entry[JobSpec], job_pods: Mapping[str, Mapping[str, Any]], now: float
-    ) -> bool:
-        """Return whether a job says itself that it is done."""
-        uid = entry.spec.uid
-        if uid in self.existing:
-            kind, item = self.existing[uid]
-            return ended(item, kind)[0]
-        with self.handling(uid, "following", now):
-            pods = job_pods.get(uid, {})
-            return w.has_succeeded(self._wanted(entry, pods), pods)
-        return False
+    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> set[str]:
+        """Uids of the live jobs that say themselves that they are done."""
+        succeeded = set()
+        for uid, entry in self.live.items():
+            # The pods of an OasisJob are ours, and no other controller says when they are complete.
+            if not entry.spec.is_existing:
+                with self.handling(uid, "following", now):
+                    pods = job_pods.get(uid, {})
+                    succeeded |= (
+                        {uid} if w.has_succeeded(self._wanted(entry, pods), pods) else set()
+                    )
+        return self.reader.complete | succeeded
 
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
