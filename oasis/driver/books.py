@@ -35,7 +35,9 @@ def choose_forms(
         is_new, forms = index in new, tracked.forms
         if forms and not tracked.has_form and (is_new or not once):
             before, first = tracked.seen, tracked.form + 1 if again else 0
-            chosen = next((k for k in range(first, len(forms)) if _begin(room, forms[k])), None)
+            chosen = next(
+                (k for k in range(first, len(forms)) if place_fewest(room, forms[k])), None
+            )
             if chosen is None and is_new:
                 chosen = next((k for k, form in enumerate(forms) if empty.fewest(form)), 0)
             if chosen is not None and chosen != tracked.form:
@@ -48,7 +50,7 @@ def choose_forms(
     view.arrived[:] = arrived
 
 
-def _begin(room: Room, job: PolicyJob) -> bool:
+def place_fewest(room: Room, job: PolicyJob) -> bool:
     """Place the fewest tasks of `job` in `room`, if they fit."""
     least = job.min_workers
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None

@@ -1,5 +1,7 @@
 """Drives a policy slot by slot: facts go in at each boundary between slots, decisions come out.
 
+Between two boundaries the policy is asked about jobs that come, for the slot that has not begun.
+
 It knows neither a cluster nor a file. A world, such as the pods of a cluster or the calls of a
 service, says what happened, and carries out what was decided.
 """
@@ -9,12 +11,13 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any, Generic
 
+from oasis.driver.books import place_fewest
 from oasis.driver.entry import (
     NO_JOB,
     AsItWas,
@@ -34,7 +37,7 @@ from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.job import NOTHING, PolicyJob
+from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Policy
 from oasis.scheduling.site import Site, policy_job
@@ -42,7 +45,10 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-COPIED = ("retries", "settled", "away", "calendar", "closed", "_untold", "loop", "next_index")
+COPIED = (
+    *("retries", "settled", "away", "calendar", "closed", "_untold", "loop", "next_index"),
+    "ahead",
+)
 
 
 class Driver(World, Generic[Spec]):
@@ -53,6 +59,7 @@ class Driver(World, Generic[Spec]):
         # or changed; 0: it may be changed at every boundary. Lost machines come before that.
         self.policy, self.minimum_run = policy, minimum_run
         self.slot: int | None = None  # of the last boundary
+        self.ahead = 0  # slots after it that the policy was asked about last
         self.jobs: dict[int, Entry[Spec]] = {}  # live jobs by index, in order of arrival
         self.retries: dict[str, tuple[int, int, int]] = {}  # uid: arrived, due, attempts
         self.settled: set[str] = set()  # uids of jobs that ended, as long as the world has them
@@ -92,8 +99,8 @@ class Driver(World, Generic[Spec]):
 
     @property
     def now(self) -> float:
-        """The slot of the last boundary."""
-        return float(self.slot or 0)
+        """The slot that the policy was asked about last."""
+        return float((self.slot or 0) + self.ahead)
 
     @property
     def goes_on(self) -> bool:
@@ -103,6 +110,8 @@ class Driver(World, Generic[Spec]):
     @property
     def down(self) -> frozenset[int]:
         """Machines that cannot be used now: those that are away, and those that are closed."""
+        if isinstance(self.policy, Planner):  # others are told at boundaries which ones are closed
+            return self.calendar.closed(int(self.now)).union(self.away)
         return self.closed.union(self.away)
 
     reserved = ()  # a world of its own jobs alone
@@ -116,16 +125,20 @@ class Driver(World, Generic[Spec]):
         if not self.calendar or isinstance(self.policy, Planner):
             return frozenset()
         waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.complete)
-        return self.calendar.closing(int(self.now), waiting)
+        now = int(self.now)
+        return self.calendar.closing(now, waiting) | self.calendar.closed(now) - self.closed
 
     @property
     def free(self) -> list[tuple[int, ...]]:
         """Capacity of each machine that live jobs leave free; none of machines that are down."""
+        return self._room((entry.job, entry.allocation) for entry in self.jobs.values()).free
+
+    def _room(self, held: Iterable[tuple[PolicyJob, Allocation]]) -> Room:
         view = View(self, self.policy.name, told_remaining=False)
-        room = Room(self.site, view.capacity())
-        for entry in self.jobs.values():
-            room.occupy(entry.job, entry.allocation)
-        return room.free
+        room = Room(self.site, view.capacity(), self.down | self.closed)
+        for job, allocation in held:
+            room.occupy(job, allocation)
+        return room
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> SlotOutcome[Spec]:
         """Record the events up to `slot` and ask the policy; an error ends the step.
@@ -152,6 +165,7 @@ class Driver(World, Generic[Spec]):
         out jobs does not help, all jobs hold what they held before, `SlotOutcome.error` says why,
         and the policy is asked again at the next boundary, then after two slots, four, and so on.
         """
+        was_asked = bool(self.ahead)  # by what was expected: now it is known
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
@@ -163,7 +177,7 @@ class Driver(World, Generic[Spec]):
         failed: dict[str, Exception] = {}
         # Each round leaves out one more job, so this ends after as
         # many rounds as there are jobs at most.
-        while (outcome := self._attempt(facts, failed)).error is not None:
+        while (outcome := self._attempt(facts, failed, ask=was_asked)).error is not None:
             self._roll_back(saved)
             culprit = self._find_cause(facts, failed, saved, outcome.error)
             if culprit is None:
@@ -179,17 +193,75 @@ class Driver(World, Generic[Spec]):
         self.again_at, self._error, self._errors = None, None, 0
         for entry in self.jobs.values():
             entry.settle()
+        self._keep_policy()
+        return outcome
+
+    def _keep_policy(self) -> None:
         # Kept last, when all went well: it is the state that the next error brings the policy back
         # to. Without one, because it cannot be written down, the policy then begins anew.
         self.kept_policy = None
         with suppress(OasisError):
             self.kept_policy = policy_state(self.policy, self.jobs)
+
+    # -- between boundaries ------------------------------------------------------------------------
+
+    @property
+    def may_be_asked(self) -> bool:
+        """Whether the policy may be asked before the next boundary."""
+        # Jobs that arrive once more come first, and where it failed the boundary finds out why.
+        is_in_order = not self._begins_anew and self.again_at is None
+        return is_in_order and self.slot is not None and not self._arrive_again
+
+    @property
+    def room(self) -> Room:
+        """What is free until the next boundary."""
+        return self._room((entry.job, entry.settled) for entry in self.jobs.values())
+
+    def fits(self, spec: Spec, room: Room) -> bool:
+        """Whether a job has room, in one of its forms."""
+        return any(place_fewest(room, self.as_seen(spec, form)) for form in spec.job.in_forms)
+
+    def running(self) -> dict[str, Entry[Spec]]:
+        """Copies of the live jobs, by uid, with what they hold until the next boundary."""
+        return {uid: replace(e, allocation=e.settled) for uid, e in self.by_uid.items()}
+
+    def arrive(self, specs: Mapping[str, Spec]) -> SlotOutcome[Spec]:
+        """Ask about the next slot, which has not begun, because these jobs have come.
+
+        A job whose machines in the plan are free until then begins at once. The policy is told of
+        nothing else that happened; the others do their work as planned. An error leaves everything
+        as it was, and the boundary finds out what causes it.
+        """
+        assert self.slot is not None
+        saved = self._saved()
+        for entry in self.jobs.values() if not self.ahead else ():
+            self._expect(entry)
+        self.ahead = 1
+        outcome = self._attempt(Facts(specs), {})
+        if outcome.error is not None:
+            self._roll_back(saved)
+            return outcome
+        room = self.room
+        for entry in self.jobs.values():
+            is_new = entry.arrived > self.slot and not entry.begun
+            if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
+                entry.settle()
+        self._keep_policy()
         return outcome
+
+    def _expect(self, entry: Entry[Spec]) -> None:
+        """Let a job work as planned up to the next boundary, which then says what it has done."""
+        # No job is over before that is known: it goes on, unless by a plan it ends there.
+        least = 0.0 if isinstance(self.policy, Planner) else min(1.0, entry.work)
+        done = min(entry.done + entry.allocation.worker_count, entry.work - least)
+        entry.held += bool(entry.allocation.workers)
+        entry.done = max(entry.done, done)
+
+    # -- an attempt --------------------------------------------------------------------------------
 
     def _pass(self, slot: int, facts: Facts[Spec]) -> None:
         """Let time pass up to the beginning of `slot`; nothing is decided."""
-        passed = 0 if self.slot is None else slot - self.slot
-        self.slot = slot
+        passed = 0 if self.slot is None else slot - int(self.now)
         # Those that will arrive once more have worked up to now, too.
         for entry in (*self.jobs.values(), *self._arrive_again):
             # The slots that have passed are those of the allocation of
@@ -197,6 +269,8 @@ class Driver(World, Generic[Spec]):
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
             if entry.spec.uid in facts.done:
+                if self.slot is not None and entry.arrived > self.slot:
+                    entry.early = facts.done[entry.spec.uid]
                 entry.done = max(0.0, facts.done[entry.spec.uid] - entry.early)
             is_used_up = entry.work - entry.done <= TOLERANCE * max(1.0, entry.work)
             if entry.spec.ends_itself and is_used_up and entry.job is not NO_JOB:
@@ -204,6 +278,7 @@ class Driver(World, Generic[Spec]):
             loss = facts.losses.get(entry.spec.uid)
             if loss is not None and entry.allocation.workers:
                 entry.observe(slot, loss)
+        self.slot, self.ahead = slot, 0
 
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
@@ -225,20 +300,13 @@ class Driver(World, Generic[Spec]):
             facts = replace(facts, specs=specs, ended=facts.ended - failed.keys())
         self._facts, self._outcome = facts, outcome
         try:
-            self.loop.instant(self.slot, ask=bool(ask or self.minimum_run))
+            self.loop.instant(self.now, ask=bool(ask or self.minimum_run))
             self._check_closed()
             # Only now: an attempt that fails must let the jobs arrive again in the next one.
             self._begins_anew = False
         except Exception as error:  # noqa: BLE001 (of the policy, which may be anybody's: it is told)
             outcome.error = error
         return outcome
-
-    def copied(self, policy: Policy) -> Driver[Spec]:
-        """The same books for `policy`, a copy of this one's; none of the two changes the other."""
-        driver: Driver[Spec] = copy(self)
-        vars(driver).update(self._saved())
-        driver.policy, driver.loop = policy, Loop(policy, driver, driver, self.loop.wake_at)
-        return driver
 
     def rebuild(self, site: Site) -> None:
         """Continue on other machines: at the next boundary all live jobs arrive again."""
@@ -269,8 +337,10 @@ class Driver(World, Generic[Spec]):
         """Record the events since the last boundary."""
         # Completions before losses before arrivals: a job that is done is not evicted from a
         # machine that went down, and what arrives meets neither.
-        anew = self._leave(view)
-        self._machines(view)
+        anew = []
+        if not self.ahead:
+            anew = self._leave(view)
+            self._machines(view)
         self._arrive(view, anew)
         return True
 
@@ -387,8 +457,8 @@ class Driver(World, Generic[Spec]):
             if uid in known or uid in failed or due > slot:
                 continue
             # What was done before is not told: each decision is that on a job that begins now.
-            early, form = facts.done.get(uid, 0.0), facts.forms.get(uid, 0)
-            entry = Entry(spec, NO_JOB, arrived, 0.0, early=early, form=form)
+            early = facts.done.get(uid, 0.0)
+            entry = Entry(spec, NO_JOB, arrived, 0.0, early=early)
             is_over = bool(early or uid in facts.ended) and self._completes(entry, spec)
             if not is_over and uid not in failed:
                 arriving.append(entry)
@@ -490,10 +560,9 @@ class Driver(World, Generic[Spec]):
             self.settled.add(uid)
         if entry.spec.on_rejection == "retry":
             _, _, attempts = self.retries.get(uid, (0, 0, 0))
-            assert self.slot is not None
             # Waits of 1, 2, 4, .. slots: a full cluster is not asked
             # about the same job in every slot.
-            due = self.slot + min(LONGEST_WAIT, 2**attempts)
+            due = int(self.now) + min(LONGEST_WAIT, 2**attempts)
             self.retries[uid] = (entry.arrived, due, attempts + 1)
             outcome.retried[uid] = due
 
@@ -565,10 +634,11 @@ class Driver(World, Generic[Spec]):
             if entry.allocation.machines & closed:
                 entry.allocation, entry.waiting_since = NOTHING, slot
                 self._untold |= {index}
+            entry.settle()  # the last plan stays, which may be one for this slot
 
     def _check_closed(self) -> None:
         """Raise `PolicyError` if a plan uses a closed machine."""
-        for entry in self.jobs.values() if self.closed else ():
+        for entry in self.jobs.values() if self.closed and not self.ahead else ():
             for machine in sorted(entry.allocation.machines & self.closed):
                 where = self.site.machines[machine].id
                 raise PolicyError(self.policy.name, "is closed", job=entry.job.id, server=where)
@@ -579,6 +649,7 @@ class Driver(World, Generic[Spec]):
         """Return plain data that `restore` accepts, without the policy's own state."""
         return {
             "slot": self.slot,
+            "ahead": self.ahead,
             "next": self.next_index,
             "wake_at": self.loop.wake_at,
             "down": sorted(self.away),
@@ -612,14 +683,14 @@ class Driver(World, Generic[Spec]):
         leaves like any other. `remake`: the policy does not know these jobs, and they arrive once
         more.
         """
-        self.slot, self.next_index = state["slot"], state["next"]
+        self.slot, self.ahead, self.next_index = state["slot"], state["ahead"], state["next"]
         self.loop.wake_at = state["wake_at"]
         self.settled.update(state["settled"])
         self.retries = {uid: (a, b, c) for uid, (a, b, c) in state["retries"].items()}
         if not remake:
             self.away.update(state["down"])
             self.calendar = Calendar.from_dict(state["calendar"])
-            self.closed = self.calendar.closed(int(self.now))
+            self.closed = self.calendar.closed(self.slot or 0)
         for kept in state["entries"]:
             entry, uid = self.restored(kept, specs, as_it_was), kept["uid"]
             if not remake and uid not in state["again"]:

@@ -77,7 +77,7 @@ class Entry(Tracked, Generic[Spec]):
     waiting_since: float | None = None
     admitted: bool = False
     given: int | None = None  # workers that it held last; None: it never ran
-    settled: Allocation = NOTHING  # what it held at the end of the last boundary
+    settled: Allocation = NOTHING  # what it really holds, until the next boundary
     begun: bool = False  # whether it ever held anything
     resizes: int = 0  # how often it got another gang after that,
     restarts: int = 0  # and how often no pod of it was kept
@@ -86,7 +86,7 @@ class Entry(Tracked, Generic[Spec]):
     forms: tuple[PolicyJob, ...] = ()
     extensions: int = 0  # how often its work was used up, and more was expected
     kept_until: float = 0.0  # the first slot in which it may be changed
-    early: float = 0.0  # worker-slots done before it arrived, which the policy is not told of
+    early: float = 0.0  # worker-slots done before its first slot, which the policy is not told of
 
     @property
     def has_form(self) -> bool:
@@ -108,7 +108,7 @@ class Entry(Tracked, Generic[Spec]):
             self.waiting_since = slot
 
     def settle(self) -> None:
-        """Count resizes and restarts at the end of a boundary; the first start is none."""
+        """Begin with what is planned; count resizes and restarts, but not the first start."""
         if self.allocation != self.settled and self.allocation.workers:
             if self.begun:
                 # A task that stays on its machine is not started
@@ -131,9 +131,9 @@ class Entry(Tracked, Generic[Spec]):
 
     @property
     def remaining(self) -> float:
-        """Worker-slots left; at least one of a job that reports its completion itself."""
-        least = min(1.0, self.work) if self.spec.ends_itself else 0.0
-        return max(least, self.work - self.done)
+        """Worker-slots left; none, or at least one, of a job that reports its completion itself."""
+        left = max(0.0, self.work - self.done)
+        return max(left, min(1.0, self.work)) if self.spec.ends_itself and left else left
 
     @property
     def has_hardly_any_left(self) -> bool:
@@ -235,7 +235,6 @@ class Facts(Generic[Spec]):
     ended: frozenset[str] = frozenset()  # jobs that say themselves that they are done
     down: frozenset[int] = frozenset()  # machines
     calendar: Calendar = EVER_OPEN  # for this slot and later ones
-    forms: Mapping[str, int] = field(default_factory=dict)  # of jobs that begin before they arrive
 
 
 @dataclass(slots=True)

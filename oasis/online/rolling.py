@@ -101,17 +101,19 @@ def reach_of(lookahead: int) -> int:
 def differs(live: LiveJob, work: int) -> bool:
     """Return whether a job must be replanned because `work` differs from its planned work.
 
-    A plan of a gang may do more than that, because its last slot runs the whole minimum.
+    A plan of a gang may do more than that, because its last slot runs the whole minimum. Where
+    nothing is left, the job is to end with the slot before this one, and the plan stays.
     """
     spare = 0
     if live.schedule is not None and live.job.min_workers > 1:
         # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
-    return not (work == live.remaining or live.remaining < work <= spare)
+    return not (work in (0, live.remaining) or live.remaining < work <= spare)
 
 
 def work_left(job: PolicyJob, view: View) -> int:
-    """Whole worker-slots that are left of a job that has not finished: at least one."""
+    """Whole worker-slots that are left of a job: none only if nothing at all is."""
     # A job that has not finished has something left, however
     # little; rounding forgives what is no work.
-    return max(1, int(rounding.ceil(view.remaining(job))))
+    left = view.remaining(job)
+    return max(1, int(rounding.ceil(left))) if left else 0

@@ -103,12 +103,10 @@ def test_no_pod_is_there_when_a_window_begins_and_jobs_are_told(
     begin, end = now + 36, now + 50
     during = {"begin": time_text(begin), "end": time_text(end)}
     declare(scene, "firmware", **during, nodes=["n1"])
-    leaves = f"as maintenance window firmware begins at {during['begin']}"
-    waits = f"which keeps node n1 until {during['end']}"
+    waits = "waits for maintenance window firmware"
     with scene.controller(planner):
         scene.submit(elastic(scene, "long", 2, 8, 600.0))
         until(lambda: running_workers(scene) == {"long": 8}, "it has both nodes", 6.0)
-        until(lambda: leaves in explained(scene, "long"), "it is told that it leaves n1", 10.0)
         kept = f"keeps node n1 from {during['begin']} until {during['end']}"
         until(lambda: conditions(scene, "firmware") == [("True", "Accepted", kept)], "told", 6.0)
         declare(scene, "odd", **during, nodes=["n7"])

@@ -300,7 +300,6 @@ class Controller:
         if tries := reconciler.tries(self._seen(), self._now()):
             reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
         begun = reconciler.plan_if_due(self._now(), self._seen, PLAN_WAIT, on_end)
-        reconciler.start_between(self._now(), self._seen, PLAN_WAIT, on_end)
         # Planning may have taken seconds, in which pods came and went.
         seen = self._seen()
         if begun:

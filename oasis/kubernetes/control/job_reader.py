@@ -52,10 +52,10 @@ class JobReader:
         self._stopped: dict[str, int | None] = {}  # versions for which nothing more is done, by uid
 
     def read(
-        self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str] = ()
+        self, seen: Seen, driver: Driver[JobSpec], now: float, ran: Container[str] = ()
     ) -> dict[str, JobSpec]:
         """Return the unfinished valid jobs by uid, in order of creation."""
-        # `early` are jobs that run before the policy knows them.
+        # At a takeover, `ran` are those that ran before.
         specs = {}
         existing = set()
         live = driver.by_uid
@@ -66,7 +66,7 @@ class JobReader:
                 continue
             existing.add(uid)
             try:
-                spec = self._take(kind, item, driver.policy, uid in live or uid in early, now)
+                spec = self._take(kind, item, driver.policy, uid in live or uid in ran, now)
             except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                 self.fail(uid, error, "reading", now)
                 continue
@@ -78,12 +78,10 @@ class JobReader:
                 del known[uid]
         return specs
 
-    def read_new(
-        self, seen: Seen, driver: Driver[JobSpec], now: float, early: Container[str]
-    ) -> None:
+    def read_new(self, seen: Seen, driver: Driver[JobSpec], now: float) -> None:
         """Read all jobs if one of them is new, so that its status names this controller."""
         if any(self._is_new(kind, item) for kind, item in job_items(seen)):
-            self.read(seen, driver, now, early)
+            self.read(seen, driver, now)
 
     def _is_new(self, kind: ExistingKind | None, item: Mapping[str, Any]) -> bool:
         job = self.statuses.get(item["metadata"]["uid"])

@@ -74,8 +74,7 @@ def _restore(
     # Unwritten statuses come first: the reader would
     # begin with what the objects say, which is older.
     reconciler.reader.recall(saved["unwritten"], seen)
-    entries = *saved["driver"]["entries"], *saved["held"]
-    specs = reconciler.read_specs(seen, now, {entry["uid"] for entry in entries})
+    specs = reconciler.read_specs(seen, now, {e["uid"] for e in saved["driver"]["entries"]})
     reconciler.done.update(saved["done"])
     reconciler.metered.update(saved["metered"])
     reconciler.patience.restore(saved["patience"])
@@ -83,6 +82,7 @@ def _restore(
     driver = reconciler.driver
     reasons = _differences(saved, reconciler)
     driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))
+    reconciler.act_on_books()
     # The clock of this machine is behind that of the last controller, or was set back: the
     # slots go on where they were, for nothing is planned for one that was.
     clock = reconciler.clock
@@ -93,7 +93,6 @@ def _restore(
     if not reasons:
         driver.bring_policy(saved["state"])
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
-        reconciler.between.restore(saved, specs)
         _resume_metering(reconciler, seen, now)
     else:
         log.warning("the checkpoint %s: all live jobs arrive once more", " and ".join(reasons))

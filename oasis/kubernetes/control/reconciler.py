@@ -40,14 +40,14 @@ from oasis.kubernetes.control.machines import Machines, by_name, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
-from oasis.kubernetes.control.planning import Came, EarlyStarts, Planning, planned_ahead
+from oasis.kubernetes.control.planning import Planning, planned_ahead
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import ended, existing_objects, is_suspended, job_items
+from oasis.kubernetes.objects.existing import existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
 from oasis.model.errors import InstanceError
@@ -60,7 +60,8 @@ from oasis.scheduling.site import cluster_of
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
-FORMAT = 6  # of the checkpoint
+Live = Mapping[str, Entry[JobSpec]]  # by uid
+FORMAT = 7  # of the checkpoint
 SHOWN_SLOTS = 5  # of the plan in the status of a job
 LITTLE = 1e-6  # worker-slots that are nothing but rounding
 
@@ -96,6 +97,11 @@ class Reconciler:
         self._policy_error: Exception | None = None  # that was logged last
         self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
         self._planning: Planning | None = None
+        self._undecided = frozenset[str]()  # uids of jobs, when it was last seen if they fit
+        # The slot that runs, None before the first plan, and live jobs by uid with what they hold
+        # in it: the books of the driver may be those of the next one, or be changed by a thread.
+        self.slot: int | None = None
+        self.live: Live = {}
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
@@ -104,7 +110,6 @@ class Reconciler:
         site = self.machines.site
         check_policy(policy, site, settings.minimum_run)
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
-        self.between = EarlyStarts(self.driver)
         self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
@@ -124,7 +129,7 @@ class Reconciler:
                 machines = Machines.of(seen, self.settings, self.clock)
                 check_policy(self.driver.policy, machines.site)
                 self.driver.rebuild(machines.site)
-                self.machines = machines
+                self.machines, self.live = machines, {}
                 return
             short = set(self._short.values())
             machines = self.machines.resized(seen, self.settings, short, self._late)
@@ -143,8 +148,7 @@ class Reconciler:
 
     def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
-        # At a takeover, `ran` are those that ran before.
-        specs = self.reader.read(seen, self.driver, now, ran or self.between.held)
+        specs = self.reader.read(seen, self.driver, now, ran)
         job_pods, slot = self.pods_of(seen), self.clock.slot(now)
         self.admission.look(self.places, seen["nodes"])
         self.admission.forget_others(specs)
@@ -164,15 +168,9 @@ class Reconciler:
 
     # -- slots -------------------------------------------------------------------------------------
 
-    @property
-    def slot(self) -> int | None:
-        """Slot of the current plan; None before the first plan."""
-        return self.driver.slot if self._planning is None else self._planning.slot_before
-
-    @property
-    def live(self) -> Mapping[str, Entry[JobSpec]]:
-        """Live jobs by uid, with what they hold by the plan in force."""
-        return self.between.live if self._planning is None else self._planning.live_before
+    def act_on_books(self) -> None:
+        """Act from now on as the books of the driver say."""
+        self.slot, self.live = self.driver.slot, self.driver.running()
 
     @property
     def next_boundary(self) -> float:
@@ -191,12 +189,16 @@ class Reconciler:
     def plan_if_due(
         self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
     ) -> bool:
-        """As `begin_slot_if_due`, but a plan is waited for no longer than `patience` seconds."""
+        """Begin the present slot or jobs that came in it; wait for no more than `patience` seconds.
+
+        Return whether anything was planned.
+        """
         # `look` says what is there, and `on_end` is called by the thread when the plan is made:
         # then call this again. Until it returns True, `live` and `slot` are those of before.
         planning = self._planning
         if planning is None:
-            planning = self._prepare(now, look())
+            seen = look()
+            planning = self._prepare(now, seen) or self._prepare_between(now, seen)
             if planning is None:
                 return False
             if self.driver.arriving_again & self.pods_of(look()).keys():
@@ -226,39 +228,83 @@ class Reconciler:
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
         specs = self._plannable(specs, seen, now, job_pods)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
-        # The driver changes its entries while it plans: until then the others look at copies.
-        before = {uid: entry.copy() for uid, entry in self.live.items()}
-        begun = self.between.begin(self.statuses)
-        facts = Facts(specs, dict(self.done), dict(self.losses), ended, *unavailable, begun)
+        done = dict.fromkeys(self.statuses, 0.0) | self.done
+        facts = Facts(specs, done, dict(self.losses), frozenset(ended), *unavailable)
         question = partial(self.driver.boundary, slot, facts)
-        self._planning = Planning(slot, facts, now, self.driver.slot, before, question)
+        self._planning = Planning(slot, specs, now, question)
+        return self._planning
+
+    def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
+        """Input of a question about the next slot; None unless a job came that fits now."""
+        driver = self.driver
+        self.reader.read_new(seen, driver, now)  # a job is claimed, then it begins
+        came = frozenset(uid for uid, job in self.statuses.items() if job.is_undecided)
+        if came == self._undecided or self.slot is None or not driver.may_be_asked:
+            return None
+        self._undecided = came
+        specs = {uid: spec for uid, spec in self.read_specs(seen, now).items() if uid in came}
+        specs, room = self._plannable(specs, seen, now), driver.room
+        any_fits = False
+        for uid, spec in specs.items():
+            with self.handling(uid, "planning", now):
+                any_fits |= driver.fits(spec, room)
+        if any_fits:
+            self._planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
         return self._planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Put a new plan into force: report its decisions, and save it."""
         self._planning = None
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
-        job_pods = self.pods_of(seen)
+        before, is_between = self.live, slot == self.slot
+        self.act_on_books()
         self.metrics.policy_seconds.observe(planning.seconds)
-        count, jobs = len(outcome.changed), len(self.driver.jobs)
-        figures = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
-        log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=figures)
         # What failed while the plan was made leaves at the next boundary, and was told why.
-        outcome.forget(planning.facts.specs.keys() - self.reader.specs.keys())
+        outcome.forget(planning.specs.keys() - self.reader.specs.keys())
         # Statuses come before the checkpoint, which holds those that are not written yet: a crash
         # between here and the writes loses no decision.
         if outcome.error is None:
             self.tenants.decided(self.driver.by_uid)
         self._tell(slot, outcome, now)
+        if is_between:
+            self._unsaved = "starts"
+            self._begin_between(slot, outcome, now, before)
+        else:
+            self._unsaved = "plan"
+            count, jobs = len(outcome.changed), len(self.driver.jobs)
+            figures = {"slot": slot, "count": count, "seconds": round(planning.seconds, 6)}
+            log.info("slot %d: %d jobs, %d changed", slot, jobs, count, extra=figures)
+            self._begin_slot(slot, outcome, now, before, seen)
+        self._save()
+
+    def _begin_between(
+        self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live
+    ) -> None:
+        """Begin jobs within `slot`, as the policy has planned them for the next one."""
+        if outcome.error is not None:  # the next boundary tells it on the jobs
+            log.warning("no job begins before the next slot: %s", error_text(outcome.error))
+        for uid, cause in outcome.failed.items():
+            self.reader.fail(uid, cause, "planning", now)
+        for uid in before.keys() - self.live.keys():
+            self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
+        for uid, entry in self.live.items():
+            ran = uid in before and before[uid].allocation.workers
+            if entry.allocation.workers and not ran and uid in self.statuses:
+                self.statuses[uid].begins_early(entry, slot, self.places, now)
+
+    def _begin_slot(
+        self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
+    ) -> None:
+        """Tell what is planned for a slot that begins, and forget what was before it."""
+        job_pods, live = self.pods_of(seen), self.live
         self._tell_errors(outcome, now)
-        self._tell_plans(slot, now, planning.live_before)
+        self._tell_plans(slot, now, before)
         self.withdrawn.clear()
         self.patience.begin_slot()
         self._short.clear()
-        for uid in self.driver.by_uid:  # what the plan takes away earns nothing until it is gone
+        for uid in live:  # what the plan takes away earns nothing until it is gone
             self.note(uid, job_pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.requests.forget_others(seen["pods"])
-        live = self.driver.by_uid
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
         self.learning.forget_others(self.statuses)
@@ -269,8 +315,6 @@ class Reconciler:
             for uid in known.keys() - self.statuses.keys():
                 del known[uid]
         self._telling &= self.statuses.keys()
-        self._unsaved = "plan"
-        self._save()
 
     def _save(self) -> None:
         """Write the checkpoint, before any pod of the new plan or of an early start."""
@@ -283,31 +327,6 @@ class Reconciler:
             self.metrics.slot.set(slot)
             self.metrics.boundary_lag.observe(max(0.0, self.now() - self.clock.begin(slot)))
         self._unsaved = None
-
-    def start_between(
-        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
-    ) -> None:
-        """Begin jobs that came since the boundary, as `plan_if_due` plans."""
-
-        def plannable(seen: Seen, came: Container[str]) -> Came:
-            specs = {uid: s for uid, s in self.read_specs(seen, now).items() if uid in came}
-            return self._plannable(specs, seen, now), self._ended(self.pods_of(seen), now)
-
-        # What begins early may have to leave at the boundary, which a minimum run time forbids.
-        if self._planning is None and not self.driver.minimum_run:
-            seen, held = look(), self.between.held
-            self.reader.read_new(seen, self.driver, now, held)  # a job is claimed, then it begins
-            job_pods = self.pods_of(seen) if held else {}
-            self.between.end({uid for uid in held if self._is_over(held[uid], job_pods, now)})
-            changed = self.between.look(look, plannable, patience, on_end)
-            for uid in changed:
-                if (entry := self.between.held.get(uid)) is None:
-                    self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
-                if uid in self.reader.specs:  # it may have failed, or be deleted
-                    self.statuses[uid].begins_early(entry, self.slot or 0, self.places, now)
-            if changed:
-                self._unsaved = "starts"
-                self._save()
 
     def _plannable(
         self,
@@ -402,7 +421,7 @@ class Reconciler:
             return []
         is_due = self.driver.slot is None or slot > self.driver.slot
         read = self.reader.read if is_due else self.reader.read_new
-        read(seen, self.driver, now, self.between.held)
+        read(seen, self.driver, now)
         return self.learning.tries(now, is_due, lambda: self.pods_of(seen))
 
     def remember(self, uid: str, spec: JobSpec) -> None:
@@ -431,11 +450,12 @@ class Reconciler:
                 self.metered[uid] = self.metered.get(uid, 0.0) + amount
                 if uid not in self._telling:  # then nothing is work before it is reported
                     self.done[uid] = self.done.get(uid, 0.0) + amount
-            for uid, entry in self.driver.by_uid.items():
-                lost = entry.allocation.worker_count - worked.get(uid, 0.0)
-                self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             # What began early counts from its first boundary on: less than it held, never more.
-            self.tenants.held(self.driver.jobs.values())
+            held = [each for each in self.live.values() if each.arrived <= self.driver.slot]
+            for entry in held:
+                lost = entry.allocation.worker_count - worked.get(entry.spec.uid, 0.0)
+                self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
+            self.tenants.held(held)
         self.losses.clear()
         for uid, pods in self.pods_of(seen).items():
             with self.handling(uid, "following", now):
@@ -459,24 +479,18 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> frozenset[str]:
-        # The pods of an OasisJob are ours, and no other controller says when they are complete.
-        ours_alone = (entry for entry in self.live.values() if not entry.spec.is_existing)
-        succeeded = {e.spec.uid for e in ours_alone if self._is_over(e, job_pods, now)}
-        return frozenset(self.reader.complete | succeeded)
-
-    def _is_over(
-        self, entry: Entry[JobSpec], job_pods: Mapping[str, Mapping[str, Any]], now: float
-    ) -> bool:
-        """Return whether a job says itself that it is done."""
-        uid = entry.spec.uid
-        if uid in self.existing:
-            kind, item = self.existing[uid]
-            return ended(item, kind)[0]
-        with self.handling(uid, "following", now):
-            pods = job_pods.get(uid, {})
-            return w.has_succeeded(self._wanted(entry, pods), pods)
-        return False
+    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> set[str]:
+        """Uids of the live jobs that say themselves that they are done."""
+        succeeded = set()
+        for uid, entry in self.live.items():
+            # The pods of an OasisJob are ours, and no other controller says when they are complete.
+            if not entry.spec.is_existing:
+                with self.handling(uid, "following", now):
+                    pods = job_pods.get(uid, {})
+                    succeeded |= (
+                        {uid} if w.has_succeeded(self._wanted(entry, pods), pods) else set()
+                    )
+        return self.reader.complete | succeeded
 
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
@@ -669,7 +683,6 @@ class Reconciler:
             "driver": driver.state(),
             "done": self.done,
             "metered": self.metered,
-            **self.between.state(self.reader.specs.keys()),
             "patience": self.patience.state(self.clock),
             "verdicts": self.learning.verdicts.state(),
             "tenants": self.tenants.state(),
@@ -739,7 +752,7 @@ class Reconciler:
             if self.statuses[uid].phase not in TERMINAL:
                 self.statuses[uid].stalled(message, now)
 
-    def _tell_plans(self, slot: int, now: float, before: Mapping[str, Entry[JobSpec]]) -> None:
+    def _tell_plans(self, slot: int, now: float, before: Live) -> None:
         policy = self.driver.policy
         planned = planned_ahead(policy, SHOWN_SLOTS, self.metrics)
         for uid, entry in self.driver.by_uid.items():
@@ -757,7 +770,7 @@ class Reconciler:
                     now,
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),
-                    cause=self.windows.cause(entry, self.driver, self.machines),
+                    cause=self.windows.cause(entry, self.driver),
                     taker=next(taken, None),
                 )
                 job.in_state(state_of(policy, entry.job), now)

@@ -178,13 +178,16 @@ class StatusWriter:
         self.ended(now)
         self.say(PLACED, "False", reason, message, now)
 
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the job is ours, and nothing has been said of it yet."""
+        is_told = self.said(ADMITTED) or self.said(PLACED)
+        return self.is_claimed and self.phase == "Pending" and not is_told
+
     def begins_early(
-        self, entry: Entry[JobSpec] | None, slot: int, places: Sequence[Place], now: float
+        self, entry: Entry[JobSpec], slot: int, places: Sequence[Place], now: float
     ) -> None:
-        """It begins in `slot` before the policy has decided on it; None: it gives its room back."""
-        if entry is None:
-            self.waits("BetweenSlots", "the next slot needs its machines", now)
-            return
+        """Record that it begins in `slot`, before the first one that it is planned in."""
         self.status |= {"phase": HOLDING[False], "workers": entry.allocation.worker_count}
         self.status["plan"] = [_slot(slot, entry.allocation, places)]
         self.say(PLACED, "True", "BetweenSlots", "on machines that the plan leaves free", now)
@@ -286,8 +289,8 @@ class StatusWriter:
     ) -> None:
         """Record the allocation of the job in this slot and in the next ones."""
         # `is_working` says whether its gang works, `is_whole` whether with all that was planned;
-        # `cause` is the sentence if a capacity window keeps it waiting or on the move, `taker` who
-        # has taken the room that it had.
+        # `cause` is the sentence if a capacity window keeps it waiting, `taker` who has taken the
+        # room that it had.
         workers = entry.allocation.worker_count
         before = self.phase
         self.status["phase"] = HOLDING[is_working] if workers else "Waiting"
@@ -307,7 +310,6 @@ class StatusWriter:
             return
         if workers:
             message = f"{workers} workers and {entry.allocation.ps_count} parameter servers"
-            message += f"; {cause}" if cause else ""
             self.say(PLACED, "True", "Planned", message, now)
         elif cause is not None:
             self.say(PLACED, "False", WINDOWED, cause, now)

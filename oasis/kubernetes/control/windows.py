@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from oasis.driver.books import place_fewest
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.control.machines import Machines, by_name
@@ -21,9 +20,9 @@ from oasis.kubernetes.objects.capacity_window import (
 )
 from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.model.calendar import Calendar, CalendarEntry
+from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.errors import InstanceError
-from oasis.scheduling.placement import BestFit, Room
+from oasis.scheduling.placement import Room
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -42,27 +41,17 @@ class WindowOutcome(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A window as it stands in the calendar."""
-
-    window: CapacityWindow
-    begin: float  # on the clock on the wall, of this repetition
-    end: float
-    entry: CalendarEntry
-
-
 class Windows:
     """The capacity windows of a cluster, rounded outwards to the slots of `clock`."""
 
     def __init__(self, settings: ControllerSettings, clock: SlotClock) -> None:
         self._settings, self._clock = settings, clock
-        self._held: tuple[_Held, ...] = ()
+        self._calendar = EVER_OPEN
         self.outcomes: dict[str, WindowOutcome] = {}  # what becomes of each, by name
 
     def calendar(self, seen: Seen, machines: Machines, now: float) -> Calendar:
         """Calendar of closed nodes from the slot at `now` on; what is not kept is logged."""
-        reserved: list[_Held] = []
+        reserved: list[CalendarEntry] = []
         outcomes: dict[str, WindowOutcome] = {}
         for item in seen.get(WINDOW_PLURAL, ()):
             name = item["metadata"]["name"]
@@ -75,9 +64,9 @@ class Windows:
             if self.outcomes.get(name) != outcomes[name] and outcomes[name].reason not in FINE:
                 log.warning("%s %s: %s", WINDOW_KIND, name, outcomes[name].message)
         # In the order in which they begin, in that of their names where it is the same.
-        reserved.sort(key=lambda one: (one.entry.begin, one.window.name))
-        self.outcomes, self._held = outcomes, tuple(reserved)
-        return Calendar(tuple(one.entry for one in reserved))
+        reserved.sort(key=lambda one: (one.begin, one.name))
+        self.outcomes, self._calendar = outcomes, Calendar(tuple(reserved))
+        return self._calendar
 
     def outdated(self, seen: Seen, now: float) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
         """Windows whose conditions are out of date, each with the conditions to write."""
@@ -101,7 +90,7 @@ class Windows:
 
     def _placed(
         self, window: CapacityWindow, seen: Seen, machines: Machines, now: float
-    ) -> tuple[list[_Held], WindowOutcome]:
+    ) -> tuple[list[CalendarEntry], WindowOutcome]:
         """Return the calendar entries of a window, and what becomes of it."""
         times = list(window.times(self._clock.wall(now)))
         if not times:
@@ -119,16 +108,15 @@ class Windows:
         if not closed:
             lacks = lacks or "no node with a role has its labels"
             return [], WindowOutcome(False, "NoNode", f"{lacks}{NOTHING}")
-        entries = [
-            _Held(window, *at, CalendarEntry(window.name, *self._slots(window, *at), closed))
-            for at in times
-        ]
+        entries = [CalendarEntry(window.name, *self._slots(window, *at), closed) for at in times]
         if lacks:
             return entries, WindowOutcome(True, "Partly", lacks)
-        when = f"from {time_text(entries[0].begin)} until {time_text(entries[0].end)}"
+        when = " until ".join(map(time_text, times[0]))
         again = ", and every week from then on" if window.weekly else ""
-        named = self._named(entries[0], machines)
-        return entries, WindowOutcome(True, ACCEPTED, f"keeps {named} {when}{again}")
+        names = list(dict.fromkeys(machines.places[k].node for k in sorted(closed)))
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        named = f"{'node' if len(names) == 1 else 'nodes'} {', '.join(names[:SHOWN])}{more}"
+        return entries, WindowOutcome(True, ACCEPTED, f"keeps {named} from {when}{again}")
 
     def _slots(self, window: CapacityWindow, begin: float, end: float) -> tuple[int, int]:
         """First slot of a window, with the notice that pods get, and the first slot after it."""
@@ -138,69 +126,18 @@ class Windows:
         first = math.floor((begin - zero) / seconds + SLACK)
         return first, math.ceil((end - zero) / seconds - SLACK)
 
-    # -- what jobs are told ------------------------------------------------------------------------
-
-    def cause(
-        self, entry: Entry[JobSpec], driver: Driver[JobSpec], machines: Machines
-    ) -> str | None:
-        """The window for which a job waits, or before which it leaves a node; None if none."""
-        if not self._held:
+    def cause(self, entry: Entry[JobSpec], driver: Driver[JobSpec]) -> str | None:
+        """The windows without which a waiting job could start now; None if there are none."""
+        if not self._calendar or entry.allocation.workers:
             return None
-        slot = int(driver.now)
-        if entry.allocation.workers:
-            return self._leaving(entry, slot, machines)
-        causes = []
-        for one in self._in_the_way(entry, driver, slot):
-            begins = "" if one.entry.holds(slot) else f" from {time_text(one.begin)}"
-            keeps = f"keeps {self._named(one, machines)}{begins} until {time_text(one.end)}"
-            causes.append(f"waits for {one.window.what}, which {keeps}")
-        return " and ".join(causes) or None
-
-    def _leaving(self, entry: Entry[JobSpec], slot: int, machines: Machines) -> str | None:
-        """The next window on a machine that the job has, if it is not complete before."""
-        on, ends = entry.allocation.machines, slot + entry.slots_needed
-        ahead = [
-            one for one in self._held if slot < one.entry.begin < ends and on & one.entry.machines
-        ]
-        first = [one for one in ahead if one.entry.begin == ahead[0].entry.begin]
-        # The plan may have placed the rest of the job elsewhere, or later.
-        causes = (
-            f"leaves {self._named(one, machines, on)} by "
-            f"{time_text(self._clock.wall(self._clock.begin(one.entry.begin)))}, as "
-            f"{one.window.what} begins at {time_text(one.begin)}"
-            for one in first
-        )
-        return " and ".join(causes) or None
-
-    def _in_the_way(self, entry: Entry[JobSpec], driver: Driver[JobSpec], slot: int) -> list[_Held]:
-        """Windows without which the waiting job could start now."""
-        free, closing = driver.free, driver.closing
+        site, free, closing = driver.site, driver.free, driver.closing
         unclosed = [(0,) * len(row) if k in closing else row for k, row in enumerate(free)]
-        if _placed(entry, Room(driver.site, unclosed, driver.down)) is not None:
-            return []
-        for k in driver.closed - driver.away:
-            free[k] = driver.site.machines[k].capacity
-        used = _placed(entry, Room(driver.site, free, driver.away))
-        if used is None:
-            return []
-        now = [o for o in self._held if o.entry.holds(slot) and used & o.entry.machines]
-        soon = used & closing
-        later = (o for o in self._held if o.entry.begin > slot and soon & o.entry.machines)
-        return now or list(islice(later, 1))
-
-    def _named(self, one: _Held, machines: Machines, among: Set[int] | None = None) -> str:
-        kept = one.entry.machines if among is None else one.entry.machines & among
-        names = list(dict.fromkeys(machines.places[k].node for k in sorted(kept)))
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        word = "node" if len(names) == 1 else "nodes"
-        return f"{word} {', '.join(names[:SHOWN])}{more}"
-
-
-def _placed(entry: Entry[JobSpec], room: Room) -> set[int] | None:
-    """Machines on which the fewest tasks of a job find room; None if they find none."""
-    for job in entry.forms or (entry.job,):
-        least = job.min_workers
-        allocation = BestFit().place(room, job, least, job.ps_needed(least))
-        if allocation is not None:
-            return set(allocation.machines)
-    return None
+        closed, forms = driver.closed - driver.away, entry.forms or (entry.job,)
+        for k in closed:
+            free[k] = site.machines[k].capacity
+        starts = any(place_fewest(Room(site, unclosed, driver.down), job) for job in forms)
+        if starts or not any(place_fewest(Room(site, free, driver.away), job) for job in forms):
+            return None
+        ahead = [one for one in self._calendar.windows if one.machines & (closed | closing)]
+        now = [one for one in ahead if one.holds(int(driver.now))] or ahead[:1]
+        return f"waits for maintenance window {' and '.join(one.name for one in now)}"

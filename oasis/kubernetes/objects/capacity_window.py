@@ -32,11 +32,6 @@ class CapacityWindow:
     labels: Mapping[str, str] = field(default_factory=dict)  # of the nodes, if none is named
     notice_seconds: float | None = None  # in which pods end before it begins; None: a slot
 
-    @property
-    def what(self) -> str:
-        """Name of the window in messages."""
-        return f"maintenance window {self.name}"
-
     def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
         """Return whether the window applies to the node with this name and these labels."""
         if self.nodes:

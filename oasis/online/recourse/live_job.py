@@ -156,7 +156,7 @@ class LiveJob:
 
     def is_kept(self, now: int) -> bool:
         """Whether the job must keep its allocation in slot `now`, whatever the plan."""
-        return self.held is not None and self.held.until > now
+        return self.held is not None and self.held.until > now and self.remaining > 0
 
     @property
     def deadline(self) -> int:

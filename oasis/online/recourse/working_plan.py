@@ -116,8 +116,8 @@ class WorkingPlan:
         return [live for live in self.planned() if not live.is_kept(self.now)]
 
     def unplanned(self) -> list[LiveJob]:
-        """Jobs without a schedule, in order of arrival."""
-        return [live for live in self.live.values() if live.schedule is None]
+        """Jobs with work left but without a schedule, in order of arrival."""
+        return [live for live in self.live.values() if live.schedule is None and live.remaining]
 
     def using(self, group: TaskGroup, server: int) -> Iterator[LiveJob]:
         """Jobs that are planned on a server of the group."""

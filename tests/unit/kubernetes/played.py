@@ -277,7 +277,7 @@ class Played:
             self.settle()
 
     def claim(self) -> None:
-        self.reconciler.start_between(self.now(), self.seen, 30.0, lambda: None)
+        self.reconciler.plan_if_due(self.now(), self.seen, 30.0, lambda: None)
 
     def plan(self) -> None:
         """Begin the next slot, and make its pods, without what follows from that."""

@@ -32,10 +32,12 @@ def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: A
     played.settle()
     assert played.workers(uid) == 4
     assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"
-    assert checkpoint.read()["held"][0]["uid"] == uid
+    assert checkpoint.read()["driver"]["ahead"] == 1
 
 
 LAST = 16  # slots of a stream; some jobs are never done
+# Policies that decide on jobs one by one as they do on all of a slot together.
+AS_AT_BOUNDARIES = ("oasis", "fifo", "las")
 
 
 class Streamed(Played):
@@ -89,7 +91,8 @@ class Streamed(Played):
                 else:
                     self.late = part * SLOT
                     self.settle()
-                self.begun |= self.reconciler.between.held.keys()
+                live = self.reconciler.live.values()
+                self.begun |= {e.spec.uid for e in live if e.arrived > slot and e.settled.workers}
                 before = part
             self.work(before, 1.0)
         return self
@@ -141,7 +144,7 @@ class Streamed(Played):
 @pytest.mark.parametrize(
     "seeds", [range(6), pytest.param(range(6, 200), marks=pytest.mark.nightly)]
 )
-@pytest.mark.parametrize("name", ["recourse none", "recourse arrival", "oasis", "fifo", "srtf"])
+@pytest.mark.parametrize("name", [*AS_AT_BOUNDARIES, "recourse none", "recourse arrival", "srtf"])
 def test_with_jobs_of_other_kinds_only_early_ends_change_decisions(name: str, seeds: range) -> None:
     begun = sooner = 0
     for seed in seeds:
@@ -151,7 +154,8 @@ def test_with_jobs_of_other_kinds_only_early_ends_change_decisions(name: str, se
             found = early.ends.get(uid, math.inf)
             assert end >= early.told_at or found <= end + 1e-6, (seed, uid)
             sooner += found < end - 1e-6
-        assert early.history[: early.told_at] == without.history[: early.told_at], seed
+        if name in AS_AT_BOUNDARIES:
+            assert early.history[: early.told_at] == without.history[: early.told_at], seed
         for made in (early, without):
             assert not made.measured("oasis_policy_errors_total")
     assert begun > 1

@@ -105,7 +105,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     said = {each["type"]: each["reason"] for each in reader.statuses["u"].status["conditions"]}
     assert (said, reader.statuses["u"].phase) == ({"Placed": "NoJobSet"}, "Pending")
     seen["jobsets"] = [made_by_trainer(train, 5)]
-    reader.read_new(seen, drives, 0.0, ())
+    reader.read_new(seen, drives, 0.0)
     spec = reader.specs["u"]
     assert (spec.min_workers, spec.job.chunks, spec.fixed_ps) == (5, 5, None)
     assert spec.worker_requests["nvidia.com/gpu"] == 1

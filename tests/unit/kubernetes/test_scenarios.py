@@ -357,13 +357,20 @@ def test_scenario(
         assert made.measured("oasis_job_errors_total", doing=doing) == wanted
 
 
-def test_no_job_begins_early_where_it_might_have_to_leave() -> None:
-    played = Played(policy("recourse"), minimum_run_time=SLOT)
+def test_a_job_that_begins_early_is_kept_where_it_is_from_its_first_slot_on() -> None:
+    played = Played(policy("recourse"), minimum_run_time=2 * SLOT)
     played.step()
-    played.submit(job("late"))
-    seen, told = played.seen(), []
-    played.reconciler.start_between(played.now() + 1.0, lambda: seen, 5.0, lambda: told.append(1))
-    assert not told
+    uid = played.submit(job("early", 80.0))
+    played.begin_early(0.5)
+    pods = set(played.pods)
+    assert len(pods) == 8
+    late = job("late", 8.0, minimum=8)
+    late["spec"]["utility"] |= {"value": 1000}
+    played.submit(late)
+    for _ in range(2):
+        played.step()
+        assert set(played.pods) == pods
+    assert played.status(uid)["arrivalSlot"] == 1
 
 
 def test_a_policy_that_does_not_keep_it_is_refused() -> None:
