@@ -13,6 +13,7 @@ import typer
 from experiments.cli.console import logging_to_stderr
 from experiments.cli.files import mark_of, reserved
 from experiments.cli.options import Flags
+from oasis.model.errors import OasisError
 
 Command = Callable[..., Any]
 VERBOSE = inspect.Parameter(
@@ -71,7 +72,13 @@ def as_command(command: Command) -> Command:
         with logging_to_stderr() if verbose else nullcontext(), reserved(parameters, arguments):
             for name, (make, fields) in makers.items():
                 arguments[name] = make(**{field: arguments.pop(field) for field in fields})
-            return command(**arguments)
+            try:
+                return command(**arguments)
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                # typer would take the broken pipe of a file for that of standard output
+                raise OasisError(f"{error.filename}: {error.strerror}") from None
 
     # typer makes the flags of the signature that it finds here.
     wrapper.__signature__ = inspect.Signature([*parameters.values(), VERBOSE])  # type: ignore[attr-defined]

@@ -7,23 +7,15 @@ import logging
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from textwrap import fill
-from time import monotonic
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from experiments.cli.exit_codes import DONE, LIMIT
@@ -31,9 +23,6 @@ from experiments.cli.streams import encodable, naming_output
 from experiments.evaluation import tables
 
 number, percent = tables.number, tables.percent  # of figures, for people
-# A display that only flashes up is in the way, so quick work shows none.
-PATIENCE_SECONDS = 2.0
-BAR_WIDTH = 20
 GAP = 2  # blanks between two columns
 LEAST_COLUMNS = 2
 LOGGERS = ("oasis", "offline", "baselines", "experiments")
@@ -161,43 +150,6 @@ def _printable(character: str) -> str:
         return " "
     is_bad = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") and character != "\n"
     return ascii(character)[1:-1] if is_bad else character
-
-
-def progress_bar() -> Progress:
-    """A bar on a terminal's standard error, which shows nothing elsewhere.
-
-    On a narrow terminal its text is wrapped, not cut.
-    """
-    console = stderr()
-    columns = (
-        TextColumn("{task.description}", table_column=Column(overflow="fold")),
-        BarColumn(BAR_WIDTH),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    # Transient, so that what stays on the terminal is what a log would have.
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-@contextmanager
-def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """Callback that advances a progress bar after two seconds.
-
-    It may be called with what is being done at the moment, such as the name of a policy.
-    """
-    begin = monotonic()
-    with progress_bar() as bar:
-        if bar.disable:
-            yield lambda _="": None
-            return
-        task = bar.add_task(what, total=total, visible=False)
-
-        def advance(doing: str = "") -> None:
-            shown = f"{what} {doing}".rstrip()
-            is_slow = monotonic() - begin >= PATIENCE_SECONDS
-            bar.update(task, advance=1, visible=is_slow, description=shown)
-
-        yield advance
 
 
 @contextmanager

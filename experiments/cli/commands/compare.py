@@ -24,7 +24,7 @@ from experiments.cli.options import (
     known_policies,
     refuse_given,
 )
-from experiments.cli.progress import solver_progress
+from experiments.cli.progress import counter, solver_progress
 from experiments.cli.results import Delivery, deliver_comparison, read_workload
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
@@ -177,7 +177,7 @@ def compare_on_elastic(
     """Run policies with the options chosen on elastic jobs, with a bar."""
     from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
 
-    with console.counter("comparing", len(chosen) * len(workload.jobs)) as advance:
+    with counter("comparing", len(chosen) * len(workload.jobs)) as advance:
         return compare_elastic(workload, chosen, slot_seconds=slot_seconds, on_settled=advance)
 
 
@@ -201,7 +201,7 @@ def run_policies(
     """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
-    with console.counter("comparing", runs * len(instance.jobs)) as advance:
+    with counter("comparing", runs * len(instance.jobs)) as advance:
         comparison = compare(instance, makers, drawn, on_decision=advance, on_run=best.take)
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}

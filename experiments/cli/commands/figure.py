@@ -31,7 +31,7 @@ from experiments.cli.options import (
     naming_flags,
     time_limit_option,
 )
-from experiments.cli.results import refuse
+from experiments.cli.progress import counter
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
@@ -192,7 +192,7 @@ def command(
     is_swept = isinstance(figure, PublishedFigure)
     with (
         saying_what_is_kept(is_kept=is_swept) as reached,
-        sweep_progress(reached) if is_swept else console.counter(figure.name, steps) as show,
+        sweep_progress(reached) if is_swept else counter(figure.name, steps) as show,
     ):
         step: Callable[..., None] = show
         result = reproduce(
@@ -259,4 +259,5 @@ def _report(
     if result.unproven:
         console.note(f"{result.unproven} ratios are not proven and are left out")
     console.note(f"wrote {', '.join(map(str, result.files)) or 'nothing'}")
-    refuse(result.unwritten)
+    if result.unwritten:
+        raise oasis.OasisError("; ".join(f"{e.filename}: {e.strerror}" for e in result.unwritten))

@@ -11,6 +11,7 @@ from experiments.cli import console
 from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.options import AsJson, Output
+from experiments.cli.progress import counter
 from experiments.cli.results import read_document, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
@@ -130,7 +131,7 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     library, problems = _library(directory), problems_like(patterns or ())
     table = library.records()
     records = [table[problem.name] for problem in problems if problem.name in table]
-    with console.counter("verifying", len(records)) as advance:
+    with counter("verifying", len(records)) as advance:
         for record in records:
             library.verify(record)
             advance(record.name)

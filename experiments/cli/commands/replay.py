@@ -24,6 +24,7 @@ from experiments.cli.options import (
     refuse_given,
     trace_panel,
 )
+from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import PLAIN, Comparison, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
@@ -297,7 +298,7 @@ def _replayed(workload: Workload, chosen: Chosen, about: dict[str, Any]) -> Comp
     total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)
     settled = 0
-    with console.counter("replaying", total // each) as advance:
+    with counter("replaying", total // each) as advance:
 
         def settle() -> None:
             nonlocal settled

@@ -20,6 +20,7 @@ from experiments.cli.options import (
     choose_options,
     known_policy,
 )
+from experiments.cli.progress import counter
 from experiments.cli.results import (
     Delivery,
     pages,
@@ -116,7 +117,7 @@ def run(
     scheduler = entry.make(instance, options)
     if payments and getattr(scheduler, "bounds", None) is None:
         raise oasis.InputError("--payments", f"expected a policy with prices, {name} has none")
-    with console.counter("deciding", len(instance.jobs)) as advance:
+    with counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     # Nothing is printed or written before every constraint has been checked.
     oasis.verify(instance, run)

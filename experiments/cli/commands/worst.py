@@ -19,7 +19,7 @@ from experiments.cli.options import (
     known_policy,
     naming_flags,
 )
-from experiments.cli.progress import Pace
+from experiments.cli.progress import progress
 from experiments.cli.results import write_instance
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.policies import OASIS, POLICIES, entry_of
@@ -88,22 +88,20 @@ def command(
     policy = known_policy(policy, "--policy")
     (options,) = choose_options([policy], assignments).values()
     entry = entry_of(policy)
-    pace = Pace()
-
-    def show(count: int, ratio: float) -> None:
-        if pace.is_due():
-            largest = f"largest ratio {console.number(ratio)}"
-            console.note(f"{count} of {evaluations} instances, {largest}")
-
     names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
-    with naming_flags(names):
+    with naming_flags(names), progress() as show:
+
+        def tell(count: int, ratio: float) -> None:
+            largest = f"largest ratio {console.number(ratio)}"
+            show(f"{count} of {evaluations} instances, {largest}", count, evaluations)
+
         worst = worst_case(
             lambda instance: entry.make(instance, options),
             Space(jobs, servers, slots, gpus, workers, work, values),
             evaluations=evaluations,
             time_limit=time_limit,
             seed=seed,
-            on_progress=show,
+            on_progress=tell,
         )
     about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
     instance = replace(worst.instance, metadata={"worst_case": about})

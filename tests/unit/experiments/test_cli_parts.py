@@ -33,7 +33,6 @@ from experiments.cli.results import (
     read_instance,
     read_job,
     read_recipe,
-    refuse,
 )
 from experiments.evaluation import tables as quote_facts
 from experiments.evaluation.options import described, options_of
@@ -202,10 +201,9 @@ def test_what_cannot_be_written_is_said_after_the_result_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "gone" / "a.json"
-    with pytest.raises(oasis.OasisError, match=r"a\.json: No such file|gone: No such directory"):
+    with pytest.raises(FileNotFoundError, match="No such directory"):
         deliver({"a": 1}, lambda: None, as_json=True, output=path)
     assert json.loads(capsys.readouterr().out) == {"a": 1}
-    refuse([])
 
 
 @pytest.mark.parametrize("bug", [KeyError("gpu"), ValueError("horizon: expected 3"), TypeError()])
