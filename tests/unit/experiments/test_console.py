@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+
 from experiments.cli.console import (
     json_text,
     note,

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,9 @@ def test_quick_work_says_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal = io.StringIO()
-    for console in (None, Console(file=terminal, force_terminal=True)):
-        if console is not None:
-            monkeypatch.setattr(progress, "stderr", lambda: console)
+    screen = Console(file=terminal, force_terminal=True)
+    for console in (Console(stderr=True), screen):
+        monkeypatch.setattr(progress, "stderr", partial(lambda shown: shown, console))
         with solver_progress(nothing) as show, counter("cells", total=3) as advance:
             show(news(1.0, 2.0))
             advance()
