@@ -166,20 +166,6 @@ def test_a_pipe_gets_the_document_and_stays_a_pipe(
     assert (folder / "link").is_symlink()
 
 
-def test_a_picture_goes_through_a_pipe_too(folder: Path) -> None:
-    fifo = folder / "fifo.svg"
-    os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        drain = "import fcntl, os\n"  # a picture may be larger than a pipe holds
-        grow = f"fcntl.fcntl(os.open({str(fifo)!r}, os.O_RDWR), 1031, 1 << 20)"
-        assert shell(folder, *RESULTS["compare"], "--plot", fifo, code=drain + grow)[0] == 0
-        assert os.read(reader, 5) == b"<?xml"
-    finally:
-        os.close(reader)
-    assert stat.S_ISFIFO(fifo.lstat().st_mode)
-
-
 @pytest.mark.parametrize("name", ["run", "generate"])
 def test_a_pipe_whose_reader_leaves_is_an_error_with_its_name(folder: Path, name: str) -> None:
     os.mkfifo(folder / "fifo")
@@ -249,11 +235,6 @@ def test_each_file_of_a_figure_is_checked_before_its_runs(
     code, out, err = call(*FIGURE)
     assert (code, out, err) == (2, "", f"oasis: figures/fig3{ending}: Is a directory\n")
     assert [path.name for path in taken.parent.iterdir()] == [taken.name]
-
-
-def test_a_directory_that_cannot_be_made_is_named(call: Callable[..., Result]) -> None:
-    code, out, err = call(*FIGURE, "-o", "trace.csv/a/b")
-    assert (code, out, err) == (2, "", "oasis: trace.csv/a/b: Not a directory\n")
 
 
 # --- what fails only when it is written ---------------------------------------------------------

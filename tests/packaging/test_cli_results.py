@@ -96,10 +96,3 @@ def test_a_schedule_of_anyone_that_breaks_a_constraint_is_one_line(
     mine.write_text(json.dumps({"schedules": [early]}))
     refused = run("verify", small, mine)
     assert_refused(refused, str(mine), "(9) workers after arrival [job b, slot 0, server w#0]")
-
-
-def test_a_picture_that_cannot_be_written_is_refused_before_the_work(
-    run: Oasis, tmp_path: Path
-) -> None:
-    assert_refused(run("plot", tmp_path / "none.json", "-o", tmp_path / "no.gif"), ".png")
-    assert_refused(run("plot", tmp_path / "none.json", "-o", tmp_path / "a.png"), "none.json")

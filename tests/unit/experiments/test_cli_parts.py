@@ -30,11 +30,7 @@ from experiments.cli.options import (
 from experiments.cli.results import (
     Delivery,
     deliver,
-    read_instance,
-    read_job,
-    read_recipe,
 )
-from experiments.evaluation import tables as quote_facts
 from experiments.evaluation.options import described, options_of
 from experiments.evaluation.policies import POLICIES
 from oasis.model.errors import located_at
@@ -132,22 +128,6 @@ def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(
 # --- options of policies ------------------------------------------------------------------------
 
 
-def schedule_in(*slots: int) -> oasis.Schedule:
-    return oasis.Schedule("j", [[slot, 0, 1] for slot in slots], [])
-
-
-@pytest.mark.parametrize(
-    ("slots", "told"),
-    [
-        ((3,), "slot 3"),
-        ((3, 4, 5), "slots 3 to 5"),
-        ((1, 3, 4, 7), "slots 1, 3 to 4, 7"),
-    ],
-)
-def test_a_quote_lists_the_slots_a_job_really_runs_in(slots: tuple[int, ...], told: str) -> None:
-    assert quote_facts.slots_of(schedule_in(*slots)) == told
-
-
 def test_what_is_given_of_each_policy() -> None:
     chosen = choose_options(
         ["oasis", "fifo", "drf", "las"],
@@ -185,16 +165,6 @@ def test_limits_and_criteria_are_what_was_given_and_a_minute_without_a_limit() -
     criteria = {"gap": 0.1, "no_improvement": 5.0}
     assert Limits(None, 2.0, **criteria).given() == {"work_limit": 2.0, **criteria}
     assert Limits(3.0, 2.0).given() == {"time_limit": 3.0, "work_limit": 2.0}
-
-
-def test_errors_inside_a_file_name_it(tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text('{"format": "oasis-instance"}', encoding="utf-8")
-    for read in (read_instance, read_job, read_recipe):
-        with pytest.raises(oasis.OasisError, match=r"bad\.json: "):
-            read(path)
-    with pytest.raises(oasis.OasisError, match=r"^a: b: c$"), located_at(source=Path("a")):
-        raise oasis.InstanceError("b", "c")
 
 
 def test_what_cannot_be_written_is_said_after_the_result_is_printed(

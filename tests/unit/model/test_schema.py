@@ -66,13 +66,6 @@ def test_it_takes_what_is_shipped_and_what_is_generated() -> None:
         VALIDATOR.validate(instance_to_dict(oasis.generate(preset, jobs=4, seed=2)))
 
 
-@pytest.mark.parametrize("utility", UTILITIES, ids=lambda utility: str(utility["kind"]))
-def test_it_takes_every_kind_of_utility(utility: dict[str, Any]) -> None:
-    data = with_change(SMALL, ("jobs", 0, "utility"), utility)
-    instance_from_dict(data)
-    VALIDATOR.validate(data)
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [

@@ -128,13 +128,6 @@ def test_a_policy_shows_the_options_that_differ_from_their_defaults(
     assert repr(policy) == text
 
 
-@pytest.mark.parametrize("name", baselines.ALL)
-def test_each_policy_is_shown_as_the_call_that_makes_it(name: str) -> None:
-    policy = baselines.make(name)
-    assert repr(policy) == f"{baselines.ALL[name].__name__}()"
-    assert repr(eval(repr(policy), vars(baselines))) == repr(policy)
-
-
 def test_small_data_are_shown_as_the_call_that_makes_them() -> None:
     for value in (
         oasis.Sigmoid(50.0, 0.5, 4.0),
