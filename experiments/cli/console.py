@@ -76,6 +76,11 @@ def note_missing(missing: Sequence[str]) -> int:
     return LIMIT
 
 
+def headings(*names: str) -> list[tuple[str, bool]]:
+    """Columns of `print_rows`: a heading that begins with ``>`` is one of numbers."""
+    return [(name.removeprefix(">"), name.startswith(">")) for name in names]
+
+
 def print_facts(title: str, facts: Iterable[tuple[str, str]]) -> None:
     """Print a two-column table of names and values on standard output; names are not wrapped."""
     print_rows((("", True), ("", False)), facts, title, ("bold",))

@@ -218,7 +218,7 @@ def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> No
             [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
         )
     else:
-        console.print_rows((("name", False), ("what it shows", False), ("seeds", True)), rows)
+        console.print_rows(console.headings("name", "what it shows", ">seeds"), rows)
 
 
 def _about(title: str) -> str:

@@ -46,10 +46,7 @@ Instance = Annotated[
     str | None,
     typer.Option("--name", help="The instance. [default: the one that FILE says it is of]"),
 ]
-COLUMNS = (
-    *(("instance", False), ("value", True), ("bound", True), ("gap", True)),
-    *(("proof", False), ("value by", False)),
-)
+COLUMNS = console.headings("instance", ">value", ">bound", ">gap", "proof", "value by")
 
 
 def _library(directory: Path | None) -> Library:

@@ -34,14 +34,7 @@ from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts
 from oasis.solvers import Status
 from oasis.traces.table import notes_of
 
-COLUMNS = (
-    ("job", False),
-    ("arrives", True),
-    ("{who} finishes", True),
-    ("utility", True),
-    ("offline finishes", True),
-    ("utility", True),
-)
+COLUMNS = ("job", ">arrives", ">{who} finishes", ">utility", ">offline finishes", ">utility")
 
 
 def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
@@ -53,7 +46,7 @@ def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
         "both": "Jobs that both take",
     }
     sums = totals(rows)
-    columns = [(heading.format(who=who), numeric) for heading, numeric in COLUMNS]
+    columns = console.headings(*(heading.format(who=who) for heading in COLUMNS))
     for name, title in titles.items():
         table = [_row(row) for row in rows if row.taken_by == name]
         console.print_text(f"\n{title}: {len(table) or 'none'}")

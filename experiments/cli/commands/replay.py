@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -86,10 +86,9 @@ TraceFormat = Annotated[
     ),
 ]
 Placement = Annotated[
-    str,
+    Literal["pooled", "whole"],
     typer.Option(
-        autocompletion=among(("pooled", "whole")),
-        help="pooled: GPUs wherever they are; whole: all on one server.",
+        case_sensitive=False, help="pooled: GPUs wherever they are; whole: all on one server."
     ),
 ]
 Policies = Annotated[
@@ -166,7 +165,6 @@ def command(
     """
     names = known_policies(policies, "--policies", PLAIN)
     chosen = choose_options(names, assignments, shared={LINE: line})
-    placement = known(placement, ("pooled", "whole"), "--placement")
     if format is not None:
         format = known(format, FORMATS, "--format")
     with located_at(source=file):

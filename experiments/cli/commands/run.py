@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -191,7 +191,7 @@ def _print_payments(run: oasis.Run) -> None:
     ]
     surplus = run.total_utility - run.revenue
     rows.append(("total", *map(console.number, (run.total_utility, run.revenue, surplus))))
-    columns = (("job", False), ("worth", True), ("pays", True), ("keeps", True))
+    columns = console.headings("job", ">worth", ">pays", ">keeps")
     console.print_rows(columns, rows, title="\nPayments at the prices of arrival")
 
 
@@ -242,9 +242,8 @@ def quote(
     }
 
     def show() -> None:
-        verdict = "would be admitted" if decision.admitted else "would be rejected"
-        facts = quote_facts(decision, job.arrival) + ([] if change is None else _others(change))
-        console.print_facts(f"job {job.id} {verdict}", facts)
+        facts = quote_facts(decision, job.arrival) + ([] if change is None else effects(change))
+        console.print_facts(f"job {verdict(job.id, decision)}", facts)
 
     document = {"kind": "quote"} | decision.to_dict() | provenance
     delivery(document, show, lambda: pages().plot_quote(decision).figure)
@@ -260,16 +259,21 @@ def _quote(
     return scheduler.quote(job), scheduler.parameters
 
 
-def _others(change: Change) -> list[tuple[str, str]]:
-    """Describe the effects on the other jobs."""
+def verdict(job_id: str, decision: oasis.Decision) -> str:
+    """What a quote says of a job, in one line."""
+    return f"{job_id} would be {'admitted' if decision.admitted else 'rejected'}"
+
+
+def effects(change: Change) -> list[tuple[str, str]]:
+    """Describe the effects of a job on the other jobs."""
     delays = [f"{d.job_id} (slot {d.before} to {d.after})" for d in change.delayed]
-    lists = [
-        ("moved", list(change.moved)),
-        ("delayed", delays),
-        ("displaced", list(change.displaced)),
-        ("given up", list(change.given_up)),
-    ]
-    facts = [(name, ", ".join(jobs)) for name, jobs in lists if jobs]
-    if not facts:
-        facts = [("others", "nothing changes for them")]
+    lists: dict[str, Sequence[str]] = {
+        "moved": change.moved,
+        "delayed": delays,
+        "displaced": change.displaced,
+        "given up": change.given_up,
+        "promise broken": change.broken,
+    }
+    facts = [(name, ", ".join(jobs)) for name, jobs in lists.items() if jobs]
+    facts = facts or [("others", "nothing changes for them")]
     return [*facts, ("utility of all", f"{change.utility:+.6g}")]

@@ -211,7 +211,7 @@ def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None
         (label(point, "instance."), label(point, "policy."), str(cell.seed), state)
         for point, cell, state in zip(points, cells, states, strict=True)
     ]
-    columns = (("instance", False), ("policy", False), ("seed", True), ("", False))
+    columns = console.headings("instance", "policy", ">seed", "")
     console.print_rows(columns, rows, title=f"{len(cells)} cells")
 
 

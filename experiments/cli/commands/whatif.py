@@ -174,7 +174,6 @@ def command(
     """
     names = options.known_policies(policies, "--policies", PLAIN)
     chosen = options.choose_options(names, assignments, shared={LINE: line})
-    placement = options.known(placement, ("pooled", "whole"), "--placement")
     format = None if format is None else options.known(format, FORMATS, "--format")
     is_page = output is not None and output.suffix.lower() in files.PAGE
     if asked.utilities is not None:

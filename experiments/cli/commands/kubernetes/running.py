@@ -8,7 +8,7 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,13 +20,12 @@ from experiments.cli.options import (
     AsJson,
     Set,
     choose_options,
-    known,
     known_policy,
     naming_flags,
 )
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
-from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
+from oasis.kubernetes.control.settings import ControllerSettings, handler
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.model.errors import located_at
 from oasis.simulator import Policy
@@ -97,7 +96,7 @@ def run(
         ),
     ] = 0,
     log_format: Annotated[
-        str, typer.Option(help="Of the log: text, or json, an object a line.")
+        Literal["text", "json"], typer.Option(help="Of the log: text, or json, an object a line.")
     ] = "text",
     stop_after: Annotated[
         int | None,
@@ -141,7 +140,6 @@ def run(
             minimum_run_time=minimum_run_time,
         )
         SlotClock(slot_seconds, startup_seconds)  # which has rules for the two together
-    log_format = known(log_format, LOG_FORMATS, "--log-format")
     log_as(log_format)
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = place.connect(dry_run=dry_run)
@@ -225,8 +223,7 @@ def _show(controller: Controller, as_json: bool) -> None:
         return
     words = ("action", "job", "pod", "node")
     rows = [[action[word] or "-" for word in words] for action in plan["actions"]]
-    console.print_rows(
-        [(word, False) for word in words], rows, title=f"slot {plan['slot']}: {len(rows)} writes"
-    )
+    title = f"slot {plan['slot']}: {len(rows)} writes"
+    console.print_rows(console.headings(*words), rows, title)
     for job, message in plan["jobs"].items():
         console.print_text(f"{job}: {message}")
