@@ -12,7 +12,7 @@ import typer
 
 from experiments.cli.console import logging_to_stderr
 from experiments.cli.files import mark_of, reserved
-from experiments.cli.options import Flags
+from experiments.cli.options import Flags, flag
 from oasis.model.errors import OasisError
 
 Command = Callable[..., Any]
@@ -63,9 +63,7 @@ def as_command(command: Command) -> Command:
             makers[own.name] = kind, [each.name for each in flags]
         else:
             flags = [own]
-        # Only among keywords may one without a default follow one with a default.
-        only = inspect.Parameter.KEYWORD_ONLY
-        parameters |= {each.name: each.replace(kind=only) for each in flags}
+        parameters |= {each.name: _option(each) for each in flags}
 
     # typer looks up the kind of a flag here by its name: no command has one called `arguments`.
     def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:
@@ -84,3 +82,14 @@ def as_command(command: Command) -> Command:
     wrapper.__signature__ = inspect.Signature([*parameters.values(), VERBOSE])  # type: ignore[attr-defined]
     wrapper.__doc__ = command.__doc__
     return wrapper
+
+
+def _option(parameter: inspect.Parameter) -> inspect.Parameter:
+    """`parameter` as typer takes it; a text alone in its annotation is the help of an option."""
+    annotation = parameter.annotation
+    if (text := mark_of(parameter, str)) is not None:
+        kind, others = annotation.__origin__, annotation.__metadata__[1:]
+        names = [flag(parameter.name)] if kind is bool else []  # no --no-name beside it
+        annotation = Annotated[(kind, typer.Option(*names, help=text), *others)]  # type: ignore[valid-type]
+    # Only among keywords may one without a default follow one with a default.
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)

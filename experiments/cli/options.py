@@ -112,6 +112,9 @@ def among(
 
 VALUES = {"preset": PRESETS, "arrivals": ARRIVALS, "machines": MACHINES}  # of options that are text
 A_POLICY = among((*POLICIES, *INSTALLED))
+APolicy = Annotated[
+    str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
+]
 POLICY_LIST = among((*POLICIES, *INSTALLED), commas=True)
 # Headings of the help for the many options of traces; the other options are about reading.
 READING_PANEL = "How the trace is read"
@@ -312,8 +315,7 @@ class Workers:
         ),
     ] = None
     engine: Annotated[
-        Literal["local", "dask"],
-        typer.Option(help="local, or dask: an existing cluster, at --scheduler."),
+        Literal["local", "dask"], "local, or dask: an existing cluster, at --scheduler."
     ] = "local"
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
@@ -371,10 +373,7 @@ Set = Annotated[
     ),
 ]
 PolicySeed = Annotated[
-    int | None,
-    typer.Option(
-        help=f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]",
-    ),
+    int | None, f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]"
 ]
 PolicyLine = Annotated[
     str | None,

@@ -144,7 +144,7 @@ def report(
             help="An instance that results are of; repeatable. [default: the files that they name]",
         ),
     ] = None,
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
+    title: Annotated[str, "Title of the page."] = "OASiS: results",
     style: Style = None,
 ) -> None:
     """Put results on one page: what was run, tables, pictures, proofs, and how to reproduce them.

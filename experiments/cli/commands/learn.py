@@ -43,10 +43,8 @@ def learn(
     ] = None,
     min_utility_fraction: Annotated[
         float,
-        typer.Option(
-            help="For U and L, a completion worth less than this fraction of the job's best counts "
-            "as worthless.",
-        ),
+        "For U and L, a completion worth less than this fraction of the job's best counts "
+        "as worthless.",
     ] = DEFAULT_MIN_UTILITY_FRACTION,
     limits: Limits,
 ) -> None:
@@ -100,10 +98,7 @@ def curve(
         str | None,
         typer.Option("--step", help="Column of steps, epochs or times. [default: the first]"),
     ] = None,
-    value: Annotated[
-        str | None,
-        typer.Option("--value", help="Column of the loss or accuracy. [default: the second]"),
-    ] = None,
+    value: Annotated[str | None, "Column of the loss or accuracy. [default: the second]"] = None,
     points: Annotated[
         int, typer.Option("--points", metavar="N", min=1, help="Pieces of the curve at most.")
     ] = POINTS,
@@ -116,11 +111,7 @@ def curve(
         typer.Option("--ids", help="Ids of the jobs, separated by commas. [default: all]"),
     ] = None,
     seconds: Annotated[
-        bool,
-        typer.Option(
-            "--seconds",
-            help="The steps are seconds: the work of these jobs is from the first row to the last.",
-        ),
+        bool, "The steps are seconds: the work of these jobs is from the first row to the last."
     ] = False,
     output: ResultFile = None,
 ) -> None:

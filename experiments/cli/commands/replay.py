@@ -10,20 +10,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import (
-    READING_PANEL,
-    Chosen,
-    Flags,
-    PolicyLine,
-    Set,
-    among,
-    choose_options,
-    known,
-    known_policies,
-    naming_flags,
-    refuse_given,
-    trace_panel,
-)
+from experiments.cli import options as flags
 from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import PLAIN, Comparison, replay_each
@@ -72,7 +59,7 @@ def reading_options() -> dict[str, Option]:
 
 READING = reading_options()
 # Flags that `oasis whatif` has too.
-Reading = Annotated[dict[str, Any], Flags(READING, trace_panel)]
+Reading = Annotated[dict[str, Any], flags.Flags(READING, flags.trace_panel)]
 TraceFile = Annotated[
     Path,
     typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
@@ -80,8 +67,8 @@ TraceFile = Annotated[
 TraceFormat = Annotated[
     str | None,
     typer.Option(
-        autocompletion=among(FORMATS),
-        rich_help_panel=READING_PANEL,
+        autocompletion=flags.among(FORMATS),
+        rich_help_panel=flags.READING_PANEL,
         help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
     ),
 ]
@@ -94,7 +81,7 @@ Placement = Annotated[
 Policies = Annotated[
     str,
     typer.Option(
-        autocompletion=among(PLAIN, commas=True),
+        autocompletion=flags.among(PLAIN, commas=True),
         help=f"Separated by commas, of: {', '.join(PLAIN)}.",
     ),
 ]
@@ -140,8 +127,8 @@ def command(
     ] = 8,
     placement: Placement = "pooled",
     policies: Policies = "fifo,srtf,las",
-    line: PolicyLine = None,
-    assignments: Set = None,
+    line: flags.PolicyLine = None,
+    assignments: flags.Set = None,
     virtual_cluster: VirtualCluster = "",
     reading: Reading,
     max_gpus: MaxGpus = None,
@@ -163,16 +150,16 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --placement whole
     """
-    names = known_policies(policies, "--policies", PLAIN)
-    chosen = choose_options(names, assignments, shared={LINE: line})
+    names = flags.known_policies(policies, "--policies", PLAIN)
+    chosen = flags.choose_options(names, assignments, shared={LINE: line})
     if format is not None:
-        format = known(format, FORMATS, "--format")
+        format = flags.known(format, FORMATS, "--format")
     with located_at(source=file):
         source = read_source(file)
         elastic = None if format else _elastic_workload(source)
     if elastic is not None:
         why = "is for plain traces, not for a file of elastic jobs"
-        refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
+        flags.refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
         workload, title = elastic, _elastic_title(elastic)
         about = {
             "format": FORMAT,
@@ -184,7 +171,7 @@ def command(
         options = {"virtual_cluster": virtual_cluster, **reading}
         trace = read_jobs(source, format, options, max_gpus=max_gpus, first=skip, jobs=max_jobs)
         if machines is not None:
-            refuse_given(
+            flags.refuse_given(
                 context, ("servers", "gpus_per_server"), "expected no --machines beside it"
             )
             sizes = read_machines(machines)
@@ -216,7 +203,7 @@ def command(
 
 def read_machines(text: str) -> tuple[int, ...]:
     """GPUs of each machine; errors name the flag."""
-    with naming_flags(("machines",)), located_at("machines"):
+    with flags.naming_flags(("machines",)), located_at("machines"):
         return machine_list(text)
 
 
@@ -229,7 +216,7 @@ def read_jobs(
     **limits: Any,
 ) -> PlainTrace:
     """The plain jobs of a trace; errors name the file and the flags."""
-    with located_at(source=source.path), naming_flags(READING, **VIRTUAL_CLUSTER):
+    with located_at(source=source.path), flags.naming_flags(READING, **VIRTUAL_CLUSTER):
         format = format or format_of(source, expected)
         return read_plain(source, format=format, options=options, **limits)
 
@@ -291,7 +278,7 @@ def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Work
         raise
 
 
-def _replayed(workload: Workload, chosen: Chosen, about: dict[str, Any]) -> Comparison:
+def _replayed(workload: Workload, chosen: flags.Chosen, about: dict[str, Any]) -> Comparison:
     """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
     total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)

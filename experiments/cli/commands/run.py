@@ -11,15 +11,7 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import (
-    A_POLICY,
-    InstanceFile,
-    OasisFlags,
-    PolicySeed,
-    Set,
-    choose_options,
-    known_policy,
-)
+from experiments.cli import options as flags
 from experiments.cli.progress import counter
 from experiments.cli.results import (
     Delivery,
@@ -63,12 +55,12 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
+            autocompletion=flags.A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
         ),
     ] = None,
-    oasis_options: OasisFlags,
-    policy_seed: PolicySeed = None,
-    assignments: Set = None,
+    oasis_options: flags.OasisFlags,
+    policy_seed: flags.PolicySeed = None,
+    assignments: flags.Set = None,
     result: Annotated[
         Path | None,
         typer.Option(
@@ -82,10 +74,7 @@ def run(
         bool,
         typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
     ] = False,
-    payments: Annotated[
-        bool,
-        typer.Option("--payments", help="Also list what each job pays at the posted prices."),
-    ] = False,
+    payments: Annotated[bool, "Also list what each job pays at the posted prices."] = False,
     delivery: Delivery,
 ) -> None:
     """Run a policy: which jobs are admitted, when they finish, how full the cluster is.
@@ -96,8 +85,8 @@ def run(
     Example: oasis run instance.json --policy las --set las.line=fit
     """
     if result is None:
-        name = known_policy(policy or OASIS, "--policy")
-        (options,) = choose_options(
+        name = flags.known_policy(policy or OASIS, "--policy")
+        (options,) = flags.choose_options(
             [name], assignments, oasis=oasis_options, shared={SEED: policy_seed}
         ).values()
         recipe, path = None, file
@@ -143,7 +132,7 @@ def run(
 
 def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
-    name = known_policy(recipe.policy, f"--from {result}: policy")
+    name = flags.known_policy(recipe.policy, f"--from {result}: policy")
     entry = entry_of(name)
     recorded = recipe.parameters
     if entry.imported is not None:
@@ -197,7 +186,7 @@ def _print_payments(run: oasis.Run) -> None:
 
 def quote(
     *,
-    file: InstanceFile,
+    file: flags.InstanceFile,
     job_file: Annotated[
         Path,
         typer.Argument(
@@ -207,8 +196,8 @@ def quote(
     policy: Annotated[
         Literal["oasis", "recourse"], typer.Option(case_sensitive=False, help="Who would decide.")
     ] = "oasis",
-    oasis_options: OasisFlags,
-    assignments: Set = None,
+    oasis_options: flags.OasisFlags,
+    assignments: flags.Set = None,
     delivery: Delivery,
 ) -> None:
     """Say what would happen to one more job, submitted after the jobs of FILE that arrive no later.
@@ -221,7 +210,7 @@ def quote(
 
     Example: oasis quote instance.json job.json
     """
-    (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
+    (options,) = flags.choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)
     change: Change | None = None

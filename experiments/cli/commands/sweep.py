@@ -59,12 +59,8 @@ def command(
         written(TABLE, lambda path, arguments: (path or _table_beside(arguments["config"]),)),
     ] = None,
     workers: Workers,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run failed cells again.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the cells and what is recorded of them.")
-    ] = False,
+    retry_failed: Annotated[bool, "Run failed cells again."] = False,
+    dry_run: Annotated[bool, "List the cells and what is recorded of them."] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run every instance of a grid with every policy and every seed.

@@ -60,7 +60,7 @@ class Reach:
 def import_cluster(
     *,
     output: options.Output,
-    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    slot_seconds: Annotated[float, "Length of a slot."] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(metavar="N", help="Number of slots.", min=1)] = 100,
     machines: cluster.NodeOptions,

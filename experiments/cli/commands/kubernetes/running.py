@@ -14,15 +14,8 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli import options as flags
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.options import (
-    A_POLICY,
-    AsJson,
-    Set,
-    choose_options,
-    known_policy,
-    naming_flags,
-)
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import ControllerSettings, handler
@@ -40,12 +33,12 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            autocompletion=A_POLICY,
+            autocompletion=flags.A_POLICY,
             help=f"One of {', '.join(POLICIES)}. [default: {RECOURSE}; with --bounds {OASIS}]",
             show_default=False,
         ),
     ] = None,
-    assignments: Set = None,
+    assignments: flags.Set = None,
     bounds: Annotated[
         Path | None,
         typer.Option(
@@ -53,7 +46,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    slot_seconds: Annotated[float, "Length of a slot."] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(metavar="N", help="Slots that OASiS and recourse plan ahead.", min=1)
@@ -67,17 +60,12 @@ def run(
         ),
     ] = None,
     pods_ready_timeout: Annotated[
-        float,
-        typer.Option(
-            help="Seconds after which pods that are not ready give their capacity to other jobs."
-        ),
+        float, "Seconds after which pods that are not ready give their capacity to other jobs."
     ] = 300.0,
     minimum_run_time: Annotated[
         float,
-        typer.Option(
-            help="Seconds, rounded up to slots, for which a job is left as it is after it was "
-            "started or changed."
-        ),
+        "Seconds, rounded up to slots, for which a job is left as it is after it was "
+        "started or changed.",
     ] = 0.0,
     machines: cluster.NodeOptions,
     gpu: cluster.Gpu = cluster.GPU,
@@ -85,18 +73,15 @@ def run(
     spaces: cluster.Namespaced = None,
     of: cluster.ControllerOptions,
     lease_seconds: Annotated[
-        float,
-        typer.Option(help="Another controller takes over after this time without a sign of life."),
+        float, "Another controller takes over after this time without a sign of life."
     ] = 15.0,
     metrics_port: Annotated[
         int,
-        typer.Option(
-            help="Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
-            "0: do not."
-        ),
+        "Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
+        "0: do not.",
     ] = 0,
     log_format: Annotated[
-        Literal["text", "json"], typer.Option(help="Of the log: text, or json, an object a line.")
+        Literal["text", "json"], "Of the log: text, or json, an object a line."
     ] = "text",
     stop_after: Annotated[
         int | None,
@@ -105,10 +90,8 @@ def run(
         ),
     ] = None,
     place: cluster.ClusterOptions,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
-    ] = False,
-    as_json: AsJson = False,
+    dry_run: Annotated[bool, "Print what would be done now, and end."] = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Schedule the OasisJobs of a cluster, slot by slot, until interrupted.
 
@@ -119,7 +102,7 @@ def run(
     Example: oasis kubernetes run --slot-seconds 300 --startup-seconds 20
     """
     make = policy_maker(policy, assignments, bounds, lookahead, horizon)
-    with naming_flags(
+    with flags.naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
         watched="--namespace",
         node_selector="--nodes",
@@ -169,8 +152,8 @@ def policy_maker(
     """Return the function that builds the requested policy."""
     if policy is None:
         policy = OASIS if bounds is not None else RECOURSE
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
+    policy = flags.known_policy(policy, "--policy")
+    (options,) = flags.choose_options([policy], assignments).values()
     if bounds is not None and policy != OASIS:
         expected = f"expected none with policy {policy}: only {OASIS} has prices"
         raise oasis.InputError("--bounds", expected)
@@ -178,7 +161,7 @@ def policy_maker(
     if bounds is not None:
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
-    with naming_flags(("lookahead", "horizon")):
+    with flags.naming_flags(("lookahead", "horizon")):
         return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
 
 
