@@ -22,11 +22,8 @@ VERBOSE = inspect.Parameter(
     default=False,
     annotation=Annotated[
         bool,
-        typer.Option(
-            "--verbose",
-            help="Log each step on standard error; show tracebacks of bugs and of errors in your "
-            "own policy.",
-        ),
+        "Log each step on standard error; show tracebacks of bugs and of errors in your "
+        "own policy.",
     ],
 )
 
@@ -79,7 +76,7 @@ def as_command(command: Command) -> Command:
                 raise OasisError(f"{error.filename}: {error.strerror}") from None
 
     # typer makes the flags of the signature that it finds here.
-    wrapper.__signature__ = inspect.Signature([*parameters.values(), VERBOSE])  # type: ignore[attr-defined]
+    wrapper.__signature__ = inspect.Signature([*parameters.values(), _option(VERBOSE)])  # type: ignore[attr-defined]
     wrapper.__doc__ = command.__doc__
     return wrapper
 

@@ -120,9 +120,3 @@ def test_wrong_configuration_names_file_and_key(call, grid: Path, text: str, mes
     code, out, err = call(grid)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
-
-
-def test_configuration_that_is_not_there_is_named(call, tmp_path: Path) -> None:
-    code, out, err = call(tmp_path / "none.toml")
-    assert (code, out) == (2, "")
-    assert err == f"oasis: {tmp_path / 'none.toml'}: No such file or directory\n"

@@ -19,14 +19,6 @@ def test_install_prints_what_is_shipped() -> None:
     assert list(yaml.safe_load_all(out)) == [*shared(), *own(image="here/oasis:1")]
 
 
-def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
-    words = ("--system-namespace", "ml", "--argument=--policy=fifo", "--image=here/oasis:1")
-    _, out, _ = run("kubernetes", "install", *words)
-    made = list(yaml.safe_load_all(out))
-    assert made[-1]["metadata"]["namespace"] == "ml"
-    assert made[-1]["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--policy=fifo"
-
-
 def test_a_port_that_is_taken_is_named(run: Oasis, tmp_path: Path) -> None:
     cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}

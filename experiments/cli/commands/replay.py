@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -91,25 +91,44 @@ MACHINES_HELP = (
     "per machine. [default: {}]"
 )
 JOBS = "Which jobs"  # heading of the help
-VirtualCluster = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel=JOBS,
-        help="Take the jobs of this virtual cluster alone (philly). [default: all]",
-    ),
-]
-MaxGpus = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
-]
-Skip = Annotated[
-    int,
-    typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
-]
-MaxJobs = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take."),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The jobs of a plain trace that are taken."""
+
+    virtual_cluster: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=JOBS,
+            help="Take the jobs of this virtual cluster alone (philly). [default: all]",
+        ),
+    ] = ""
+    max_gpus: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
+    ] = None
+    skip: Annotated[
+        int,
+        typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
+    ] = 0
+    max_jobs: Annotated[
+        int | None, typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take.")
+    ] = None
+
+    def read(
+        self, source: TraceSource, format: str | None, reading: Reading, expected: str = WANTED
+    ) -> PlainTrace:
+        """The plain jobs of a trace; errors name the file and the flags."""
+        with located_at(source=source.path), flags.naming_flags(READING, **VIRTUAL_CLUSTER):
+            return read_plain(
+                source,
+                format=format or format_of(source, expected),
+                options={"virtual_cluster": self.virtual_cluster, **reading},
+                max_gpus=self.max_gpus,
+                first=self.skip,
+                jobs=self.max_jobs,
+            )
 
 
 def command(
@@ -118,8 +137,7 @@ def command(
     file: TraceFile,
     format: TraceFormat = None,
     machines: Annotated[
-        str | None,
-        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8")),
+        str | None, typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"))
     ] = None,
     servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[
@@ -129,11 +147,8 @@ def command(
     policies: Policies = "fifo,srtf,las",
     line: flags.PolicyLine = None,
     assignments: flags.Set = None,
-    virtual_cluster: VirtualCluster = "",
     reading: Reading,
-    max_gpus: MaxGpus = None,
-    skip: Skip = 0,
-    max_jobs: MaxJobs = None,
+    selection: Selection,
     delivery: Delivery,
 ) -> int:
     """Replay a trace: each job holds its GPUs for its duration, or waits.
@@ -168,8 +183,7 @@ def command(
             "version": oasis.__version__,
         }
     else:
-        options = {"virtual_cluster": virtual_cluster, **reading}
-        trace = read_jobs(source, format, options, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        trace = selection.read(source, format, reading)
         if machines is not None:
             flags.refuse_given(
                 context, ("servers", "gpus_per_server"), "expected no --machines beside it"
@@ -187,10 +201,10 @@ def command(
             | cluster
             | {
                 "placement": placement,
-                "cluster": virtual_cluster or None,
-                "max_gpus": max_gpus,
-                "first": skip,
-                "max_jobs": max_jobs,
+                "cluster": selection.virtual_cluster or None,
+                "max_gpus": selection.max_gpus,
+                "first": selection.skip,
+                "max_jobs": selection.max_jobs,
                 "reading": reading | ({"format": format} if format else {}),
                 "trace": file_reference(file),
                 "version": oasis.__version__,
@@ -205,20 +219,6 @@ def read_machines(text: str) -> tuple[int, ...]:
     """GPUs of each machine; errors name the flag."""
     with flags.naming_flags(("machines",)), located_at("machines"):
         return machine_list(text)
-
-
-def read_jobs(
-    source: TraceSource,
-    format: str | None,
-    options: dict[str, Any],
-    *,
-    expected: str = WANTED,
-    **limits: Any,
-) -> PlainTrace:
-    """The plain jobs of a trace; errors name the file and the flags."""
-    with located_at(source=source.path), flags.naming_flags(READING, **VIRTUAL_CLUSTER):
-        format = format or format_of(source, expected)
-        return read_plain(source, format=format, options=options, **limits)
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:

@@ -104,8 +104,7 @@ def command(
     file: replay.TraceFile,
     format: replay.TraceFormat = None,
     machines: Annotated[
-        str | None,
-        typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST)),
+        str | None, typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST))
     ] = None,
     placement: replay.Placement = "pooled",
     policies: Annotated[
@@ -120,11 +119,8 @@ def command(
     assignments: options.Set = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
     asked: Asked,
-    virtual_cluster: replay.VirtualCluster = "",
     reading: replay.Reading,
-    max_gpus: replay.MaxGpus = None,
-    skip: replay.Skip = 0,
-    max_jobs: replay.MaxJobs = None,
+    selection: replay.Selection,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -189,9 +185,7 @@ def command(
     run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
         source = read_source(file)
-    trace_options = {"virtual_cluster": virtual_cluster, **reading}
-    limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-    trace = replay.read_jobs(source, format, trace_options, expected=EXPECTED, **limits)
+    trace = selection.read(source, format, reading, EXPECTED)
     from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 

@@ -197,30 +197,3 @@ def test_a_bug_is_no_bad_input(
         assert err.endswith(f"oasis: a bug: {type(bug).__name__}{said}{ends}")
         assert ("Traceback (most recent call last):" in err) == (len(words) > 1)
         assert (err.count("\n") == 1) == (len(words) == 1)
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (oasis.InputError("jobs", "expected 3", 2), "jobs: expected 3, got 2"),
-        (oasis.SolverError("HiGHS failed"), "HiGHS failed"),
-        (FileNotFoundError(2, "No such file or directory", "a.json"), "a.json: No such file"),
-    ],
-)
-def test_bad_input_is_one_line(
-    error: Exception,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def command() -> None:
-        """Fail."""
-        raise error
-
-    monkeypatch.setattr("experiments.cli.commands.about.example", command)
-    for words in (["example"], ["example", "--verbose"]):
-        with pytest.raises(SystemExit) as ended:
-            main(words)
-        err = capsys.readouterr().err
-        assert (ended.value.code, err.count("\n")) == (exit_codes.BAD_INPUT, 1)
-        assert err.startswith(f"oasis: {said}")

@@ -13,11 +13,8 @@ import pytest
 
 from oasis.model.errors import InstanceError, describe
 from oasis.model.validation import (
-    LARGEST_COUNT,
-    LARGEST_SIZE,
     amount,
     check_keys,
-    integer,
     number,
 )
 
@@ -80,16 +77,6 @@ def test_an_amount_is_nothing_or_of_a_size_that_can_be_divided_by() -> None:
 
 
 # -- integers --------------------------------------------------------------------------------------
-
-
-def test_counts_end_where_floats_stop_telling_integers_apart() -> None:
-    assert float(LARGEST_COUNT) == LARGEST_COUNT
-    assert float(LARGEST_COUNT + 1) == LARGEST_COUNT  # the next integer has no float of its own
-    assert integer(LARGEST_COUNT, "n") == LARGEST_COUNT
-    assert refusal(integer, LARGEST_COUNT + 1, "n") == (
-        f"n: expected an integer <= {2**53}, got {2**53 + 1}"
-    )
-    assert LARGEST_SIZE < LARGEST_COUNT
 
 
 # -- keys ------------------------------------------------------------------------------------------

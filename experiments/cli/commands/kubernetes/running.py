@@ -35,16 +35,11 @@ def run(
         typer.Option(
             autocompletion=flags.A_POLICY,
             help=f"One of {', '.join(POLICIES)}. [default: {RECOURSE}; with --bounds {OASIS}]",
-            show_default=False,
         ),
     ] = None,
     assignments: flags.Set = None,
     bounds: Annotated[
-        Path | None,
-        typer.Option(
-            help="U and L of OASiS: bounds as JSON, or an instance file with past jobs.",
-            show_default=False,
-        ),
+        Path | None, "U and L of OASiS: bounds as JSON, or an instance file with past jobs."
     ] = None,
     slot_seconds: Annotated[float, "Length of a slot."] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
@@ -84,10 +79,7 @@ def run(
         Literal["text", "json"], "Of the log: text, or json, an object a line."
     ] = "text",
     stop_after: Annotated[
-        int | None,
-        typer.Option(
-            help="End when this slot begins; slots begin once there are nodes.", show_default=False
-        ),
+        int | None, "End when this slot begins; slots begin once there are nodes."
     ] = None,
     place: cluster.ClusterOptions,
     dry_run: Annotated[bool, "Print what would be done now, and end."] = False,
