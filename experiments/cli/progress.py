@@ -32,22 +32,6 @@ CLOCK = "{task.elapsed:7.1f} s  "
 Show = Callable[..., None]  # of a text, and of how many steps are done of how many
 
 
-class _Pace:
-    """When a log gets its next line: the later, the longer the work has taken."""
-
-    def __init__(self, first: float, least: float) -> None:
-        self._began, self._due, self._least = monotonic(), first, least
-        self.elapsed = 0.0
-
-    def is_due(self) -> bool:
-        """Whether a line is due now; the next one is then some time away."""
-        self.elapsed = monotonic() - self._began
-        if self.elapsed < self._due:
-            return False
-        self._due = self.elapsed + max(self._least, LOG_SHARE * self.elapsed)
-        return True
-
-
 class _Patient(Progress):
     """Shows nothing in the first two seconds."""
 
@@ -69,7 +53,7 @@ def progress(
     Off a terminal it writes a line where the text has changed, after the `first` seconds, and the
     rarer the longer the work takes.
     """
-    console, pace, said, task = stderr(), _Pace(first, least), "", None
+    console, began, due, said, task = stderr(), monotonic(), first, "", None
     # On a narrow terminal the text is wrapped, not cut.
     text = "{task.description}" if is_counted else f"{CLOCK}{{task.description}}"
     columns: list[ProgressColumn] = [
@@ -88,15 +72,16 @@ def progress(
     ) as bar:
 
         def show(text: str, done: int = 0, total: int | None = None) -> None:
-            nonlocal said, task
+            nonlocal due, said, task
+            elapsed = monotonic() - began
             if not bar.disable:
                 if task is None:  # what was done before says nothing about the speed
                     task = bar.add_task(text, total=total, completed=done)
                 bar.update(task, completed=done, description=text)
-            elif text != said and pace.is_due():
-                said = text
+            elif text != said and elapsed >= due:
+                said, due = text, elapsed + max(least, LOG_SHARE * elapsed)
                 with suppress(OSError):  # the reader has ended; the result may still be wanted
-                    note(f"{pace.elapsed:7.1f} s  {text}")
+                    note(f"{elapsed:7.1f} s  {text}")
 
         yield show
 

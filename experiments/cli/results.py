@@ -80,6 +80,11 @@ def write_document(document: dict[str, Any], output: Path) -> None:
     write_page(console.json_text(document), output)
 
 
+def say_written(output: Path, what: str) -> None:
+    """Say on standard error what was written where."""
+    console.note(f"wrote {'standard output' if is_stdout(output) else output}: {what}")
+
+
 def write_page(page: str, output: Path) -> None:
     """Write text to the requested file, which may be standard output."""
     if is_stdout(output):

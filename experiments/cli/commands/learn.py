@@ -14,9 +14,8 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import is_stdout
 from experiments.cli.options import Limits, Output, ResultFile
-from experiments.cli.results import deliver, read_instance, write_document
+from experiments.cli.results import deliver, read_instance, say_written, write_document
 from oasis.model.errors import InputError
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
@@ -79,8 +78,7 @@ def learn(
         raise
     write_document(learned.to_dict(), output)
     jobs, slots = len(learned.jobs), learned.slots_per_day
-    where_to = "standard output" if is_stdout(output) else output
-    console.note(f"wrote {where_to}: prices of {slots} slots of the day from {jobs} jobs")
+    say_written(output, f"prices of {slots} slots of the day from {jobs} jobs")
 
 
 POINTS = 64  # of a curve: more than the intervals in which anybody looks at a training

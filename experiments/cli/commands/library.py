@@ -12,7 +12,7 @@ from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.options import AsJson, Output
 from experiments.cli.progress import counter
-from experiments.cli.results import read_document, write_instance
+from experiments.cli.results import read_document, say_written, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from oasis.model.errors import InputError, located_at
@@ -84,7 +84,7 @@ def get(name: Name, output: Output = Path("-"), directory: Directory = None) -> 
     record = library.find(name)
     instance = problem.instance() if record is None else library.instance(record)
     write_instance(instance, output)
-    console.note(describe(instance, output))
+    say_written(output, describe(instance))
 
 
 @app.command("schedules")

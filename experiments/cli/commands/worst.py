@@ -13,7 +13,7 @@ from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.files import is_stdout
 from experiments.cli.progress import progress
-from experiments.cli.results import write_instance
+from experiments.cli.results import say_written, write_instance
 from experiments.evaluation.limits import read_seconds
 from experiments.evaluation.policies import OASIS, entry_of
 
@@ -97,7 +97,7 @@ def command(
     about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
     instance = replace(worst.instance, metadata={"worst_case": about})
     write_instance(instance, output)
-    console.note(describe(instance, output))
+    say_written(output, describe(instance))
     result = worst.result
     facts = [(policy, f"{console.number(result.online_utility)}")]
     facts += [("optimum", f"{console.number(result.offline_objective)} (proven)")]

@@ -19,7 +19,7 @@ from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
-from experiments.cli.results import deliver, write_instance
+from experiments.cli.results import deliver, say_written, write_instance
 from experiments.evaluation.comparison import Comparison, with_optimum
 from experiments.evaluation.limits import Duration, read_seconds
 from experiments.evaluation.on_cluster import (
@@ -89,7 +89,7 @@ def import_cluster(
     with options.naming_flags(("horizon",)):
         instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
     write_instance(instance, output)
-    note(describe(instance, output))
+    say_written(output, describe(instance))
 
 
 def report(
