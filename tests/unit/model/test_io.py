@@ -21,41 +21,7 @@ from oasis.model.instance import Instance
 
 GONE = object()
 
-RESOURCES = ["gpu", "cpu", "memory_gb", "storage_gb", "bandwidth_gbps"]
-UTILITIES = (
-    {"kind": "sigmoid", "priority": 50.0, "decay": 0.5, "target": 4.0},
-    {"kind": "constant", "value": 3.0},
-    {"kind": "deadline", "value": 3.0, "deadline": 4.0},
-    {"kind": "piecewise", "delays": [0.0, 2.5], "values": [4.0, 1.5]},
-)
-VALID: dict[str, Any] = {
-    "format": "oasis-instance",
-    "version": 1,
-    "horizon": 10,
-    "slot_seconds": 1200.0,
-    "resources": RESOURCES,
-    "worker_servers": [
-        {"id": "w0", "capacity": {"gpu": 4.0, "cpu": 32.0, "bandwidth_gbps": 20.0}},
-        {"id": "w1", "capacity": {"cpu": 8.0}, "count": 2},
-    ],
-    "ps_servers": [{"id": "p0", "capacity": {"cpu": 8.0, "bandwidth_gbps": 20.0}}],
-    "jobs": [
-        {
-            "id": f"j{i}",
-            "arrival": i,
-            "epochs": 20,
-            "chunks": 10,
-            "minibatches": 3,
-            "minibatch_time": 0.002,
-            "gradient_mb": 100.0,
-            "worker": {"gpu": 1.0, "cpu": 4.0, "bandwidth_gbps": 1.0},
-            "ps": {"cpu": 2.0, "bandwidth_gbps": 5.0},
-            "utility": utility,
-        }
-        for i, utility in enumerate(UTILITIES)
-    ],
-}
-
+VALID: dict[str, Any] = json.loads(Path(__file__).with_name("valid.json").read_text())
 # Field | its new value as JSON, or GONE | the error | whether the schema cannot say it.
 ROWS = Path(__file__).with_name("malformed.txt").read_text(encoding="utf-8").splitlines()
 
@@ -176,7 +142,7 @@ def test_a_job_that_needs_a_parameter_server_needs_a_machine_for_it(
 def test_valid_file_is_read_field_by_field(tmp_path: Path) -> None:
     instance = read_data(VALID, tmp_path)
     assert (instance.horizon, instance.slot_seconds) == (10, 1200.0)
-    assert instance.cluster.resources == tuple(RESOURCES)
+    assert instance.cluster.resources == tuple(VALID["resources"])
     assert instance.cluster.worker_capacity.tolist() == [
         [4.0, 32.0, 0.0, 0.0, 20.0],
         [0.0, 8.0, 0.0, 0.0, 0.0],
