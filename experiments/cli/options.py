@@ -197,13 +197,7 @@ def _methods() -> Iterable[str]:
 
 def known_method(name: str) -> str:
     """`name` if it is an offline method: said before the work, not after it."""
-    return known(name, _methods(), "--method")
-
-
-def known(name: str, among: Iterable[str], option: str) -> str:
-    """The entry of `among` that `name` stands for; an error begins with the flag."""
-    entries = list(among)
-    return choice(name, entries, option, expected=" or ".join(entries) if len(entries) == 2 else "")
+    return choice(name, _methods(), "--method")
 
 
 def is_given(context: typer.Context, name: str) -> bool:

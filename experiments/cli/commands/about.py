@@ -12,10 +12,11 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.files import Written, is_stdout
-from experiments.cli.options import A_POLICY, AsJson, ResultFile, among, known, known_policy
+from experiments.cli.options import A_POLICY, AsJson, ResultFile, among, known_policy
 from experiments.cli.results import deliver, write_page
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
+from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
 from oasis.model.extras import EXTRAS
@@ -53,7 +54,7 @@ def example(
         return
     if as_json:
         raise InputError("--json", "lists the examples, expected no NAME beside it")
-    name = known(name, EXAMPLES, "NAME")
+    name = choice(name, EXAMPLES, "NAME")
     write_page(example_text(name), Path("-") if output is None else output)
     if output is not None and not is_stdout(output):
         console.note(f"wrote {output}: {EXAMPLES[name].about}")

@@ -14,10 +14,11 @@ from experiments.cli import console
 from experiments.cli import options as flags
 from experiments.cli.commands.sweep import saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import DIRECTORY, written
+from experiments.cli.files import DIRECTORY
 from experiments.cli.progress import counter
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
+from oasis.model.choices import choice
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
 
@@ -135,7 +136,7 @@ def command(
     directory: Annotated[
         Path,
         typer.Option("-o", "--output", help="Directory for data and picture."),
-        written(DIRECTORY, _files),
+        replace(DIRECTORY, files=_files),
     ] = Path("figures"),
     sizes: Sizes,
     oasis_options: Annotated[dict[str, Any], flags.Flags({FLOOR: FLOORS})],
@@ -166,7 +167,7 @@ def command(
     if list_all or (name is None and not is_asked):
         _list(list(figures.values()), as_json=as_json)
         return DONE
-    figure = figures[flags.known(name or "nothing", figures, "NAME")]
+    figure = figures[choice(name or "nothing", figures, "NAME")]
     arguments = sizes.given()
     names = arguments["policies"] or tuple(POLICIES)
     chosen = flags.choose_options(names, assignments, oasis=oasis_options)

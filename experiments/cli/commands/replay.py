@@ -18,6 +18,7 @@ from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
+from oasis.model.choices import choice
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
@@ -168,7 +169,7 @@ def command(
     names = flags.known_policies(policies, "--policies", PLAIN)
     chosen = flags.choose_options(names, assignments, shared={LINE: line})
     if format is not None:
-        format = flags.known(format, FORMATS, "--format")
+        format = choice(format, FORMATS, "--format")
     with located_at(source=file):
         source = read_source(file)
         elastic = None if format else _elastic_workload(source)

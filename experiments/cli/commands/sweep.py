@@ -14,7 +14,7 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, InterruptedWorkError
-from experiments.cli.files import TABLE, reading, written
+from experiments.cli.files import TABLE, reading
 from experiments.cli.options import AsJson, Workers, naming_flags
 from experiments.cli.progress import progress
 from experiments.evaluation.pairs import pairs_of_sweep, said
@@ -56,7 +56,7 @@ def command(
             "--output",
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
-        written(TABLE, lambda path, arguments: (path or _table_beside(arguments["config"]),)),
+        replace(TABLE, files=lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
     workers: Workers,
     retry_failed: Annotated[bool, "Run failed cells again."] = False,

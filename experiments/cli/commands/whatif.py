@@ -25,6 +25,7 @@ from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
+from oasis.model.choices import choice
 from oasis.model.errors import InputError, located_at
 from oasis.model.files import write_text
 from oasis.traces.plain import EXPECTED, FORMATS
@@ -54,7 +55,7 @@ def _csv_files(prefix: Path) -> tuple[Path, Path]:
     return folder / f"{begin}jobs.csv", folder / f"{begin}owners.csv"
 
 
-CSV_FILES = files.written(files.CSV, lambda prefix, _: () if prefix is None else _csv_files(prefix))
+CSV_FILES = replace(files.CSV, files=lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
 def _asked(text: str) -> Any:
@@ -170,10 +171,10 @@ def command(
     """
     names = options.known_policies(policies, "--policies", PLAIN)
     chosen = options.choose_options(names, assignments, shared={LINE: line})
-    format = None if format is None else options.known(format, FORMATS, "--format")
+    format = None if format is None else choice(format, FORMATS, "--format")
     is_page = output is not None and output.suffix.lower() in files.PAGE
     if asked.utilities is not None:
-        options.known(asked.utilities, UTILITIES, "--utilities")
+        choice(asked.utilities, UTILITIES, "--utilities")
     if asked.utilities != DRAWN:
         options.refuse_given(context, ("seed",), "expected --utilities drawn beside it")
     if not is_page:
