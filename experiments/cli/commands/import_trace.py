@@ -147,8 +147,8 @@ def _import(
         return
     write_document(elastic, output)
     _say_what_is_left_out(instance, fixed)
-    jobs, machines = len(elastic["jobs"]), options.worker_servers
-    say_written(output, f"{jobs} elastic jobs on {machines} machines")
+    count, machines = len(elastic["jobs"]), options.worker_servers
+    say_written(output, f"{count} elastic jobs on {machines} machines")
 
 
 def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
