@@ -64,7 +64,7 @@ def print_text(text: str) -> None:
 def print_notes(notes: Iterable[str]) -> None:
     """Print sentences about a table, as wide as it; a word is never broken."""
     width = Console().width
-    for line in "\n".join(notes).split("\n"):
+    for line in (line for each in notes for line in each.split("\n")):
         print_text(fill(line, width, break_long_words=False, break_on_hyphens=False))
 
 
@@ -102,11 +102,13 @@ def print_rows(
     names, numeric = zip(*columns, strict=True)
     table = [[printable(cell) for cell in row] for row in (names, *rows)]
     is_whole = [k == 0 or is_number for k, is_number in enumerate(numeric)]
-    if _width(table, len(names) * [True]) > console.width:
-        table[0] = [re.sub(r"([ _])(?=[^ _])", r"\1\n", heading) for heading in table[0]]
-    shown = len(names)
+    unbroken, shown = table[0], len(names)
+    table[0] = [re.sub(r"([ _])(?=[^ _])", r"\1\n", heading) for heading in unbroken]
     while shown > LEAST_COLUMNS and _width(table, is_whole[:shown]) > console.width:
         shown -= 1
+    # Headings break behind blanks and ``_`` only where that is needed.
+    if _width([unbroken, *table[1:]], is_whole[:shown]) <= console.width:
+        table[0] = unbroken
     grid = Table(box=None, pad_edge=False, show_header=any(names))
     for k, heading in enumerate(table[0][:shown]):
         grid.add_column(
