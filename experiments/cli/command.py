@@ -12,7 +12,8 @@ import typer
 
 from experiments.cli.console import logging_to_stderr
 from experiments.cli.files import mark_of, reserved
-from experiments.cli.options import Flags
+from experiments.cli.options import Flags, flag
+from oasis.model.errors import OasisError
 
 Command = Callable[..., Any]
 VERBOSE = inspect.Parameter(
@@ -21,11 +22,8 @@ VERBOSE = inspect.Parameter(
     default=False,
     annotation=Annotated[
         bool,
-        typer.Option(
-            "--verbose",
-            help="Log each step on standard error; show tracebacks of bugs and of errors in your "
-            "own policy.",
-        ),
+        "Log each step on standard error; show tracebacks of bugs and of errors in your "
+        "own policy.",
     ],
 )
 
@@ -62,18 +60,33 @@ def as_command(command: Command) -> Command:
             makers[own.name] = kind, [each.name for each in flags]
         else:
             flags = [own]
-        # Only among keywords may one without a default follow one with a default.
-        only = inspect.Parameter.KEYWORD_ONLY
-        parameters |= {each.name: each.replace(kind=only) for each in flags}
+        parameters |= {each.name: _option(each) for each in flags}
 
     # typer looks up the kind of a flag here by its name: no command has one called `arguments`.
     def wrapper(*, verbose: bool = False, **arguments: Any) -> Any:
         with logging_to_stderr() if verbose else nullcontext(), reserved(parameters, arguments):
             for name, (make, fields) in makers.items():
                 arguments[name] = make(**{field: arguments.pop(field) for field in fields})
-            return command(**arguments)
+            try:
+                return command(**arguments)
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                # typer would take the broken pipe of a file for that of standard output
+                raise OasisError(f"{error.filename}: {error.strerror}") from None
 
     # typer makes the flags of the signature that it finds here.
-    wrapper.__signature__ = inspect.Signature([*parameters.values(), VERBOSE])  # type: ignore[attr-defined]
+    wrapper.__signature__ = inspect.Signature([*parameters.values(), _option(VERBOSE)])  # type: ignore[attr-defined]
     wrapper.__doc__ = command.__doc__
     return wrapper
+
+
+def _option(parameter: inspect.Parameter) -> inspect.Parameter:
+    """`parameter` as typer takes it; a text alone in its annotation is the help of an option."""
+    annotation = parameter.annotation
+    if (text := mark_of(parameter, str)) is not None:
+        kind, others = annotation.__origin__, annotation.__metadata__[1:]
+        names = [flag(parameter.name)] if kind is bool else []  # no --no-name beside it
+        annotation = Annotated[(kind, typer.Option(*names, help=text), *others)]
+    # Only among keywords may one without a default follow one with a default.
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,11 +63,6 @@ TABLE = Written("a table", (".parquet",), is_text=False)
 CSV = Written("CSV", (".csv",), is_text=False)
 # A directory is made by the work, and files in it that the command did not make stay.
 DIRECTORY = Written("a directory", is_text=False, check=lambda _: None, files=lambda *_: ())
-
-
-def written(kind: Written, files: Callable[[Any, Given], Iterable[Path]]) -> Written:
-    """Make a mark of an output whose files are not the one that the parameter names."""
-    return replace(kind, files=files)
 
 
 def is_stdout(path: Path | None) -> bool:

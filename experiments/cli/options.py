@@ -119,6 +119,9 @@ def among(
 
 VALUES = {"preset": PRESETS, "arrivals": ARRIVALS, "machines": MACHINES}  # of options that are text
 A_POLICY = among((*POLICIES, *INSTALLED))
+APolicy = Annotated[
+    str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
+]
 POLICY_LIST = among((*POLICIES, *INSTALLED), commas=True)
 # Headings of the help for the many options of traces; the other options are about reading.
 READING_PANEL = "How the trace is read"
@@ -201,13 +204,7 @@ def _methods() -> Iterable[str]:
 
 def known_method(name: str) -> str:
     """`name` if it is an offline method: said before the work, not after it."""
-    return known(name, _methods(), "--method")
-
-
-def known(name: str, among: Iterable[str], option: str) -> str:
-    """The entry of `among` that `name` stands for; an error begins with the flag."""
-    entries = list(among)
-    return choice(name, entries, option, expected=" or ".join(entries) if len(entries) == 2 else "")
+    return choice(name, _methods(), "--method")
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -319,8 +316,7 @@ class Workers:
         ),
     ] = None
     engine: Annotated[
-        Literal["local", "dask"],
-        typer.Option(help="local, or dask: an existing cluster, at --scheduler."),
+        Literal["local", "dask"], "local, or dask: an existing cluster, at --scheduler."
     ] = "local"
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
@@ -378,10 +374,7 @@ Set = Annotated[
     ),
 ]
 PolicySeed = Annotated[
-    int | None,
-    typer.Option(
-        help=f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]",
-    ),
+    int | None, f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]"
 ]
 PolicyLine = Annotated[
     str | None,
@@ -412,32 +405,6 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
     names = [known_policy(name, option, among) for name in comma_list(text, option)]
     # Once more, because fifo and FIFO are two entries and one policy.
     return comma_list(",".join(names), option)
-
-
-def read_assignments(
-    texts: Sequence[str], owners: Mapping[str, Mapping[str, Option]]
-) -> dict[str, dict[str, Any]]:
-    """Values of ``OWNER.OPTION=VALUE``, by owner and option."""
-    chosen: Chosen = {}
-    for text in texts:
-        place, equals, value = text.partition("=")
-        owner, dot, name = place.strip().rpartition(".")
-        if not (equals and dot and owner and name):
-            raise InputError(SET, "expected POLICY.OPTION=VALUE", text)
-        where = f"{SET} {owner}.{name}"
-        owner = {each.casefold(): each for each in owners}.get(owner.casefold(), owner)
-        if owner not in owners:
-            policies = ", ".join(owners)
-            policies = policies if len(owners) == 1 else f"a policy that runs here ({policies})"
-            expected = f"expected an option of {policies}, got {owner!r}"
-            raise InputError(where, f"{expected}{did_you_mean(owner, owners)}")
-        if name not in owners[owner]:
-            raise InputError(where, f"{no_such_option(owner, name, owners[owner])}")
-        if name in chosen.setdefault(owner, {}):
-            raise InputError(where, "expected one value, got two")
-        with located_at(where):
-            chosen[owner][name] = owners[owner][name].parse(value)
-    return chosen
 
 
 def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
@@ -492,43 +459,56 @@ def choose_options(
     ``--policy-seed`` and ``--line``, for every policy that has such an option and for which
     ``--set``, the `assignments`, says nothing else.
     """
-    chosen = read_assignments(assignments or (), {name: entry_of(name).options for name in names})
+    options = {name: entry_of(name).options for name in names}
+    # how the user spells each option, for errors
+    spelled = {n: {"": f"{SET} {n}", **{o: f"{SET} {n}.{o}" for o in options[n]}} for n in names}
+    chosen: Chosen = {name: {} for name in names}
+    for text in assignments or ():
+        owner, option = _assigned(text, options)
+        where = f"{SET} {owner}.{option}"
+        if option in chosen[owner]:
+            raise InputError(where, "expected one value, got two")
+        with located_at(where):
+            chosen[owner][option] = options[owner][option].parse(text.partition("=")[2])
     for option, value in (oasis or {}).items():
-        spelling = _spelling(option)
+        denial, _, _ = POLICIES[OASIS].options[option].denial.partition(": ")
+        flagged = denial or flag(option)
         if OASIS not in names:
-            raise InputError(spelling, f"an option of oasis alone, got {', '.join(names)}")
-        if option in chosen.setdefault(OASIS, {}):
-            raise InputError(spelling, f"expected no {SET} {OASIS}.{option} beside it")
-        chosen[OASIS][option] = value
+            raise InputError(flagged, f"an option of oasis alone, got {', '.join(names)}")
+        if option in chosen[OASIS]:
+            raise InputError(flagged, f"expected no {SET} {OASIS}.{option} beside it")
+        chosen[OASIS][option], spelled[OASIS][option] = value, flagged
     for option, value in (shared or {}).items():
         takers = having(option, names) if value is not None else []
         if value is not None and not takers:
-            expected = f"expected one of {', '.join(having(option))}"
-            got = ", ".join(names)
-            raise InputError(SHARED[option], f"{expected} among the policies, got {got}")
+            expected = f"expected one of {', '.join(having(option))} among the policies"
+            raise InputError(SHARED[option], f"{expected}, got {', '.join(names)}")
         for name in takers:
-            # --set, which names one policy, goes before a flag for all of them.
-            chosen.setdefault(name, {}).setdefault(option, value)
-    flagged = {**(oasis or {}), **({LINE: line} if (line := (shared or {}).get(LINE)) else {})}
-    return {name: _checked(name, chosen.get(name, {}), flagged) for name in names}
+            if option not in chosen[name]:  # --set names one policy, and goes before
+                chosen[name][option], spelled[name][option] = value, SHARED[option]
+    for name, own in chosen.items():
+        try:
+            whole = entry_of(name).resolved(own)
+        except InputError as error:
+            error.rename(spelled[name])
+            raise
+        chosen[name] = {option: whole[option] for option in own}
+    return chosen
 
 
-def _checked(name: str, chosen: Mapping[str, Any], flagged: Mapping[str, Any]) -> dict[str, Any]:
-    entry = entry_of(name)
-    try:
-        whole = entry.resolved(chosen)
-        return {option: whole[option] for option in chosen}
-    except InputError as error:
-        where = {option: f"{SET} {name}.{option}" for option in entry.options}
-        if name == OASIS:
-            where |= {option: _spelling(option) for option in flagged}
-        where[SEED] = f"{where.get(SEED)} or {SHARED[SEED]}"
-        if chosen.get(LINE) == flagged.get(LINE):
-            where[LINE] = SHARED[LINE]
-        error.rename({"": f"{SET} {name}", **where})
-        raise
-
-
-def _spelling(option: str) -> str:
-    denial, _, _ = POLICIES[OASIS].options[option].denial.partition(": ")
-    return denial or flag(option)
+def _assigned(text: str, options: Mapping[str, Mapping[str, Option]]) -> tuple[str, str]:
+    """The policy and the option of ``POLICY.OPTION=VALUE``."""
+    place, equals, _ = text.partition("=")
+    owner, dot, name = place.strip().rpartition(".")
+    if not (equals and dot and owner and name):
+        raise InputError(SET, "expected POLICY.OPTION=VALUE", text)
+    where = f"{SET} {owner}.{name}"
+    owner = {each.casefold(): each for each in options}.get(owner.casefold(), owner)
+    if owner not in options:
+        policies = ", ".join(options)
+        policies = policies if len(options) == 1 else f"a policy that runs here ({policies})"
+        expected = f"expected an option of {policies}, got {owner!r}"
+        raise InputError(where, f"{expected}{did_you_mean(owner, options)}")
+    if name not in options[owner]:
+        raise InputError(where, f"{no_such_option(owner, name, options[owner])}")
+    return owner, name

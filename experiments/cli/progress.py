@@ -1,98 +1,124 @@
-"""Progress of a long solve on standard error: a live line on a terminal, log lines elsewhere."""
+"""Progress of long work on standard error: a live line on a terminal, log lines elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
+from typing import Any
 
-from rich.live import Live
+from rich.console import RenderableType
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
 from rich.text import Text
 
-from experiments.cli.console import PATIENCE_SECONDS, note, number, percent, stderr
+from experiments.cli.console import note, number, percent, stderr
 from oasis.solvers import SolveProgress
 
-REFRESH = 4  # times a second, on a terminal
-LOG_SECONDS = 1.0  # between two lines elsewhere, at least,
+# A display that only flashes up is in the way, so quick work shows none.
+PATIENCE_SECONDS = 2.0
+LOG_SECONDS = 1.0  # between two lines of a log about a solve, at least,
 # In a solve of an hour that is a line every 72 seconds.
 LOG_SHARE = 0.02  # and this much of the time passed
+STEP_SECONDS = 10.0  # the same of many steps, which take longer than one solve
+CLOCK = "{task.elapsed:7.1f} s  "
+Show = Callable[..., None]  # of a text, and of how many steps are done of how many
 
 
-class Pace:
-    """When a log of many steps gets its next line: the later, the longer it has taken."""
+class _Patient(Progress):
+    """Shows nothing in the first two seconds."""
 
-    # Many steps take longer than one solve, whose log has up to a line a second.
-    STEP_SECONDS = 10.0
+    def __init__(self, *columns: ProgressColumn, **options: Any) -> None:
+        self.began = monotonic()
+        super().__init__(*columns, **options)
 
-    def __init__(self, first: float = STEP_SECONDS, least: float = STEP_SECONDS) -> None:
-        self._began, self._due, self._least = monotonic(), first, least
+    def get_renderables(self) -> Iterable[RenderableType]:
+        is_slow = monotonic() - self.began >= PATIENCE_SECONDS
+        return super().get_renderables() if is_slow else (Text(""),)
 
-    @property
-    def elapsed(self) -> float:
-        return monotonic() - self._began
 
-    def is_due(self) -> bool:
-        """Whether a line is due now; the next one is then some time away."""
-        elapsed = self.elapsed
-        if elapsed < self._due:
-            return False
-        self._due = elapsed + max(self._least, LOG_SHARE * elapsed)
-        return True
+@contextmanager
+def progress(
+    first: float = STEP_SECONDS, least: float = STEP_SECONDS, *, is_counted: bool = True
+) -> Iterator[Show]:
+    """Callback that shows a text, with a bar where steps are counted, or else with a clock.
+
+    Off a terminal it writes a line where the text has changed, after the `first` seconds, and the
+    rarer the longer the work takes.
+    """
+    console, began, due, said, task = stderr(), monotonic(), first, "", None
+    # On a narrow terminal the text is wrapped, not cut.
+    text = "{task.description}" if is_counted else f"{CLOCK}{{task.description}}"
+    columns: list[ProgressColumn] = [
+        TextColumn(text, markup=False, table_column=Column(overflow="fold"))
+    ]
+    if is_counted:
+        columns += [BarColumn(20), TaskProgressColumn(), TimeRemainingColumn()]
+    # Transient, so that what stays on the terminal is what a log would have.
+    with _Patient(
+        *columns,
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not console.is_terminal,
+    ) as bar:
+
+        def show(text: str, done: int = 0, total: int | None = None) -> None:
+            nonlocal due, said, task
+            elapsed = monotonic() - began
+            if not bar.disable:
+                if task is None:  # what was done before says nothing about the speed
+                    task = bar.add_task(text, total=total, completed=done)
+                bar.update(task, completed=done, description=text)
+            elif text != said and elapsed >= due:
+                said, due = text, elapsed + max(least, LOG_SHARE * elapsed)
+                with suppress(OSError):  # the reader has ended; the result may still be wanted
+                    note(f"{elapsed:7.1f} s  {text}")
+
+        yield show
+
+
+@contextmanager
+def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """Callback that advances a bar on a terminal, and shows nothing elsewhere.
+
+    It may be called with what is being done at the moment, such as the name of a policy.
+    """
+    done = 0
+
+    def advance(doing: str = "") -> None:
+        nonlocal done
+        done += 1
+        if stderr().is_terminal:
+            show(f"{what} {doing}".rstrip(), done, total)
+
+    with progress() as show:
+        yield advance
 
 
 @contextmanager
 def solver_progress(check: Callable[[], None]) -> Iterator[Callable[[SolveProgress], None]]:
-    """Callback that shows on standard error how a solve goes, after two seconds of it.
+    """Callback that shows how a solve goes; it calls `check` first, which may raise to end it."""
+    with progress(PATIENCE_SECONDS, LOG_SECONDS, is_counted=False) as show:
 
-    It calls `check` first, which may raise to end the solve.
-    """
-    shown, console = _Shown(check), stderr()
-    if not console.is_terminal:
-        yield shown.log
-        return
-    with Live(
-        console=console,
-        get_renderable=shown.line,
-        refresh_per_second=REFRESH,
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    ):
-        yield shown.take
+        def take(news: SolveProgress) -> None:
+            check()
+            show(describe(news))
+
+        yield take
 
 
-class _Shown:
-    """The latest progress of a solve, and the clock since the solve began."""
-
-    def __init__(self, check: Callable[[], None]) -> None:
-        self.check = check
-        self.pace = Pace(PATIENCE_SECONDS, LOG_SECONDS)
-        self.news: SolveProgress | None = None
-        self.logged: tuple[str, ...] = ()
-
-    def take(self, progress: SolveProgress) -> None:
-        self.check()
-        self.news = progress
-
-    def line(self) -> Text:
-        """The line to show now; empty during the first two seconds and before the first news."""
-        if self.news is None or self.pace.elapsed < PATIENCE_SECONDS:
-            return Text("", end="")
-        return Text(describe(self.news, self.pace.elapsed))
-
-    def log(self, progress: SolveProgress) -> None:
-        """Write a line when something has changed since the last one."""
-        self.take(progress)
-        state = (progress.phase, number(progress.incumbent), number(progress.bound))
-        if state != self.logged and self.pace.is_due():
-            self.logged = state
-            with suppress(OSError):  # the reader has ended; the result may still be wanted
-                note(describe(progress, self.pace.elapsed))
-
-
-def describe(news: SolveProgress, elapsed: float) -> str:
-    """One line: elapsed time, phase, incumbent, bound and gap."""
+def describe(news: SolveProgress) -> str:
+    """One line: phase, incumbent, bound and gap."""
     return (
-        f"{elapsed:7.1f} s  {news.phase or 'solving'}: incumbent {number(news.incumbent)}, "
+        f"{news.phase or 'solving'}: incumbent {number(news.incumbent)}, "
         f"bound {number(news.bound)}, gap {percent(news.gap)}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
-from oasis.model.errors import InputError, OasisError, located_at
+from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
 from oasis.model.files import write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
@@ -71,17 +71,8 @@ def write_instance(instance: oasis.Instance, output: Path) -> None:
 
 def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
     """Draw in a style, and write the picture to the requested file."""
-    failures: list[OSError] = []
-    _draw(failures, draw, output, style)
-    refuse(failures)
-
-
-def _draw(
-    failures: list[OSError], draw: Callable[[], Figure], output: Path, style: str | None
-) -> None:
     with pages().drawing_style(style):
-        picture = draw()
-        _attempt(failures, lambda: pages().save(picture, output))
+        pages().save(draw(), output)
 
 
 def write_document(document: dict[str, Any], output: Path) -> None:
@@ -89,31 +80,17 @@ def write_document(document: dict[str, Any], output: Path) -> None:
     write_page(console.json_text(document), output)
 
 
+def say_written(output: Path, what: str) -> None:
+    """Say on standard error what was written where."""
+    console.note(f"wrote {'standard output' if is_stdout(output) else output}: {what}")
+
+
 def write_page(page: str, output: Path) -> None:
     """Write text to the requested file, which may be standard output."""
     if is_stdout(output):
         console.print_text(page.rstrip("\n"))
-        return
-    failures: list[OSError] = []
-    _attempt(failures, lambda: write_text(output, page))
-    refuse(failures)
-
-
-def refuse(failures: Sequence[OSError]) -> None:
-    """Raise one `OasisError` that names each file that could not be written, if there are any.
-
-    An `OSError` would not do: typer takes a broken pipe for that of standard output.
-    """
-    if failures:
-        named = (f"{error.filename}: {error.strerror}" for error in failures)
-        raise OasisError("; ".join(named))
-
-
-def _attempt(failures: list[OSError], write: Callable[[], None]) -> None:
-    try:
-        write()
-    except OSError as error:
-        failures.append(error)
+    else:
+        write_text(output, page)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,26 +113,26 @@ class Delivery:
         show: Callable[[], None],
         draw: Callable[[], Figure] | None = None,
     ) -> None:
-        """Print a result with `show` or as JSON, and write the requested files.
-
-        Standard output gets it also if a file cannot be written, which is raised at the end.
-        """
-        failures: list[OSError] = []
+        """Write the requested files, and print a result with `show` or as JSON."""
         is_wanted = self.output is not None or self.as_json
         plain = document() if is_wanted and callable(document) else document
-        # Files come first: a reader of standard output that goes away must not cost a file.
-        if self.output is not None and not is_stdout(self.output):
-            path = self.output
-            _attempt(failures, lambda: write_text(path, console.json_text(plain)))
-        if self.plot is not None and draw is not None:
-            _draw(failures, draw, self.plot, self.style)
+        failure: OSError | None = None
         try:
+            # Files come first: a reader of standard output that goes away must not cost a file.
+            if self.output is not None and not is_stdout(self.output):
+                write_text(self.output, console.json_text(plain))
+            if self.plot is not None and draw is not None:
+                write_picture(draw, self.plot, self.style)
+        except OSError as error:
+            failure = error
+        try:  # standard output gets the result in any case
             if self.as_json or is_stdout(self.output):
                 console.print_json(plain)
             else:
                 show()
         finally:
-            refuse(failures)
+            if failure is not None:
+                raise failure
 
 
 def deliver(

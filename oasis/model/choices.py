@@ -27,8 +27,8 @@ def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """A question to be put behind an error, or nothing where no entry of `known` is near.
 
-    Near are the same letters and digits, the initials of several words, a beginning or a part, and
-    what few changes of single letters lead to.
+    Near are the same letters and digits, the initials of several words, one in the other, and what
+    few changes of single letters lead to.
     """
     similar = _near(name, list(known)) if isinstance(name, str) else []
     if not similar:
@@ -40,20 +40,18 @@ def _near(name: str, known: list[str]) -> list[str]:
     from difflib import get_close_matches  # noqa: PLC0415 (only where something is wrong)
 
     plain, initials = _plain(name), _initials(name)
+    same = [plain, initials] if len(initials) > 1 else [plain]
     by_plain: dict[str, list[str]] = {}
     for entry in known:
         by_plain.setdefault(_plain(entry), []).append(entry)
     # The least certain guess comes last: single letters that differ.
     guesses = (
-        [plain],
-        [initials] if len(initials) > 1 else [],
-        [e for e in by_plain if len(plain) > 1 and e.startswith(plain)]
-        + [e for e in by_plain if len(e) > 2 and plain.startswith(e)],
-        [e for e in by_plain if len(plain) > 2 and plain in e],
+        [one for one in same if one in by_plain],
+        [e for e in by_plain if min(len(e), len(plain)) > 2 and (e in plain or plain in e)],
         get_close_matches(plain, by_plain, n=MOST_SUGGESTED),
     )
-    near = ([entry for one in guess for entry in by_plain.get(one, ())] for guess in guesses)
-    return next(filter(None, near), [])
+    nearest: list[str] = next(filter(None, guesses), [])
+    return [entry for one in nearest for entry in by_plain[one]]
 
 
 def _plain(name: str) -> str:

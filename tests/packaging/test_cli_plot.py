@@ -14,19 +14,6 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "congested.json"
 MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
-@pytest.mark.parametrize("suffix", MAGIC)
-def test_run_draws_and_prints_what_it_prints_without(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], suffix: str
-) -> None:
-    path = tmp_path / f"run{suffix}"
-    assert call("run", EXAMPLE, "--policy", "drf", "--plot", path) == 0
-    out, err = capfd.readouterr()
-    assert "total utility" in out
-    assert err == ""
-    assert path.read_bytes().startswith(MAGIC[suffix])
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.parametrize(
     ("style", "message"),
     [

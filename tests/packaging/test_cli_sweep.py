@@ -69,22 +69,6 @@ def test_table_has_a_row_a_point_and_the_file_a_row_a_cell(call, grid: Path) -> 
     assert len(read_frame(output)) == CELLS
 
 
-def test_json_is_the_summary(call, grid: Path) -> None:
-    output = grid.with_name("other.parquet")
-    code, out, _ = call(grid, "-o", output, "--json", "--processes", 1)
-    document = json.loads(out)
-    assert code == 0
-    assert document["output"] == str(output)
-    assert (document["cells"], document["failed"], document["kept"]) == (CELLS, 0, 0)
-    assert document["failures"] == []
-    frame = read_frame(output)
-    utility = frame[frame["policy.name"] == "drf"].groupby("instance.jobs")["total_utility"].mean()
-    found = [row for row in document["summary"] if row["policy.name"] == "drf"]
-    assert [row["policy.scale"] for row in found] == [None, None]
-    assert [row["total_utility"] for row in found] == pytest.approx(utility.tolist())
-    assert not grid.with_suffix(".parquet").exists()
-
-
 def test_dry_run_lists_cells_with_their_state_and_runs_none(call, grid: Path) -> None:
     fail(grid, 3)
     code, out, err = call(grid, "--dry-run")
@@ -122,27 +106,6 @@ def test_failed_cells_end_with_4_and_are_run_again_when_asked(call, grid: Path) 
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--engine", "spark"), "--engine: 'spark' is not one of 'local', 'dask'"),
-        (("--engine", "dask"), "--scheduler: expected the address of a Dask scheduler"),
-        (("--scheduler", "tcp://h:1"), "--scheduler: expected --engine dask with it"),
-        (
-            ("--engine", "dask", "--scheduler", "h", "--processes", 2),
-            "--processes: expected --engine local",
-        ),
-        (("--processes", 0), "--processes"),
-        (("-o", "none/out.parquet"), "none: No such directory"),
-    ],
-)
-def test_wrong_options_are_one_line(call, grid: Path, options: tuple[str], message: str) -> None:
-    code, out, err = call(grid, *options)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("oasis: ")
-    assert message in err
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("seeds = 0", "grid.toml: instances: missing; this key is required"),
@@ -157,9 +120,3 @@ def test_wrong_configuration_names_file_and_key(call, grid: Path, text: str, mes
     code, out, err = call(grid)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
-
-
-def test_configuration_that_is_not_there_is_named(call, tmp_path: Path) -> None:
-    code, out, err = call(tmp_path / "none.toml")
-    assert (code, out) == (2, "")
-    assert err == f"oasis: {tmp_path / 'none.toml'}: No such file or directory\n"

@@ -14,51 +14,12 @@ import pytest
 from commands import EXAMPLE, JOB, ROOT, SMALL, SWEEP, assert_refused
 
 ELASTIC = ROOT / "docs" / "examples" / "elastic.json"
-TEXTS = {
-    "jobs.csv": "id,submitted,duration,gpus\na,0,60,1\n",
-    "sacct.txt": "JobID|Submit|ElapsedRaw|AllocTRES\n1|2024-03-01T08:00:00|60|gres/gpu=1\n",
-    "log.swf": "1 0 10 7200 4 -1 -1 4 7200 -1 1 3 1 -1 1 -1 -1 -1\n",
-    "run.json": '{"kind": "run"}',
-    "compare.json": '{"kind": "compare"}',
-    "replay.json": '{"kind": "replay", "jobs": 2, "format": "plain"}',
-    "replay elastic.json": '{"kind": "replay", "jobs": 2, "format": "oasis-elastic-workload"}',
-    "prices.json": '{"format": "oasis-prices"}',
+DATA = json.loads(Path(__file__).with_name("wrong_files.json").read_text(encoding="utf-8"))
+TEXTS = DATA["texts"] | {
     "instance.json": json.dumps(SMALL),
-    "elastic.json": ELASTIC.read_text(encoding="utf-8"),
-    "job.json": JOB.read_text(encoding="utf-8"),
-    "sweep.toml": SWEEP.read_text(encoding="utf-8"),
+    **{file.name: file.read_text(encoding="utf-8") for file in (ELASTIC, JOB, SWEEP)},
 }
-LOOKS = {  # of files that say what they are
-    "run.json": "a result of oasis run",
-    "compare.json": "a result of oasis compare",
-    "replay.json": "a result of oasis replay",
-    "replay elastic.json": "a result of oasis replay",
-    "prices.json": "a file of learned prices",
-    "instance.json": "an instance",
-    "elastic.json": "a workload of elastic jobs",
-}
-RESULTS = {"run.json", "compare.json", "replay.json", "replay elastic.json"}
-PLACES: dict[str, tuple[list[Any], str, set[str]]] = {  # words, what is expected, what it takes
-    "describe": (["describe", "FILE"], "an instance", {"instance.json"}),
-    "learn": (["learn", "FILE", "-o", "out"], "an instance", {"instance.json"}),
-    "compare": (["compare", "FILE"], "an instance or a w", {"instance.json", "elastic.json"}),
-    "quote": (["quote", EXAMPLE, "FILE"], "one job", {"job.json"}),
-    "verify": (["verify", EXAMPLE, "FILE"], "a result", RESULTS),
-    "plot": (["plot", "FILE", "-o", "a.png"], "a result", RESULTS),
-    "report": (["report", "FILE", "-o", "a.html"], "a result", RESULTS),
-    "from": (["run", "--from", "FILE"], "a result of oasis run", {"run.json"}),
-    "bounds": (["run", EXAMPLE, "--bounds", "FILE"], "a file of learned", {"prices.json"}),
-    "sweep": (["sweep", "FILE"], "the configuration of a sweep, which is TOML", {"sweep.toml"}),
-    "replay": (
-        ["replay", "FILE"],
-        "a trace (plain, philly, slurm, swf, openb, helios,",
-        {"jobs.csv", "sacct.txt", "log.swf", "elastic.json"},
-    ),
-    "plain": (["import", "plain", "FILE", "-o", "out"], "a CSV file of jobs", {"jobs.csv"}),
-    "slurm": (["import", "slurm", "FILE", "-o", "out"], "output of Slurm's", {"sacct.txt"}),
-    "swf": (["import", "swf", "FILE", "-o", "out"], "a log in the Standard", {"log.swf"}),
-    "pods": (["import", "openb", "FILE", EXAMPLE, "-o", "out"], "the pod list", set()),
-}
+LOOKS, PLACES = DATA["looks"], DATA["places"]  # of files that say what they are; what reads them
 BINARY = {
     "parquet": (b"PAR1\x15\x04\x15\x10", "expected text, got what looks like a Parquet file"),
     "unknown": (bytes(range(256)), "expected UTF-8 text, got binary data, which begins with 00 01"),
@@ -66,6 +27,10 @@ BINARY = {
 }
 READ_PARQUET = ("replay", "plain", "slurm", "swf", "pods")
 Call = Callable[..., tuple[int, str, str]]
+
+
+def words_of(place: str) -> list[Any]:
+    return [EXAMPLE if word == "EXAMPLE" else word for word in PLACES[place]["words"]]
 
 
 @pytest.fixture
@@ -76,8 +41,8 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Call) -> Call:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_every_other_kind_is_refused_by_name(call: Call, tmp_path: Path, place: str) -> None:
-    words, expected, own = PLACES[place]
-    for name in TEXTS.keys() - own:
+    words, expected = words_of(place), PLACES[place]["expected"]
+    for name in TEXTS.keys() - PLACES[place]["takes"]:
         path = tmp_path / name
         path.write_text(TEXTS[name], encoding="utf-8")
         result = call(*(path if word == "FILE" else word for word in words))
@@ -101,7 +66,7 @@ def test_bytes_never_reach_the_terminal(call: Call, tmp_path: Path, place: str, 
         message = "expected a Parquet file as `oasis sweep` writes it"
     path = tmp_path / "file.json"
     path.write_bytes(content)
-    result = call(*(path if word == "FILE" else word for word in PLACES[place][0]))
+    result = call(*(path if word == "FILE" else word for word in words_of(place)))
     assert_refused(result, f"{path}: {message}")
     assert result[2].isprintable() or result[2][:-1].isprintable()
 

@@ -28,12 +28,6 @@ def shell(*words: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_python_m_oasis_is_the_command(tmp_path: Path) -> None:
-    done = shell("-m", "oasis", "--version", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"oasis-scheduler {oasis.__version__}\n"
-
-
 @pytest.fixture
 def disturbed(tmp_path: Path) -> Path:
     """A folder with an instance, a grid, and folders called as ours."""

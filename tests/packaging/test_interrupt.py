@@ -164,11 +164,9 @@ def test_ctrl_c_in_any_phase_of_the_decomposition_leaves_its_interval(
     assert_no_worse_than_oasis(instance, document)
 
 
-@pytest.mark.parametrize(
-    ("delay", "method"), [(0.04, "milp"), (0.7, "colgen"), (1.5, "milp"), *MANY]
-)
-def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, method: str) -> None:
-    document = stopped(busy, delay, "ratio", "--method", method)
+@pytest.mark.parametrize("delay", [0.04, 1.5])
+def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float) -> None:
+    document = stopped(busy, delay, "ratio", "--method", "milp")
     assert document["proven"] is False
     assert document["ratio"] is None
     if document["online_utility"] == 0:
@@ -179,11 +177,6 @@ def test_ctrl_c_leaves_a_ratio_with_its_interval(busy: Path, delay: float, metho
         assert 1 <= document["ratio_lower"] <= document["ratio_upper"]
 
 
-def test_sigterm_leaves_the_interval_of_a_ratio_too(busy: Path) -> None:
-    stopped(busy, 0.1, "ratio", "--method", "colgen", phase=LP, ending="SIGTERM")
-
-
-# Commands without an interval to keep: the one line and the code that Ctrl-C gives.
 SENDS_ITSELF = """
 import os, signal, sys
 from experiments.evaluation import comparison
@@ -215,9 +208,6 @@ def test_ctrl_c_ends_what_is_printed_for_people_too(busy: Path) -> None:
     assert "OASiS's run" in out
     assert "of 40 decisions" in out
     assert "not proven optimal" in out
-    code, out, _ = interrupted("0.1", "solve", busy, "--method", "colgen", phase=LP)
-    assert code == 3
-    assert "interrupted" in out
 
 
 # The first second: a module that takes long to load, in whose import the signal comes.

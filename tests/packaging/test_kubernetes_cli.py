@@ -19,48 +19,6 @@ def test_install_prints_what_is_shipped() -> None:
     assert list(yaml.safe_load_all(out)) == [*shared(), *own(image="here/oasis:1")]
 
 
-def test_install_takes_namespace_and_arguments(run: Oasis) -> None:
-    words = ("--system-namespace", "ml", "--argument=--policy=fifo", "--image=here/oasis:1")
-    _, out, _ = run("kubernetes", "install", *words)
-    made = list(yaml.safe_load_all(out))
-    assert made[-1]["metadata"]["namespace"] == "ml"
-    assert made[-1]["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--policy=fifo"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("install",), "--image: expected the controller's image, which `make image` builds"),
-        (("run", "--policy", "magic"), "--policy: expected one of"),
-        (("run", "--policy", ""), "--policy: expected one of"),
-        (
-            ("run", "--policy", "fifo", "--bounds", "x.json"),
-            "--bounds: expected none with policy fifo",
-        ),
-        (("run", "--policy", "oasis"), "--bounds: expected a file with U and L"),
-        (("run", "--policy", "fifo", "--slot-seconds", "0"), "--slot-seconds: expected a finite"),
-        (
-            ("run", "--policy", "fifo", "--startup-seconds", "60"),
-            "--startup-seconds: expected less than a slot, 60, got 60",
-        ),
-        (("run", "--policy", "fifo", "--ps-share", "2"), "--ps-share: expected a number between"),
-        (("run", "--gpu-resource", ""), "--gpu-resource: expected a non-empty string"),
-        (("run", "--gpu-resource", "cpu"), "--gpu-resource: expected another resource than"),
-        (("run", "--system-namespace", "../x"), "--system-namespace: expected a name such as"),
-        (("run", "--controller-name", "A B"), "--controller-name: expected a name such as"),
-        (("run", "--lookahead", "99999999999"), "--lookahead: expected an integer <= 1000000"),
-        (("run", "--policy", "fifo", "--set", "las.line=x"), "--set las.line: expected an option"),
-        (("status", "--kubeconfig", "/nowhere"), "--kubeconfig: expected a file, got /nowhere"),
-        (("quote", "missing.yaml"), "missing.yaml"),
-    ],
-)
-def test_bad_usage_is_one_line_and_2(run: Oasis, words: tuple[str, ...], message: str) -> None:
-    code, out, err = run("kubernetes", *words)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"oasis: {message}")
-    assert err.count("\n") == 1
-
-
 def test_a_port_that_is_taken_is_named(run: Oasis, tmp_path: Path) -> None:
     cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}

@@ -112,7 +112,7 @@ def test_a_bad_row_is_left_out_and_said(run, trace, text, fault):
     [
         (("--policies", "fifo,lifo"), "--policies: expected one of fifo, drf, "),
         (("--policies", "oasis"), "--policies: expected one of fifo, drf, "),
-        (("--placement", "heap"), "--placement: expected pooled or whole, got 'heap'"),
+        (("--placement", "heap"), "--placement: 'heap' is not one of 'pooled', 'whole'"),
         (
             ("--virtual-cluster", "vc1"),
             "--virtual-cluster: expected a file with a column of it, got 'vc1'",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from textwrap import fill
+from textwrap import fill, indent
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from experiments.cli import console
 from experiments.cli.files import Written, is_stdout
-from experiments.cli.options import A_POLICY, AsJson, ResultFile, among, known, known_policy
+from experiments.cli.options import A_POLICY, AsJson, ResultFile, among, known_policy
 from experiments.cli.results import deliver, write_page
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
+from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
 from oasis.model.extras import EXTRAS
@@ -53,7 +54,7 @@ def example(
         return
     if as_json:
         raise InputError("--json", "lists the examples, expected no NAME beside it")
-    name = known(name, EXAMPLES, "NAME")
+    name = choice(name, EXAMPLES, "NAME")
     write_page(example_text(name), Path("-") if output is None else output)
     if output is not None and not is_stdout(output):
         console.note(f"wrote {output}: {EXAMPLES[name].about}")
@@ -68,7 +69,7 @@ def _list_examples(as_json: bool) -> None:
         console.print_json({"examples": listed, "version": __version__})
         return
     rows = [(name, one.about, f"oasis {one.command}") for name, one in EXAMPLES.items()]
-    console.print_rows((("name", False), ("what it is", False), ("try", False)), rows)
+    console.print_rows(console.headings("name", "what it is", "try"), rows)
 
 
 SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
@@ -156,7 +157,7 @@ def _list_policies(entries: dict[str, PolicyEntry]) -> None:
     rows = [
         (name, ", ".join(entry.options) or "-", entry.summary) for name, entry in entries.items()
     ]
-    console.print_rows((("policy", False), ("options", False), ("what it does", False)), rows)
+    console.print_rows(console.headings("policy", "options", "what it does"), rows)
     console.print_text(
         "\noasis policies NAME explains its options; --set NAME.OPTION=VALUE sets one."
     )
@@ -175,9 +176,7 @@ def _explain(name: str, entry: PolicyEntry) -> None:
         kind, default = kind_of(option), _default(option.default)
         console.print_text(f"--set {name}.{option.name}=...  ({kind}; default {default})")
         if option.help:
-            console.print_text(
-                fill(f"{option.help}.", 80, initial_indent="    ", subsequent_indent="    ")
-            )
+            console.print_text(indent(fill(f"{option.help}.", 76), "    "))
 
 
 def kind_of(option: Option) -> str:

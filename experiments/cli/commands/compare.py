@@ -12,19 +12,9 @@ import typer
 import oasis
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
+from experiments.cli import options as flags
 from experiments.cli.interrupt import CtrlC
-from experiments.cli.options import (
-    POLICY_LIST,
-    InstanceFile,
-    PolicySeed,
-    Set,
-    Solving,
-    choose_options,
-    known_method,
-    known_policies,
-    refuse_given,
-)
-from experiments.cli.progress import solver_progress
+from experiments.cli.progress import counter, solver_progress
 from experiments.cli.results import Delivery, deliver_comparison, read_workload
 from experiments.evaluation.comparison import (
     SLOT_SECONDS,
@@ -50,7 +40,7 @@ from oasis.simulator.result import Run
 if TYPE_CHECKING:
     from offline import OfflineResult
 
-SOLVING = tuple(field.name for field in fields(Solving))
+SOLVING = tuple(field.name for field in fields(flags.Solving))
 WORTH = (OASIS, RECOURSE)  # they weigh jobs by what they are worth
 
 
@@ -67,16 +57,16 @@ def _names(on: oasis.Instance | Workload) -> list[str]:
 def command(
     *,
     context: typer.Context,
-    file: InstanceFile,
+    file: flags.InstanceFile,
     policies: Annotated[
         str | None,
         typer.Option(
-            autocompletion=POLICY_LIST,
+            autocompletion=flags.POLICY_LIST,
             help=f"Separated by commas, of: {', '.join(POLICIES)}. "
             f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
         ),
     ] = None,
-    policy_seed: PolicySeed = None,
+    policy_seed: flags.PolicySeed = None,
     seeds: Annotated[
         int,
         typer.Option(
@@ -87,16 +77,13 @@ def command(
             max=10_000,
         ),
     ] = 1,
-    assignments: Set = None,
+    assignments: flags.Set = None,
     ratio: Annotated[
         bool,
-        typer.Option(
-            "--ratio",
-            help="Also solve the instance offline, once, and say which share of the optimum each "
-            "policy earned: a number where the optimum is proven, otherwise an interval.",
-        ),
+        "Also solve the instance offline, once, and say which share of the optimum each "
+        "policy earned: a number where the optimum is proven, otherwise an interval.",
     ] = False,
-    how: Solving,
+    how: flags.Solving,
     slot_seconds: Annotated[
         float | None,
         typer.Option(
@@ -133,7 +120,7 @@ def command(
     limits = how.given()
     on = read_workload(file)
     if isinstance(on, Workload):
-        refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
+        flags.refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
         if seeds > 1:
             raise oasis.InputError(
                 "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
@@ -144,9 +131,9 @@ def command(
     elif slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     elif not ratio:
-        refuse_given(context, SOLVING, "expected --ratio beside it")
-    names = _names(on) if policies is None else known_policies(policies, "--policies")
-    chosen = choose_options(names, assignments, shared={SEED: policy_seed})
+        flags.refuse_given(context, SOLVING, "expected --ratio beside it")
+    names = _names(on) if policies is None else flags.known_policies(policies, "--policies")
+    chosen = flags.choose_options(names, assignments, shared={SEED: policy_seed})
     if isinstance(on, Workload):
         with located_at(source=file):
             comparison = compare_on_elastic(on, chosen, slot_seconds or SLOT_SECONDS)
@@ -156,7 +143,7 @@ def command(
         bound = "" if most is None else f"; utility at most {most:.6g}"
         title = f"{len(on.jobs)} elastic jobs on {machines} machines; seconds{bound}"
         return deliver_comparison(comparison, document, title, delivery)
-    method = known_method(how.method) if ratio else ""
+    method = flags.known_method(how.method) if ratio else ""
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
         seeded = ", ".join(having(SEED))
@@ -177,7 +164,7 @@ def compare_on_elastic(
     """Run policies with the options chosen on elastic jobs, with a bar."""
     from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
 
-    with console.counter("comparing", len(chosen) * len(workload.jobs)) as advance:
+    with counter("comparing", len(chosen) * len(workload.jobs)) as advance:
         return compare_elastic(workload, chosen, slot_seconds=slot_seconds, on_settled=advance)
 
 
@@ -201,7 +188,7 @@ def run_policies(
     """Run policies with the options chosen, over the seeds drawn for each, with a bar."""
     makers = {name: partial(_make, name, instance, options) for name, options in chosen.items()}
     runs = sum(len(drawn.get(name, [0])) for name in chosen)
-    with console.counter("comparing", runs * len(instance.jobs)) as advance:
+    with counter("comparing", runs * len(instance.jobs)) as advance:
         comparison = compare(instance, makers, drawn, on_decision=advance, on_run=best.take)
     rows = {
         name: {**row, **entry_of(name).recorded(chosen[name], row["parameters"])}

@@ -13,14 +13,7 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.traces.job_table import kept_line
 from oasis.traces.table import notes_of
 
-LOADS = (
-    ("resource", False),
-    ("of", False),
-    ("there is", True),
-    ("wanted", True),
-    ("most wanted", True),
-    ("in slot", True),
-)
+LOADS = console.headings("resource", "of", ">there is", ">wanted", ">most wanted", ">in slot")
 
 
 def command(

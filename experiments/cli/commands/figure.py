@@ -11,29 +11,14 @@ import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli import options as flags
 from experiments.cli.commands.sweep import saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.files import DIRECTORY, written
-from experiments.cli.options import (
-    POLICY_LIST,
-    SET,
-    AsJson,
-    Flags,
-    NoImprovement,
-    Set,
-    Style,
-    among,
-    choose_options,
-    comma_counts,
-    is_given,
-    known,
-    known_policies,
-    naming_flags,
-    time_limit_option,
-)
-from experiments.cli.results import refuse
+from experiments.cli.files import DIRECTORY
+from experiments.cli.progress import counter
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
+from oasis.model.choices import choice
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
 
@@ -51,7 +36,7 @@ FLAGS = {  # of settings whose names mean something else on the command line
     "scale": "--size",
     "jobs": "--job-counts",
     "servers": "--servers-per-group",
-    "policy_options": SET,
+    "policy_options": flags.SET,
 }
 
 
@@ -78,10 +63,9 @@ class Sizes:
     """Settings of a figure, by the names of `FigureSettings`."""
 
     seeds: Annotated[
-        int | None,
-        typer.Option(help="Instances of each kind, one per seed. [default: the figure's]"),
+        int | None, "Instances of each kind, one per seed. [default: the figure's]"
     ] = None
-    first_seed: Annotated[int, typer.Option(help="The first of these seeds.")] = 0
+    first_seed: Annotated[int, "The first of these seeds."] = 0
     scale: Annotated[
         float,
         typer.Option(
@@ -102,30 +86,32 @@ class Sizes:
     ] = None
     preset: Annotated[
         str | None,
-        typer.Option(autocompletion=among(PRESETS), help="Of the jobs. [default: the figure's]"),
+        typer.Option(
+            autocompletion=flags.among(PRESETS), help="Of the jobs. [default: the figure's]"
+        ),
     ] = None
     policies: Annotated[
         str | None,
         typer.Option(
-            autocompletion=POLICY_LIST,
+            autocompletion=flags.POLICY_LIST,
             help="Policies to compare, separated by commas. [default: all]",
         ),
     ] = None
     trace: Annotated[
         Path | None,
-        typer.Option(
-            help="Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]"
-        ),
+        "Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
     ] = None
-    time_limit: Annotated[float | None, time_limit_option("2 minutes; Fig. 5 alone")] = None
-    no_improvement: NoImprovement = None
+    time_limit: Annotated[float | None, flags.time_limit_option("2 minutes; Fig. 5 alone")] = None
+    no_improvement: flags.NoImprovement = None
 
     def given(self) -> dict[str, Any]:
         """The settings as a figure takes them."""
         policies, jobs, trace, limit = self.policies, self.jobs, self.trace, self.time_limit
         return asdict(self) | {
-            "policies": None if policies is None else tuple(known_policies(policies, "--policies")),
-            "jobs": None if jobs is None else comma_counts(jobs, FLAGS["jobs"]),
+            "policies": None
+            if policies is None
+            else tuple(flags.known_policies(policies, "--policies")),
+            "jobs": None if jobs is None else flags.comma_counts(jobs, FLAGS["jobs"]),
             "trace": None if trace is None else str(trace),
             "time_limit": TIME_LIMIT if limit is None else limit,
         }
@@ -138,7 +124,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            autocompletion=among(_names),
+            autocompletion=flags.among(_names),
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, "
             "deadlines, floor, commitment. Left out, all are listed.",
@@ -150,16 +136,16 @@ def command(
     directory: Annotated[
         Path,
         typer.Option("-o", "--output", help="Directory for data and picture."),
-        written(DIRECTORY, _files),
+        replace(DIRECTORY, files=_files),
     ] = Path("figures"),
     sizes: Sizes,
-    oasis_options: Annotated[dict[str, Any], Flags({FLOOR: FLOORS})],
-    assignments: Set = None,
+    oasis_options: Annotated[dict[str, Any], flags.Flags({FLOOR: FLOORS})],
+    assignments: flags.Set = None,
     form: Annotated[
         Literal["svg", "png", "pdf"], typer.Option("--picture-format", help="Of the picture.")
     ] = "svg",
-    style: Style = None,
-    as_json: AsJson = False,
+    style: flags.Style = None,
+    as_json: flags.AsJson = False,
 ) -> int:
     """Reproduce a figure of a paper: the runs, a table and a picture.
 
@@ -177,22 +163,22 @@ def command(
     )
 
     figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
-    is_asked = any(is_given(context, each) for each in context.params if each != "as_json")
+    is_asked = any(flags.is_given(context, each) for each in context.params if each != "as_json")
     if list_all or (name is None and not is_asked):
         _list(list(figures.values()), as_json=as_json)
         return DONE
-    figure = figures[known(name or "nothing", figures, "NAME")]
+    figure = figures[choice(name or "nothing", figures, "NAME")]
     arguments = sizes.given()
     names = arguments["policies"] or tuple(POLICIES)
-    chosen = choose_options(names, assignments, oasis=oasis_options)
+    chosen = flags.choose_options(names, assignments, oasis=oasis_options)
     set_options = {policy: options for policy, options in chosen.items() if options}
-    with naming_flags(SETTINGS, **FLAGS):
+    with flags.naming_flags(SETTINGS, **FLAGS):
         settings = figure.settings(policy_options=set_options, **arguments)
         steps = figure.steps(settings)  # refuses what this figure cannot vary
     is_swept = isinstance(figure, PublishedFigure)
     with (
         saying_what_is_kept(is_kept=is_swept) as reached,
-        sweep_progress(reached) if is_swept else console.counter(figure.name, steps) as show,
+        sweep_progress(reached) if is_swept else counter(figure.name, steps) as show,
     ):
         step: Callable[..., None] = show
         result = reproduce(
@@ -218,7 +204,7 @@ def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> No
             [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
         )
     else:
-        console.print_rows((("name", False), ("what it shows", False), ("seeds", True)), rows)
+        console.print_rows(console.headings("name", "what it shows", ">seeds"), rows)
 
 
 def _about(title: str) -> str:
@@ -259,4 +245,5 @@ def _report(
     if result.unproven:
         console.note(f"{result.unproven} ratios are not proven and are left out")
     console.note(f"wrote {', '.join(map(str, result.files)) or 'nothing'}")
-    refuse(result.unwritten)
+    if result.unwritten:
+        raise oasis.OasisError("; ".join(f"{e.filename}: {e.strerror}" for e in result.unwritten))

@@ -13,9 +13,8 @@ from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
-from experiments.cli.files import is_stdout
 from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
-from experiments.cli.results import write_document, write_instance
+from experiments.cli.results import say_written, write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator import elastic_from_dict
@@ -148,8 +147,8 @@ def _import(
         return
     write_document(elastic, output)
     _say_what_is_left_out(instance, fixed)
-    where = "standard output" if is_stdout(output) else output
-    note(f"wrote {where}: {len(elastic['jobs'])} elastic jobs on {options.worker_servers} machines")
+    count, machines = len(elastic["jobs"]), options.worker_servers
+    say_written(output, f"{count} elastic jobs on {machines} machines")
 
 
 def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
@@ -182,7 +181,7 @@ def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]
 def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:
     write_instance(instance, output)
     _say_what_is_left_out(instance, fixed)
-    note(describe(instance, output))
+    say_written(output, describe(instance))
 
 
 def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:

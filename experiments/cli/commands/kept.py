@@ -12,14 +12,8 @@ from experiments.cli import console
 from experiments.cli.files import HTML, PICTURE, is_stdout, reading
 from experiments.cli.options import AsJson, InstanceFile, Style
 from experiments.cli.results import read_document, read_instance, write_page, write_picture
-from experiments.evaluation.provenance import (
-    check_digest,
-    check_document,
-    digest_of,
-    instance_digest,
-    instance_of,
-    named_file,
-)
+from experiments.evaluation import provenance
+from experiments.evaluation.provenance import check_document, instance_of
 from oasis.model.errors import located_at
 from oasis.simulator.result import result_from_dict
 
@@ -111,7 +105,7 @@ def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
         result_from_dict(data)  # says what is wrong with it
         if kind != "ratio":
             return None
-    named = file or named_file(data)
+    named = file or provenance.named_file(data)
     if named is None and kind in NEED_INSTANCE:
         raise oasis.InputError("", "names no instance file; expected --instance too")
     if named is None or (kind == "ratio" and file is None and not named.is_file()):
@@ -120,8 +114,8 @@ def _problem(data: Any, file: Path | None) -> oasis.Instance | None:
         console.note(f"{without}: {why}; --instance names one")
         return None
     problem = read_instance(named)
-    if (digest := digest_of(data)) is not None:
-        check_digest(problem, digest)
+    if (digest := provenance.digest_of(data)) is not None:
+        provenance.check_digest(problem, digest)
     return problem
 
 
@@ -145,7 +139,7 @@ def report(
             help="An instance that results are of; repeatable. [default: the files that they name]",
         ),
     ] = None,
-    title: Annotated[str, typer.Option(help="Title of the page.")] = "OASiS: results",
+    title: Annotated[str, "Title of the page."] = "OASiS: results",
     style: Style = None,
 ) -> None:
     """Put results on one page: what was run, tables, pictures, proofs, and how to reproduce them.
@@ -165,7 +159,7 @@ def report(
         sweep_section,
     )
 
-    problems = {instance_digest(one): one for one in map(read_instance, instances or ())}
+    problems = {provenance.instance_digest(one): one for one in map(read_instance, instances or ())}
     sections = []
     with drawing_style(style):
         for result in results:
@@ -189,8 +183,8 @@ def _named_instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Ins
     """The instance that a result is of; the only one given, if the result has no digest."""
     if not isinstance(data, dict):
         return None  # what is wrong with it is said when it is read
-    if digest_of(data) is None and len(problems) == 1:
+    if provenance.digest_of(data) is None and len(problems) == 1:
         return next(iter(problems.values()))
-    if (named := named_file(data)) is not None:
+    if (named := provenance.named_file(data)) is not None:
         reading(named)
     return instance_of(data, problems)

@@ -14,9 +14,8 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import is_stdout
 from experiments.cli.options import Limits, Output, ResultFile
-from experiments.cli.results import deliver, read_instance, write_document
+from experiments.cli.results import deliver, read_instance, say_written, write_document
 from oasis.model.errors import InputError
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
@@ -43,10 +42,8 @@ def learn(
     ] = None,
     min_utility_fraction: Annotated[
         float,
-        typer.Option(
-            help="For U and L, a completion worth less than this fraction of the job's best counts "
-            "as worthless.",
-        ),
+        "For U and L, a completion worth less than this fraction of the job's best counts "
+        "as worthless.",
     ] = DEFAULT_MIN_UTILITY_FRACTION,
     limits: Limits,
 ) -> None:
@@ -81,8 +78,7 @@ def learn(
         raise
     write_document(learned.to_dict(), output)
     jobs, slots = len(learned.jobs), learned.slots_per_day
-    where_to = "standard output" if is_stdout(output) else output
-    console.note(f"wrote {where_to}: prices of {slots} slots of the day from {jobs} jobs")
+    say_written(output, f"prices of {slots} slots of the day from {jobs} jobs")
 
 
 POINTS = 64  # of a curve: more than the intervals in which anybody looks at a training
@@ -100,10 +96,7 @@ def curve(
         str | None,
         typer.Option("--step", help="Column of steps, epochs or times. [default: the first]"),
     ] = None,
-    value: Annotated[
-        str | None,
-        typer.Option("--value", help="Column of the loss or accuracy. [default: the second]"),
-    ] = None,
+    value: Annotated[str | None, "Column of the loss or accuracy. [default: the second]"] = None,
     points: Annotated[
         int, typer.Option("--points", metavar="N", min=1, help="Pieces of the curve at most.")
     ] = POINTS,
@@ -116,11 +109,7 @@ def curve(
         typer.Option("--ids", help="Ids of the jobs, separated by commas. [default: all]"),
     ] = None,
     seconds: Annotated[
-        bool,
-        typer.Option(
-            "--seconds",
-            help="The steps are seconds: the work of these jobs is from the first row to the last.",
-        ),
+        bool, "The steps are seconds: the work of these jobs is from the first row to the last."
     ] = False,
     output: ResultFile = None,
 ) -> None:

@@ -11,7 +11,8 @@ from experiments.cli import console
 from experiments.cli.command import CommandGroup
 from experiments.cli.commands.generate import describe
 from experiments.cli.options import AsJson, Output
-from experiments.cli.results import read_document, write_instance
+from experiments.cli.progress import counter
+from experiments.cli.results import read_document, say_written, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from oasis.model.errors import InputError, located_at
@@ -45,10 +46,7 @@ Instance = Annotated[
     str | None,
     typer.Option("--name", help="The instance. [default: the one that FILE says it is of]"),
 ]
-COLUMNS = (
-    *(("instance", False), ("value", True), ("bound", True), ("gap", True)),
-    *(("proof", False), ("value by", False)),
-)
+COLUMNS = console.headings("instance", ">value", ">bound", ">gap", "proof", "value by")
 
 
 def _library(directory: Path | None) -> Library:
@@ -86,7 +84,7 @@ def get(name: Name, output: Output = Path("-"), directory: Directory = None) -> 
     record = library.find(name)
     instance = problem.instance() if record is None else library.instance(record)
     write_instance(instance, output)
-    console.note(describe(instance, output))
+    say_written(output, describe(instance))
 
 
 @app.command("schedules")
@@ -130,7 +128,7 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     library, problems = _library(directory), problems_like(patterns or ())
     table = library.records()
     records = [table[problem.name] for problem in problems if problem.name in table]
-    with console.counter("verifying", len(records)) as advance:
+    with counter("verifying", len(records)) as advance:
         for record in records:
             library.verify(record)
             advance(record.name)

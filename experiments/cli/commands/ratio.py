@@ -5,43 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-import typer
-
 from experiments.cli import console
+from experiments.cli import options as flags
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
-from experiments.cli.options import (
-    A_POLICY,
-    AsJson,
-    InstanceFile,
-    OasisFlags,
-    ResultFile,
-    Set,
-    SetMethod,
-    Solving,
-    choose_options,
-    known_method,
-    known_policy,
-    method_params,
-    note_unused,
-)
 from experiments.cli.progress import solver_progress
 from experiments.cli.results import Delivery, deliver, pages, read_instance
 from experiments.evaluation.comparison import JobComparison, compare_jobs, to_dict, totals
-from experiments.evaluation.policies import OASIS, POLICIES, entry_of
+from experiments.evaluation.policies import OASIS, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts
 from oasis.solvers import Status
 from oasis.traces.table import notes_of
 
-COLUMNS = (
-    ("job", False),
-    ("arrives", True),
-    ("{who} finishes", True),
-    ("utility", True),
-    ("offline finishes", True),
-    ("utility", True),
-)
+COLUMNS = ("job", ">arrives", ">{who} finishes", ">utility", ">offline finishes", ">utility")
 
 
 def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
@@ -53,7 +30,7 @@ def print_jobs(rows: list[JobComparison], who: str, *, is_proven: bool) -> None:
         "both": "Jobs that both take",
     }
     sums = totals(rows)
-    columns = [(heading.format(who=who), numeric) for heading, numeric in COLUMNS]
+    columns = console.headings(*(heading.format(who=who) for heading in COLUMNS))
     for name, title in titles.items():
         table = [_row(row) for row in rows if row.taken_by == name]
         console.print_text(f"\n{title}: {len(table) or 'none'}")
@@ -76,25 +53,16 @@ def _row(row: JobComparison) -> tuple[str, ...]:
 
 def ratio(
     *,
-    file: InstanceFile,
-    policy: Annotated[
-        str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
-    ] = OASIS,
-    how: Solving,
-    oasis_options: OasisFlags,
-    assignments: Set = None,
+    file: flags.InstanceFile,
+    policy: flags.APolicy = OASIS,
+    how: flags.Solving,
+    oasis_options: flags.OasisFlags,
+    assignments: flags.Set = None,
     theory: Annotated[
-        bool,
-        typer.Option(
-            "--theory", help="Also print what Theorem 4 promises, as printed and corrected."
-        ),
+        bool, "Also print what Theorem 4 promises, as printed and corrected."
     ] = False,
     per_job: Annotated[
-        bool,
-        typer.Option(
-            "--per-job",
-            help="List each job's completion and utility, online and in the best schedule.",
-        ),
+        bool, "List each job's completion and utility, online and in the best schedule."
     ] = False,
     delivery: Delivery,
 ) -> int:
@@ -111,12 +79,12 @@ def ratio(
     from offline import METHODS  # noqa: PLC0415
     from offline import solve as solve_with  # noqa: PLC0415
 
-    method, limits = known_method(how.method), how.given()
-    policy = known_policy(policy, "--policy")
+    method, limits = flags.known_method(how.method), how.given()
+    policy = flags.known_policy(policy, "--policy")
     own = [text for text in assignments or () if text.partition(".")[0].strip() in METHODS]
     policy_assignments = [text for text in assignments or () if text not in own]
-    params = method_params(method, own)
-    (options,) = choose_options([policy], policy_assignments, oasis=oasis_options).values()
+    params = flags.method_params(method, own)
+    (options,) = flags.choose_options([policy], policy_assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     for sentence in notes_of(instance):  # such as models of GPUs that are not respected
         console.note(sentence)
@@ -129,7 +97,7 @@ def ratio(
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress:
             result = measure(instance, make, solve_offline, method, on_progress, ctrl_c.raising)
-        note_unused(params, result.offline.method)
+        flags.note_unused(params, result.offline.method)
         # Still inside: Ctrl-C must not cut a result in half while it is written.
         rows = compare_jobs(instance, result)
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
@@ -150,11 +118,11 @@ def ratio(
 
 def solve(
     *,
-    file: InstanceFile,
-    how: Solving,
-    assignments: SetMethod = None,
-    output: ResultFile = None,
-    as_json: AsJson = False,
+    file: flags.InstanceFile,
+    how: flags.Solving,
+    assignments: flags.SetMethod = None,
+    output: flags.ResultFile = None,
+    as_json: flags.AsJson = False,
 ) -> int:
     """Solve the instance knowing all its jobs: the optimum, or an interval that contains it.
 
@@ -166,8 +134,8 @@ def solve(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    method, limits = known_method(how.method), how.given()
-    params = method_params(method, assignments)
+    method, limits = flags.known_method(how.method), how.given()
+    params = flags.method_params(method, assignments)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
@@ -179,7 +147,7 @@ def solve(
                 params=params,
                 **limits,
             )
-        note_unused(params, result.method)
+        flags.note_unused(params, result.method)
         # Outside of `raising`: Ctrl-C must not cut a
         # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import (
-    READING_PANEL,
-    Chosen,
-    Flags,
-    PolicyLine,
-    Set,
-    among,
-    choose_options,
-    known,
-    known_policies,
-    naming_flags,
-    refuse_given,
-    trace_panel,
-)
+from experiments.cli import options as flags
+from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
 from experiments.evaluation.comparison import PLAIN, Comparison, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
+from oasis.model.choices import choice
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import ELASTIC, read_content
 from oasis.model.instance_file import parse_json
@@ -71,7 +60,7 @@ def reading_options() -> dict[str, Option]:
 
 READING = reading_options()
 # Flags that `oasis whatif` has too.
-Reading = Annotated[dict[str, Any], Flags(READING, trace_panel)]
+Reading = Annotated[dict[str, Any], flags.Flags(READING, flags.trace_panel)]
 TraceFile = Annotated[
     Path,
     typer.Argument(metavar="TRACE", help="The jobs; -: standard input."),
@@ -79,22 +68,21 @@ TraceFile = Annotated[
 TraceFormat = Annotated[
     str | None,
     typer.Option(
-        autocompletion=among(FORMATS),
-        rich_help_panel=READING_PANEL,
+        autocompletion=flags.among(FORMATS),
+        rich_help_panel=flags.READING_PANEL,
         help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
     ),
 ]
 Placement = Annotated[
-    str,
+    Literal["pooled", "whole"],
     typer.Option(
-        autocompletion=among(("pooled", "whole")),
-        help="pooled: GPUs wherever they are; whole: all on one server.",
+        case_sensitive=False, help="pooled: GPUs wherever they are; whole: all on one server."
     ),
 ]
 Policies = Annotated[
     str,
     typer.Option(
-        autocompletion=among(PLAIN, commas=True),
+        autocompletion=flags.among(PLAIN, commas=True),
         help=f"Separated by commas, of: {', '.join(PLAIN)}.",
     ),
 ]
@@ -104,25 +92,44 @@ MACHINES_HELP = (
     "per machine. [default: {}]"
 )
 JOBS = "Which jobs"  # heading of the help
-VirtualCluster = Annotated[
-    str,
-    typer.Option(
-        rich_help_panel=JOBS,
-        help="Take the jobs of this virtual cluster alone (philly). [default: all]",
-    ),
-]
-MaxGpus = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
-]
-Skip = Annotated[
-    int,
-    typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
-]
-MaxJobs = Annotated[
-    int | None,
-    typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take."),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The jobs of a plain trace that are taken."""
+
+    virtual_cluster: Annotated[
+        str,
+        typer.Option(
+            rich_help_panel=JOBS,
+            help="Take the jobs of this virtual cluster alone (philly). [default: all]",
+        ),
+    ] = ""
+    max_gpus: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
+    ] = None
+    skip: Annotated[
+        int,
+        typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
+    ] = 0
+    max_jobs: Annotated[
+        int | None, typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take.")
+    ] = None
+
+    def read(
+        self, source: TraceSource, format: str | None, reading: Reading, expected: str = WANTED
+    ) -> PlainTrace:
+        """The plain jobs of a trace; errors name the file and the flags."""
+        with located_at(source=source.path), flags.naming_flags(READING, **VIRTUAL_CLUSTER):
+            return read_plain(
+                source,
+                format=format or format_of(source, expected),
+                options={"virtual_cluster": self.virtual_cluster, **reading},
+                max_gpus=self.max_gpus,
+                first=self.skip,
+                jobs=self.max_jobs,
+            )
 
 
 def command(
@@ -131,8 +138,7 @@ def command(
     file: TraceFile,
     format: TraceFormat = None,
     machines: Annotated[
-        str | None,
-        typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8")),
+        str | None, typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"))
     ] = None,
     servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.", min=1)] = 8,
     gpus_per_server: Annotated[
@@ -140,13 +146,10 @@ def command(
     ] = 8,
     placement: Placement = "pooled",
     policies: Policies = "fifo,srtf,las",
-    line: PolicyLine = None,
-    assignments: Set = None,
-    virtual_cluster: VirtualCluster = "",
+    line: flags.PolicyLine = None,
+    assignments: flags.Set = None,
     reading: Reading,
-    max_gpus: MaxGpus = None,
-    skip: Skip = 0,
-    max_jobs: MaxJobs = None,
+    selection: Selection,
     delivery: Delivery,
 ) -> int:
     """Replay a trace: each job holds its GPUs for its duration, or waits.
@@ -163,17 +166,16 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --placement whole
     """
-    names = known_policies(policies, "--policies", PLAIN)
-    chosen = choose_options(names, assignments, shared={LINE: line})
-    placement = known(placement, ("pooled", "whole"), "--placement")
+    names = flags.known_policies(policies, "--policies", PLAIN)
+    chosen = flags.choose_options(names, assignments, shared={LINE: line})
     if format is not None:
-        format = known(format, FORMATS, "--format")
+        format = choice(format, FORMATS, "--format")
     with located_at(source=file):
         source = read_source(file)
         elastic = None if format else _elastic_workload(source)
     if elastic is not None:
         why = "is for plain traces, not for a file of elastic jobs"
-        refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
+        flags.refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
         workload, title = elastic, _elastic_title(elastic)
         about = {
             "format": FORMAT,
@@ -182,10 +184,9 @@ def command(
             "version": oasis.__version__,
         }
     else:
-        options = {"virtual_cluster": virtual_cluster, **reading}
-        trace = read_jobs(source, format, options, max_gpus=max_gpus, first=skip, jobs=max_jobs)
+        trace = selection.read(source, format, reading)
         if machines is not None:
-            refuse_given(
+            flags.refuse_given(
                 context, ("servers", "gpus_per_server"), "expected no --machines beside it"
             )
             sizes = read_machines(machines)
@@ -201,10 +202,10 @@ def command(
             | cluster
             | {
                 "placement": placement,
-                "cluster": virtual_cluster or None,
-                "max_gpus": max_gpus,
-                "first": skip,
-                "max_jobs": max_jobs,
+                "cluster": selection.virtual_cluster or None,
+                "max_gpus": selection.max_gpus,
+                "first": selection.skip,
+                "max_jobs": selection.max_jobs,
                 "reading": reading | ({"format": format} if format else {}),
                 "trace": file_reference(file),
                 "version": oasis.__version__,
@@ -217,22 +218,8 @@ def command(
 
 def read_machines(text: str) -> tuple[int, ...]:
     """GPUs of each machine; errors name the flag."""
-    with naming_flags(("machines",)), located_at("machines"):
+    with flags.naming_flags(("machines",)), located_at("machines"):
         return machine_list(text)
-
-
-def read_jobs(
-    source: TraceSource,
-    format: str | None,
-    options: dict[str, Any],
-    *,
-    expected: str = WANTED,
-    **limits: Any,
-) -> PlainTrace:
-    """The plain jobs of a trace; errors name the file and the flags."""
-    with located_at(source=source.path), naming_flags(READING, **VIRTUAL_CLUSTER):
-        format = format or format_of(source, expected)
-        return read_plain(source, format=format, options=options, **limits)
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:
@@ -292,12 +279,12 @@ def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Work
         raise
 
 
-def _replayed(workload: Workload, chosen: Chosen, about: dict[str, Any]) -> Comparison:
+def _replayed(workload: Workload, chosen: flags.Chosen, about: dict[str, Any]) -> Comparison:
     """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
     total = len(workload.jobs) * len(chosen)
     each = max(1, total // STEPS)
     settled = 0
-    with console.counter("replaying", total // each) as advance:
+    with counter("replaying", total // each) as advance:
 
         def settle() -> None:
             nonlocal settled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,15 +11,8 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import (
-    A_POLICY,
-    InstanceFile,
-    OasisFlags,
-    PolicySeed,
-    Set,
-    choose_options,
-    known_policy,
-)
+from experiments.cli import options as flags
+from experiments.cli.progress import counter
 from experiments.cli.results import (
     Delivery,
     pages,
@@ -62,12 +55,12 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
+            autocompletion=flags.A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
         ),
     ] = None,
-    oasis_options: OasisFlags,
-    policy_seed: PolicySeed = None,
-    assignments: Set = None,
+    oasis_options: flags.OasisFlags,
+    policy_seed: flags.PolicySeed = None,
+    assignments: flags.Set = None,
     result: Annotated[
         Path | None,
         typer.Option(
@@ -81,10 +74,7 @@ def run(
         bool,
         typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
     ] = False,
-    payments: Annotated[
-        bool,
-        typer.Option("--payments", help="Also list what each job pays at the posted prices."),
-    ] = False,
+    payments: Annotated[bool, "Also list what each job pays at the posted prices."] = False,
     delivery: Delivery,
 ) -> None:
     """Run a policy: which jobs are admitted, when they finish, how full the cluster is.
@@ -95,8 +85,8 @@ def run(
     Example: oasis run instance.json --policy las --set las.line=fit
     """
     if result is None:
-        name = known_policy(policy or OASIS, "--policy")
-        (options,) = choose_options(
+        name = flags.known_policy(policy or OASIS, "--policy")
+        (options,) = flags.choose_options(
             [name], assignments, oasis=oasis_options, shared={SEED: policy_seed}
         ).values()
         recipe, path = None, file
@@ -116,7 +106,7 @@ def run(
     scheduler = entry.make(instance, options)
     if payments and getattr(scheduler, "bounds", None) is None:
         raise oasis.InputError("--payments", f"expected a policy with prices, {name} has none")
-    with console.counter("deciding", len(instance.jobs)) as advance:
+    with counter("deciding", len(instance.jobs)) as advance:
         run = oasis.simulate(instance, scheduler, on_decision=lambda _: advance())
     # Nothing is printed or written before every constraint has been checked.
     oasis.verify(instance, run)
@@ -142,7 +132,7 @@ def run(
 
 def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
     """Policy and options of a result, checked like those of the command line."""
-    name = known_policy(recipe.policy, f"--from {result}: policy")
+    name = flags.known_policy(recipe.policy, f"--from {result}: policy")
     entry = entry_of(name)
     recorded = recipe.parameters
     if entry.imported is not None:
@@ -190,13 +180,13 @@ def _print_payments(run: oasis.Run) -> None:
     ]
     surplus = run.total_utility - run.revenue
     rows.append(("total", *map(console.number, (run.total_utility, run.revenue, surplus))))
-    columns = (("job", False), ("worth", True), ("pays", True), ("keeps", True))
+    columns = console.headings("job", ">worth", ">pays", ">keeps")
     console.print_rows(columns, rows, title="\nPayments at the prices of arrival")
 
 
 def quote(
     *,
-    file: InstanceFile,
+    file: flags.InstanceFile,
     job_file: Annotated[
         Path,
         typer.Argument(
@@ -206,8 +196,8 @@ def quote(
     policy: Annotated[
         Literal["oasis", "recourse"], typer.Option(case_sensitive=False, help="Who would decide.")
     ] = "oasis",
-    oasis_options: OasisFlags,
-    assignments: Set = None,
+    oasis_options: flags.OasisFlags,
+    assignments: flags.Set = None,
     delivery: Delivery,
 ) -> None:
     """Say what would happen to one more job, submitted after the jobs of FILE that arrive no later.
@@ -220,7 +210,7 @@ def quote(
 
     Example: oasis quote instance.json job.json
     """
-    (options,) = choose_options([policy], assignments, oasis=oasis_options).values()
+    (options,) = flags.choose_options([policy], assignments, oasis=oasis_options).values()
     instance = read_instance(file)
     job = read_job(job_file)
     change: Change | None = None
@@ -241,9 +231,8 @@ def quote(
     }
 
     def show() -> None:
-        verdict = "would be admitted" if decision.admitted else "would be rejected"
-        facts = quote_facts(decision, job.arrival) + ([] if change is None else _others(change))
-        console.print_facts(f"job {job.id} {verdict}", facts)
+        facts = quote_facts(decision, job.arrival) + ([] if change is None else effects(change))
+        console.print_facts(f"job {verdict(job.id, decision)}", facts)
 
     document = {"kind": "quote"} | decision.to_dict() | provenance
     delivery(document, show, lambda: pages().plot_quote(decision).figure)
@@ -259,16 +248,21 @@ def _quote(
     return scheduler.quote(job), scheduler.parameters
 
 
-def _others(change: Change) -> list[tuple[str, str]]:
-    """Describe the effects on the other jobs."""
+def verdict(job_id: str, decision: oasis.Decision) -> str:
+    """What a quote says of a job, in one line."""
+    return f"{job_id} would be {'admitted' if decision.admitted else 'rejected'}"
+
+
+def effects(change: Change) -> list[tuple[str, str]]:
+    """Describe the effects of a job on the other jobs."""
     delays = [f"{d.job_id} (slot {d.before} to {d.after})" for d in change.delayed]
-    lists = [
-        ("moved", list(change.moved)),
-        ("delayed", delays),
-        ("displaced", list(change.displaced)),
-        ("given up", list(change.given_up)),
-    ]
-    facts = [(name, ", ".join(jobs)) for name, jobs in lists if jobs]
-    if not facts:
-        facts = [("others", "nothing changes for them")]
+    lists: dict[str, Sequence[str]] = {
+        "moved": change.moved,
+        "delayed": delays,
+        "displaced": change.displaced,
+        "given up": change.given_up,
+        "promise broken": change.broken,
+    }
+    facts = [(name, ", ".join(jobs)) for name, jobs in lists.items() if jobs]
+    facts = facts or [("others", "nothing changes for them")]
     return [*facts, ("utility of all", f"{change.utility:+.6g}")]

@@ -14,13 +14,9 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, InterruptedWorkError
-from experiments.cli.files import TABLE, reading, written
-from experiments.cli.options import (
-    AsJson,
-    Workers,
-    naming_flags,
-)
-from experiments.cli.progress import Pace
+from experiments.cli.files import TABLE, reading
+from experiments.cli.options import AsJson, Workers, naming_flags
+from experiments.cli.progress import progress
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
@@ -37,27 +33,15 @@ Show = Callable[["SweepProgress"], None]
 
 @contextmanager
 def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
-    """Callback that shows how many cells are done, and adds that to `reached`.
-
-    Off a terminal it writes lines as cells are done, the rarer the longer it takes.
-    """
+    """Callback that shows how many cells are done, and adds that to `reached`."""
     states = [] if reached is None else reached
-    pace, task = Pace(), None
-    with console.progress_bar() as bar:
+    with progress() as show_text:
 
-        def show(progress: SweepProgress) -> None:
-            nonlocal task
-            states.append(progress)
-            if bar.disable:
-                # The end needs no line: the table follows.
-                if progress.done < progress.total and pace.is_due():
-                    console.note(f"{pace.elapsed:7.1f} s  {counted(progress)}")
-                return
-            done = progress.done + progress.shared_done
-            if task is None:  # what was kept says nothing about the speed
-                total = progress.total + progress.shared_total
-                task = bar.add_task("", total=total, completed=done)
-            bar.update(task, completed=done, description=counted(progress))
+        def show(cells: SweepProgress) -> None:
+            states.append(cells)
+            if cells.done < cells.total:  # the end needs no line: the table follows
+                done, total = cells.done + cells.shared_done, cells.total + cells.shared_total
+                show_text(counted(cells), done, total)
 
         yield show
 
@@ -72,15 +56,11 @@ def command(
             "--output",
             help="Parquet file. [default: CONFIG with .parquet]",
         ),
-        written(TABLE, lambda path, arguments: (path or _table_beside(arguments["config"]),)),
+        replace(TABLE, files=lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
     workers: Workers,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Run failed cells again.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the cells and what is recorded of them.")
-    ] = False,
+    retry_failed: Annotated[bool, "Run failed cells again."] = False,
+    dry_run: Annotated[bool, "List the cells and what is recorded of them."] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run every instance of a grid with every policy and every seed.
@@ -199,13 +179,13 @@ def saying_what_is_kept(*, is_kept: bool = True) -> Iterator[list[SweepProgress]
         raise InterruptedWorkError(f"interrupted; {kept}") from None
 
 
-def counted(progress: SweepProgress) -> str:
+def counted(cells: SweepProgress) -> str:
     """How many cells are done, failed, and shared ones, such as offline solves, they wait for."""
     shared = ""
-    if progress.shared_done < progress.shared_total:
-        shared = f"{progress.shared_done} of {progress.shared_total} shared solves, "
-    failed = f", {progress.failed} failed" if progress.failed else ""
-    return f"{shared}{progress.done} of {progress.total} cells{failed}"
+    if cells.shared_done < cells.shared_total:
+        shared = f"{cells.shared_done} of {cells.shared_total} shared solves, "
+    failed = f", {cells.failed} failed" if cells.failed else ""
+    return f"{shared}{cells.done} of {cells.total} cells{failed}"
 
 
 def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None:
@@ -227,7 +207,7 @@ def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None
         (label(point, "instance."), label(point, "policy."), str(cell.seed), state)
         for point, cell, state in zip(points, cells, states, strict=True)
     ]
-    columns = (("instance", False), ("policy", False), ("seed", True), ("", False))
+    columns = console.headings("instance", "policy", ">seed", "")
     console.print_rows(columns, rows, title=f"{len(cells)} cells")
 
 
@@ -236,15 +216,15 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     from experiments import sweep  # noqa: PLC0415
     from experiments.sweep import summary as table  # noqa: PLC0415 (needs an extra)
 
-    progress, headline = result.progress, result.task.headline
+    counts, headline = result.progress, result.task.headline
     pairs = pairs_of_sweep(result.frame)
     failures = result.frame[result.frame["status"] == sweep.FAILED]
     if as_json:
         document = {
             "output": str(result.output),
-            "cells": progress.total,
-            "failed": progress.failed,
-            "kept": progress.kept,
+            "cells": counts.total,
+            "failed": counts.failed,
+            "kept": counts.kept,
             "summary": _plain(sweep.summarise(result.frame, headline)),
             "paired": [one.to_dict() for one in pairs],
             "failures": _plain(failures[[*sweep.varying(result.frame), "seed", "error"]]),
@@ -260,9 +240,9 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     # One line for each error, not for each cell: hundreds fail for one reason.
     for error, group in failures.groupby("error", sort=False):
         console.note(f"{len(group)} failed: {error}")
-    fresh = progress.total - progress.kept
+    fresh = counts.total - counts.kept
     verb = "wrote" if is_written else "could not write"
-    console.note(f"{verb} {result.output}: {fresh} cells run, {progress.kept} recorded before")
+    console.note(f"{verb} {result.output}: {fresh} cells run, {counts.kept} recorded before")
 
 
 def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:

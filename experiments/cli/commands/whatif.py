@@ -25,6 +25,7 @@ from experiments.evaluation.policies import LINE
 from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
+from oasis.model.choices import choice
 from oasis.model.errors import InputError, located_at
 from oasis.model.files import write_text
 from oasis.traces.plain import EXPECTED, FORMATS
@@ -54,7 +55,7 @@ def _csv_files(prefix: Path) -> tuple[Path, Path]:
     return folder / f"{begin}jobs.csv", folder / f"{begin}owners.csv"
 
 
-CSV_FILES = files.written(files.CSV, lambda prefix, _: () if prefix is None else _csv_files(prefix))
+CSV_FILES = replace(files.CSV, files=lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
 def _asked(text: str) -> Any:
@@ -104,8 +105,7 @@ def command(
     file: replay.TraceFile,
     format: replay.TraceFormat = None,
     machines: Annotated[
-        str | None,
-        typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST)),
+        str | None, typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST))
     ] = None,
     placement: replay.Placement = "pooled",
     policies: Annotated[
@@ -120,11 +120,8 @@ def command(
     assignments: options.Set = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
     asked: Asked,
-    virtual_cluster: replay.VirtualCluster = "",
     reading: replay.Reading,
-    max_gpus: replay.MaxGpus = None,
-    skip: replay.Skip = 0,
-    max_jobs: replay.MaxJobs = None,
+    selection: replay.Selection,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -174,11 +171,10 @@ def command(
     """
     names = options.known_policies(policies, "--policies", PLAIN)
     chosen = options.choose_options(names, assignments, shared={LINE: line})
-    placement = options.known(placement, ("pooled", "whole"), "--placement")
-    format = None if format is None else options.known(format, FORMATS, "--format")
+    format = None if format is None else choice(format, FORMATS, "--format")
     is_page = output is not None and output.suffix.lower() in files.PAGE
     if asked.utilities is not None:
-        options.known(asked.utilities, UTILITIES, "--utilities")
+        choice(asked.utilities, UTILITIES, "--utilities")
     if asked.utilities != DRAWN:
         options.refuse_given(context, ("seed",), "expected --utilities drawn beside it")
     if not is_page:
@@ -190,9 +186,7 @@ def command(
     run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
         source = read_source(file)
-    trace_options = {"virtual_cluster": virtual_cluster, **reading}
-    limits = {"max_gpus": max_gpus, "first": skip, "jobs": max_jobs}
-    trace = replay.read_jobs(source, format, trace_options, expected=EXPECTED, **limits)
+    trace = selection.read(source, format, reading, EXPECTED)
     from experiments.evaluation import whatif as frames  # noqa: PLC0415 (needs an extra)
     from experiments.sweep import whatif as cells  # noqa: PLC0415 (needs an extra)
 

@@ -8,21 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import console
+from experiments.cli import options as flags
 from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.files import is_stdout
-from experiments.cli.options import (
-    A_POLICY,
-    Output,
-    Set,
-    choose_options,
-    known_policy,
-    naming_flags,
-)
-from experiments.cli.progress import Pace
-from experiments.cli.results import write_instance
+from experiments.cli.progress import progress
+from experiments.cli.results import say_written, write_instance
 from experiments.evaluation.options import read_seconds
-from experiments.evaluation.policies import OASIS, POLICIES, entry_of
+from experiments.evaluation.policies import OASIS, entry_of
 
 
 def _values(text: str) -> tuple[float, float]:
@@ -39,11 +32,9 @@ def _size(help_text: str) -> Any:
 
 def command(
     *,
-    policy: Annotated[
-        str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
-    ] = OASIS,
-    assignments: Set = None,
-    output: Output,
+    policy: flags.APolicy = OASIS,
+    assignments: flags.Set = None,
+    output: flags.Output,
     jobs: Annotated[int, _size("Jobs.")] = 4,
     servers: Annotated[int, _size("Servers, all alike.")] = 1,
     slots: Annotated[int, _size("Slots of the horizon.")] = 4,
@@ -85,30 +76,28 @@ def command(
     """
     from experiments.evaluation.worst import Space, worst_case  # noqa: PLC0415 (needs an extra)
 
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
+    policy = flags.known_policy(policy, "--policy")
+    (options,) = flags.choose_options([policy], assignments).values()
     entry = entry_of(policy)
-    pace = Pace()
-
-    def show(count: int, ratio: float) -> None:
-        if pace.is_due():
-            largest = f"largest ratio {console.number(ratio)}"
-            console.note(f"{count} of {evaluations} instances, {largest}")
-
     names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
-    with naming_flags(names):
+    with flags.naming_flags(names), progress() as show:
+
+        def tell(count: int, ratio: float) -> None:
+            largest = f"largest ratio {console.number(ratio)}"
+            show(f"{count} of {evaluations} instances, {largest}", count, evaluations)
+
         worst = worst_case(
             lambda instance: entry.make(instance, options),
             Space(jobs, servers, slots, gpus, workers, work, values),
             evaluations=evaluations,
             time_limit=time_limit,
             seed=seed,
-            on_progress=show,
+            on_progress=tell,
         )
     about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
     instance = replace(worst.instance, metadata={"worst_case": about})
     write_instance(instance, output)
-    console.note(describe(instance, output))
+    say_written(output, describe(instance))
     result = worst.result
     facts = [(policy, f"{console.number(result.online_utility)}")]
     facts += [("optimum", f"{console.number(result.offline_objective)} (proven)")]

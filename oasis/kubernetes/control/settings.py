@@ -15,7 +15,6 @@ from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, ResourceMap
 from oasis.model.errors import InputError
 from oasis.model.validation import check_unique, number
 
-LOG_FORMATS = ("text", "json")
 TEXT = "%(asctime)s %(levelname)s %(message)s"
 FIELDS = ("slot", "job", "reason", "action", "pod", "node", "seconds", "count")
 
@@ -36,7 +35,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def handler(form: str) -> logging.Handler:
-    """A handler that writes to standard error in one of `LOG_FORMATS`."""
+    """A handler that writes to standard error as ``text`` or as ``json``."""
     stream = logging.StreamHandler()
     stream.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
     return stream

@@ -15,11 +15,9 @@ from experiments.cli.app import COMMANDS as NAMES
 from experiments.cli.app import oasis_command
 from experiments.cli.command import as_command
 from experiments.cli.files import (
-    ENDINGS,
     JSON,
     Written,
     mark_of,
-    reading,
     spelling,
 )
 from experiments.cli.main import main
@@ -192,28 +190,6 @@ def test_standard_streams_are_files_too(tmp_path: Path) -> None:
         finally:
             os.dup2(kept, number)
             os.close(kept)
-
-
-@pytest.mark.parametrize(("name", "output"), OUTPUTS)
-def test_an_output_never_ends_as_what_it_is_not(
-    name: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    _, files = output_of(name, output)
-    mark = mark_of(COMMANDS[name][output], Written)
-    assert mark is not None
-    if mark.is_text and not mark.endings:
-        return  # an example of any kind
-    if [str(file) for file in files] != ["out" + (mark.endings or tuple(FORMATS))[0]]:
-        return  # a directory, or the beginning of names
-    for ending in sorted(set(ENDINGS) - set(mark.endings or FORMATS))[::7]:
-        given = {output: f"out{ending}", "name": "congested"}
-        assert "expected " in refused(capsys, *words_of(name, given))
-        assert not list(tmp_path.iterdir())
-
-
-def test_outside_of_a_command_nothing_is_refused(tmp_path: Path) -> None:
-    assert reading(tmp_path / "i.json") == tmp_path / "i.json"
 
 
 def test_devices_are_no_files_that_could_be_lost() -> None:

@@ -46,17 +46,6 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
     return int(caught.value.code or 0), out, err
 
 
-def test_policies_lists_them_and_explains_one(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = said(capsys, "policies", "--json")
-    assert code == 0
-    found = json.loads(out)["policies"]
-    assert {"oasis", "recourse", "dragon", "easy"} <= set(found)
-    assert found["las"]["options"]["line"]["default"] == "strict"
-    code, out, _ = said(capsys, "policies", "las")
-    assert "--set las.thresholds=" in out
-    assert said(capsys, "policies", "lifo")[0] == 2
-
-
 @pytest.mark.parametrize("typed", ["FIFO", "Fifo"])
 def test_a_policy_is_explained_under_its_own_name(
     typed: str, capsys: pytest.CaptureFixture[str]
@@ -65,24 +54,6 @@ def test_a_policy_is_explained_under_its_own_name(
     assert (code, err) == (0, "")
     assert out.startswith("fifo\n")
     assert "--set fifo.seed=" in out
-
-
-def test_schema_prints_one_document(capsys: pytest.CaptureFixture[str]) -> None:
-    for kind in ("instance", "workload"):
-        code, out, _ = said(capsys, "schema", kind)
-        assert (code, json.loads(out)["type"]) == (0, "object")
-    code, _, err = said(capsys, "schema", "job")
-    assert code == 2
-    assert err.startswith("oasis: KIND: 'job' is not one of 'instance', 'workload'.")
-
-
-def test_describe_tells_what_is_scarce(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    path = tmp_path / "small.json"
-    oasis.write(oasis.generate("testbed", jobs=6, seed=1), path)
-    code, out, _ = said(capsys, "describe", str(path), "--json")
-    found = json.loads(out)
-    assert (code, found["jobs"], found["instance"]["file"]) == (0, 6, str(path))
-    assert "can finish" in said(capsys, "describe", str(path))[1]
 
 
 def test_a_cluster_has_no_instance_to_take_bounds_from() -> None:

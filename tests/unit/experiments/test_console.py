@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import threading
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from experiments.cli import console
 from experiments.cli.console import (
-    counter,
     json_text,
     note,
     number,
@@ -111,31 +107,6 @@ def test_numbers_stand_to_the_right_and_words_to_the_left(
         "fifo       5",
         "las     1000",
     ]
-
-
-# -- a reader that has gone, a disk that is full ---------------------------------------------------
-
-
-def test_no_bar_is_drawn_where_nobody_looks(capsys: Captured) -> None:
-    with counter("cells", total=3) as advance:
-        for _ in range(3):
-            advance()
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_is_shown_only_to_those_who_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[bool] = []
-    clock = iter([0.0, 1.9, 2.0, 9.0])
-    monkeypatch.setattr(console, "monotonic", lambda: next(clock))
-    terminal = Console(file=io.StringIO(), force_terminal=True)
-    monkeypatch.setattr(console, "stderr", lambda: terminal)
-    monkeypatch.setattr(
-        console.Progress, "update", lambda self, task, *, visible, **_: shown.append(visible)
-    )
-    with counter("cells", total=3) as advance:
-        for _ in range(3):
-            advance()
-    assert shown == [False, True, True]
 
 
 # -- Ctrl-C ----------------------------------------------------------------------------------------

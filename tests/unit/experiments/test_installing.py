@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 import oasis
-from experiments.cli.app import run_app
 from experiments.cli.commands.kubernetes import cluster, installing
 
 OF = cluster.ControllerOptions()
@@ -41,22 +40,7 @@ def test_an_argument_that_is_none_or_is_taken_is_refused(argument: str, message:
     assert str(caught.value).startswith(f"--argument: {message}")
 
 
-def test_arguments_of_the_pages_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--policy=oasis", "--bounds=/etc/oasis/bounds.json", "--set", "oasis.scale=2"]
-    # the file is in the controller's container alone
-    installing.install(of=OF, image="oasis:1", arguments=given)
-    assert "- --bounds=/etc/oasis/bounds.json\n" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("image", ["", "a b"])
 def test_an_image_has_a_name_without_blanks(image: str) -> None:
     with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
         installing.install(of=OF, image=image)
-
-
-@pytest.mark.parametrize("name", ["", "On", "n" * 64, "a.b", "a-"])
-@pytest.mark.parametrize("flag", ["--controller-name", "--system-namespace"])
-@pytest.mark.parametrize("command", ["install", "status"])
-def test_names_that_kubernetes_refuses_are_refused(name: str, flag: str, command: str) -> None:
-    with pytest.raises(oasis.InputError, match=f"^{flag}: expected a name such as team-a"):
-        run_app(["kubernetes", command, f"{flag}={name}"])

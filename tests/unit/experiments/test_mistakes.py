@@ -1,4 +1,4 @@
-"""Mistakes that many make on the command line, and the one line that says what was meant."""
+"""The help of every command, and what is completed."""
 
 from __future__ import annotations
 
@@ -11,43 +11,8 @@ from typing import Any
 import pytest
 from typer.core import TyperGroup
 
-import oasis
 from experiments.cli.app import COMMANDS, oasis_command, run_app
 from experiments.cli.main import main
-
-# -- values, options, commands ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("generate --seed four -o x", "--seed: expected an integer (see"),
-        ("import plain a --elasticity x -o y", "--elasticity: expected a number (see"),
-        ("whatif a.csv --seed -1", "--seed: expected at least 0 (see"),
-        ("ratio a --time-limit -1", "--time-limit: expected seconds >= 0, or inf, got -1"),
-        (
-            "kubernetes report --since x",
-            "--since: expected a time >= 0, or inf (such as 90, 90s, 5m, 1h or 500ms), got 'x'",
-        ),
-        ("compare a.json --policies fifo drf", "Got unexpected extra argument(s) (drf)"),
-        ("generate --mix 0.2 0.3 0.5 -o x.json", "--mix: expected 3 numbers, got [0.2]"),
-        ("run a.json --polcy fifo", "No such option: --polcy (Possible options: --plot, --policy,"),
-        ("solve a.json --timelimit 5", "--time-limit"),
-        ("compar a.json", "Did you mean 'compare'?"),
-        ("library lst", "Did you mean 'list'?"),
-        ("help compar", "Did you mean 'compare'?"),
-        ("import slrum a.csv", "Did you mean 'slurm'?"),
-        ("import a.csv", "No such command 'a.csv'. Expected one of plain, philly, slurm, swf,"),
-    ],
-)
-def test_a_mistake_is_one_line_with_the_help_that_tells_more(line: str, message: str) -> None:
-    words = line.split()
-    with pytest.raises(oasis.OasisError) as caught:
-        run_app(words)
-    assert message in str(caught.value)
-    assert re.search(r" \(see 'oasis[a-z -]* --help'\)$", str(caught.value))
-    assert "\n" not in str(caught.value)
-
 
 # -- help ------------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ import pytest
 import oasis
 from baselines import make
 from experiments.evaluation.policies import POLICIES, entry_of
-from experiments.sweep import sweep_config
 from oasis.model.choices import choice, did_you_mean
 from offline import solve
 
@@ -71,16 +70,3 @@ def test_python_reads_and_suggests_the_same_names() -> None:
     assert make("Drf", 0).name == "drf"
     with pytest.raises(oasis.OasisError, match=r"name: .* did you mean 'congested'\?"):
         oasis.read_example("congestd")
-
-
-def test_a_sweep_suggests_keys_tasks_policies_and_options() -> None:
-    grid = {"instances": [{"preset": "testbed"}], "policies": [{"name": "FIFO"}]}
-    assert sweep_config(grid).policies[0][0] == "fifo"
-    for change, message in (
-        ({"policy": []}, "'policies'"),
-        ({"policies": [{"name": "fifoo"}]}, "'fifo'"),
-        ({"policies": [{"name": "las", "thresholdss": 1}]}, "'thresholds'"),
-        ({"policies": [{"name": "oasis", "granularity": "chunks"}]}, "'chunk'"),
-    ):
-        with pytest.raises(oasis.OasisError, match=rf"did you mean {message}\?"):
-            sweep_config(grid | change)

@@ -49,14 +49,6 @@ def test_a_truncated_file_is_one_clear_line(kind: str, keep: float) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_an_instance_may_be_compressed(tmp_path: Path) -> None:
-    instance = oasis.generate("testbed", jobs=2, seed=1)
-    oasis.write(instance, tmp_path / "plain.json")
-    path = tmp_path / "packed.json.xz"
-    path.write_bytes(lzma.compress((tmp_path / "plain.json").read_bytes()))
-    assert oasis.read(path) == instance
-
-
 def test_zstd_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> object:
         raise ModuleNotFoundError(name)

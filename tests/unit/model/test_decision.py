@@ -56,37 +56,6 @@ def test_a_decision_survives_json(decision: Decision) -> None:
     assert Decision.from_dict(decision.to_dict()) == decision  # and without JSON in between
 
 
-def test_plain_data_has_one_key_for_each_field_in_their_order() -> None:
-    assert list(Decision("j", admitted=True).to_dict()) == [
-        "job_id",
-        "admitted",
-        "payoff",
-        "utility",
-        "cost",
-        "completion",
-        "schedule",
-        "reason",
-        "rejection",
-    ]
-
-
-def test_plain_data_of_a_rejection_is_nested_and_free_of_our_classes() -> None:
-    plain = Decision("j", False, reason="payoff not positive", rejection=REJECTION).to_dict()
-    assert plain["rejection"] == {
-        "smallest_utility": 4.0,
-        "smallest_utility_completion": 5,
-        "utility_factor": 1.25,
-        "bottleneck": {
-            "resource": "gpu",
-            "group": "worker",
-            "servers": ("w1", "w0"),
-            "slots": (2, 5),
-            "cost": 3.0,
-            "share": 0.75,
-        },
-    }
-
-
 def test_a_missing_or_a_misspelt_field_is_no_decision_and_further_keys_do_not_matter() -> None:
     plain = Decision("j", admitted=True).to_dict()
     assert Decision.from_dict(plain | {"instance": {}}) == Decision("j", admitted=True)

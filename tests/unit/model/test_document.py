@@ -46,13 +46,6 @@ def test_what_is_wrong_is_said_with_its_path(reader: Any, value: Any, message: s
         entry({"x": value}, "x", reader)
 
 
-def test_an_entry_that_is_missing_is_named() -> None:
-    with pytest.raises(InstanceError, match=r"^x: missing; this key is required$"):
-        entry({}, "x", text)
-    with pytest.raises(InstanceError, match=r"^expected an object, got 3$"):
-        entry(3, "x", text)
-
-
 def test_schedules_of_a_document_are_by_job_and_each_job_has_one() -> None:
     one = Schedule("a", [[0, 1, 2]], [])
     assert schedules_by_job([one.to_dict()]) == {"a": one}
@@ -64,12 +57,6 @@ def test_schedules_of_a_document_are_by_job_and_each_job_has_one() -> None:
 def test_a_row_of_a_schedule_has_three_integers(rows: list[list[int]]) -> None:
     with pytest.raises(InstanceError, match=r"^workers\[0\]: expected slot, server and count"):
         Schedule.from_dict({"job_id": "a", "workers": rows, "ps": []})
-
-
-def test_a_frame_has_the_columns_in_order_and_their_types() -> None:
-    made = frame([{"b": 1, "a": None}], {"a": "Int64", "b": "float64"})
-    assert {name: str(kind) for name, kind in made.dtypes.items()} == {"a": "Int64", "b": "float64"}
-    assert len(frame([], {"a": "Int64"})) == 0
 
 
 def test_without_pandas_a_frame_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,11 +34,6 @@ def test_location_is_prepended_from_the_inside_out() -> None:
         assert caught.value.field == full
 
 
-def test_location_leaves_other_errors_alone() -> None:
-    with pytest.raises(KeyError), located_at("jobs[3]"):
-        raise KeyError("x")
-
-
 def test_verification_error_names_what_it_knows() -> None:
     error = VerificationError("(4) worker capacity", "9 > 8", slot=2, server="w1")
     assert str(error) == "(4) worker capacity [slot 2, server w1]: 9 > 8"
@@ -82,13 +77,6 @@ def test_a_field_that_names_a_file_is_nested_outside_of_it() -> None:
         "jobs[3].arrival",
         "expected a slot, got 'noon'; a number",
     )
-
-
-def test_errors_of_all_kinds_have_the_attributes() -> None:
-    for error in (oasis.OasisError("no"), SolverError("no"), VerificationError("(1)", "no")):
-        assert (error.field, error.expected, error.got, error.sources) == ("", "", None, ())
-        with pytest.raises(type(error), match=r"^day\.json: "), located_at("jobs", "day.json"):
-            raise error
 
 
 PRODUCT = [

@@ -55,21 +55,3 @@ def test_examples_are_listed_and_printed(
     assert json.loads(capsys.readouterr().out)["examples"].keys() == EXAMPLES.keys()
     assert call("example", "job") == 0
     assert capsys.readouterr().out == example_text("job")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["best"], "NAME: expected one of congested, job, elastic, jobs, sweep, got 'best'"),
-        (["-o", "a.json"], "-o: expected the NAME"),
-        (["job", "--json"], "--json: lists the examples"),
-        (["job", "-o", "no/where.json"], "No such directory"),
-    ],
-)
-def test_what_makes_no_sense_is_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("example", *words) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert said in err

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import oasis
 from oasis.model.file_kinds import (
-    INSTANCE,
     kind_of,
-    kind_of_data,
-    refuse_other,
 )
 from oasis.model.instance_file import parse_json
-from oasis.simulator import read_elastic
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 SWF = " ".join(["1", "0", "10", "7200", "4", *["-1"] * 13])
@@ -76,39 +70,6 @@ def test_what_sacct_prints_is_known_however_it_was_asked(name: str) -> None:
 )
 def test_what_is_nothing_known_is_not_guessed(text: str) -> None:
     assert kind_of(text) is None
-
-
-def test_who_reads_it_names_the_fault_of_a_file_that_may_be_meant() -> None:
-    broken = {**json.loads(FILES["instance"]), "horizon": "long"}
-    found = kind_of_data(broken)
-    assert found is not None
-    assert found.name == INSTANCE
-    refuse_other(found, (INSTANCE,), "an instance")
-    refuse_other(None, (INSTANCE,), "an instance")
-    with pytest.raises(oasis.InstanceError, match=r"^horizon: expected"):
-        oasis.model.instance_file.instance_from_dict(broken)
-
-
-@pytest.mark.parametrize(
-    ("read", "name", "expected"),
-    [
-        (read_elastic, "instance", "expected a workload of elastic jobs, got what looks like an i"),
-        (oasis.read_result, "instance", "expected a result, got what looks like an instance"),
-        (
-            oasis.read_result,
-            "plain",
-            "expected a result, got a file that begins with 'gpus,id,note,duration,submitted'",
-        ),
-    ],
-)
-def test_every_reader_of_a_file_says_so(
-    read: Any, name: str, expected: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "file"
-    path.write_text(FILES[name], encoding="utf-8")
-    with pytest.raises(oasis.InstanceError) as caught:
-        read(path)
-    assert str(caught.value).startswith(expected)
 
 
 def test_json_that_may_be_anything_is_parsed() -> None:

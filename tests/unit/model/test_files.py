@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pty
 import socket
 import stat
 import tempfile
@@ -147,28 +146,6 @@ def test_a_pipe_is_written_through(tmp_path: Path, through_a_link: bool) -> None
     assert path.is_symlink() == through_a_link
 
 
-def test_checking_a_pipe_does_not_wait_for_a_reader_nor_show_it_an_end(tmp_path: Path) -> None:
-    fifo = in_scratch(tmp_path / "fifo")
-    os.mkfifo(fifo)
-    check_writable(fifo)
-
-
-def test_a_terminal_is_written_through(tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    try:
-        link = in_scratch(tmp_path / "terminal")
-        link.symlink_to(os.ttyname(slave))
-        check_writable(link)
-        write_bytes(link, b"seen")
-        os.set_blocking(master, False)
-        assert os.read(master, 100) == b"seen"
-        assert link.is_symlink()
-        assert stat.S_ISCHR(link.stat().st_mode)
-    finally:
-        os.close(slave)
-        os.close(master)
-
-
 def test_a_device_stays_a_device(tmp_path: Path) -> None:
     null = device(tmp_path / "null", 3)
     check_writable(null)
@@ -255,12 +232,6 @@ def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path: Path) -
     assert (tmp_path / "file").read_bytes() == OLD
 
 
-def test_a_directory_in_which_nobody_can_make_a_file_is_refused() -> None:
-    if not os.path.isdir("/proc/self"):
-        pytest.skip("needs /proc")
-    refused(Path("/proc/none.json"), OSError, None)
-
-
 def test_without_permission_it_is_refused(unprivileged: Path) -> None:
     path, folder = unprivileged / "read-only", unprivileged / "closed"
     path.write_bytes(OLD)
@@ -276,17 +247,6 @@ def test_without_permission_it_is_refused(unprivileged: Path) -> None:
     assert path.read_bytes() == OLD
     assert os.listdir(folder) == ["old"]
     folder.chmod(0o755)
-
-
-def test_checking_leaves_nothing_and_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    check_writable(path)
-    assert os.listdir(tmp_path) == []
-    path.write_bytes(OLD)
-    before = path.stat()
-    check_writable(path)
-    assert path.stat() == before
-    assert os.listdir(tmp_path) == ["a"]
 
 
 # --- failures and interruptions ----------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,16 +56,6 @@ def test_what_is_wrong_is_named_as_it_was_given(changes: dict[str, float], expec
     given = {"gpus": 4, "hours": 2, "worth": 50, "slot_seconds": 3600.0, **changes}
     with pytest.raises(oasis.InstanceError, match=f"^{expected}"):
         oasis.gpu_job("a", **given)
-
-
-def test_versions_name_what_is_missing_and_its_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    assert exit_code("show-versions", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["oasis-scheduler"] == oasis.__version__
-    assert found["numpy"] == about.installed("numpy")
-    assert exit_code("show-versions") == 0
-    said = capsys.readouterr().out
-    assert found["highspy"] in said
 
 
 def test_a_package_that_is_missing_has_a_dash_and_its_extra(

@@ -84,14 +84,10 @@ def test_speeds_are_forms_that_differ_in_time_alone() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"requires": {"gpu": []}}, "requires.gpu: expected at least one value"),
-        ({"requires": {"gpu": "t4"}}, "requires.gpu: expected a list, got 't4'"),
-        ({"requires": ["gpu"]}, "requires: expected an object of lists of values by label"),
         ({"forms": [{"chunk": 2}]}, r"forms\[0\].chunk: unknown key"),
         ({"forms": [{}, {"min_workers": 5}]}, r"forms\[1\].min_workers: expected at most chunks"),
         ({"forms": [{"requires": None}]}, r"forms\[0\].requires: expected an object of lists"),
         ({"forms": [{"minibatch_time": -1}]}, r"forms\[0\].minibatch_time: expected a"),
-        ({"speeds": {"label": "gpu", "values": {}}}, "speeds.values: expected at least one speed"),
         ({"speeds": {"label": "gpu", "values": {"t4": 0}}}, "speeds.values.t4: expected"),
         (
             {"speeds": {"label": "gpu", "values": {"t4": 1}}, "forms": [{}]},
@@ -116,14 +112,6 @@ def test_the_label_that_keeps_all_machines_out_is_named() -> None:
     assert asked.unmet_by([*machines, Labels({"gpu": "h100", "zone": "b"})]) is None
     assert asked.unmet_by([Labels({"gpu": "h100"}), *machines]) == "zone"  # each by another one
     assert str(asked) == "zone is b, gpu is h100"
-
-
-def test_a_label_that_is_no_text_is_named() -> None:
-    data = instance_to_dict(instance(job()))
-    data["worker_servers"][0]["labels"] = {"gpu": 4}
-    message = r"^worker_servers\[0\].labels.gpu: expected a non-empty string, got 4"
-    with pytest.raises(oasis.InstanceError, match=message):
-        instance_from_dict(data)
 
 
 def test_which_machines_admit_a_job() -> None:

@@ -87,17 +87,6 @@ def test_work_and_parameter_servers_agree_with_the_reference(
 # -- servers and clusters --------------------------------------------------------------------------
 
 
-def test_capacities_are_expanded_in_order_and_read_only() -> None:
-    machines = cluster(
-        worker_servers=(Server("a", {"cpu": 1.0}, 2), Server("b", {"bandwidth_gbps": 3.0}))
-    )
-    assert machines.worker_capacity.tolist() == [[1.0, 0.0], [1.0, 0.0], [0.0, 3.0]]
-    assert machines.worker_ids == ("a#0", "a#1", "b")
-    assert machines.ps_ids == ("p",)
-    with pytest.raises(ValueError, match="read-only"):
-        machines.worker_capacity[0, 0] = 2.0
-
-
 # -- resource vectors ------------------------------------------------------------------------------
 
 
@@ -134,6 +123,8 @@ def test_problem_data_is_frozen_and_survives_pickling(instance: Instance) -> Non
     again = pickle.loads(pickle.dumps(instance))
     assert again == instance
     assert np.array_equal(again.cluster.worker_capacity, instance.cluster.worker_capacity)
+    with pytest.raises(ValueError, match="read-only"):
+        instance.cluster.worker_capacity[0, 0] = 2.0
     for thing, name in (
         (instance, "horizon"),
         (instance.cluster, "slot_seconds"),

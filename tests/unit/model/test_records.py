@@ -104,13 +104,6 @@ def test_what_is_wrong_has_its_path(change: dict[str, Any], field: str, detail: 
     assert caught.value.detail.startswith(detail)
 
 
-def test_the_constructor_checks_the_same() -> None:
-    with pytest.raises(InstanceError, match=r"^size: expected an integer >= 1, got 0$"):
-        Box("a", (Span(1),), size=0)
-    with pytest.raises(InstanceError, match=r"^shape: expected a shape, got 3$"):
-        Box("a", (Span(1),), shape=3)
-
-
 def test_the_schema_says_what_the_reader_takes() -> None:
     found = properties(Box)
     assert found["name"] == {"type": "string", "minLength": 1, "description": "Its name."}

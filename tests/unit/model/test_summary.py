@@ -12,7 +12,6 @@ import oasis
 import offline
 from baselines import DRF, FIFO, LAS, Dragon, Gittins, KubernetesDefault
 from experiments.evaluation.comparison import compare
-from oasis.model.summary import LONGEST, cut
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator import Workload, replay
 from tests.builders import elastic
@@ -126,26 +125,3 @@ def test_a_policy_shows_the_options_that_differ_from_their_defaults(
     policy: object, text: str
 ) -> None:
     assert repr(policy) == text
-
-
-@pytest.mark.parametrize("name", baselines.ALL)
-def test_each_policy_is_shown_as_the_call_that_makes_it(name: str) -> None:
-    policy = baselines.make(name)
-    assert repr(policy) == f"{baselines.ALL[name].__name__}()"
-    assert repr(eval(repr(policy), vars(baselines))) == repr(policy)
-
-
-def test_small_data_are_shown_as_the_call_that_makes_them() -> None:
-    for value in (
-        oasis.Sigmoid(50.0, 0.5, 4.0),
-        oasis.Piecewise((0.0, 4.0), (10.0, 2.0)),
-        oasis.Server("w0", {"gpu": 4.0}),
-        oasis.ResourceVector({"gpu": 1.0}),
-    ):
-        assert eval(repr(value), vars(oasis)) == value
-
-
-def test_a_long_value_is_cut_and_says_so() -> None:
-    assert cut("x" * LONGEST) == "x" * LONGEST
-    assert cut("x" * 500) == "x" * (LONGEST - 3) + "..."
-    assert len(repr(oasis.Schedule("j" * 10_000, [[0, 0, 1]], []))) < MOST

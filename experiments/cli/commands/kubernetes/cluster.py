@@ -46,9 +46,7 @@ Namespaced = Annotated[
     ),
 ]
 Gpu = Annotated[str, typer.Option("--gpu-resource", help="What the cluster calls GPUs.")]
-StartupSeconds = Annotated[
-    float, typer.Option(help="Part of a slot that pods may take to start without being late.")
-]
+StartupSeconds = Annotated[float, "Part of a slot that pods may take to start without being late."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,9 @@ class ClusterOptions:
     """Options that name a cluster."""
 
     kubeconfig: Annotated[
-        Path | None,
-        typer.Option(
-            help="Cluster to talk to. [default: as kubectl; in a pod, its service account]"
-        ),
+        Path | None, "Cluster to talk to. [default: as kubectl; in a pod, its service account]"
     ] = None
-    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig.")] = None
+    context: Annotated[str | None, "Context of the kubeconfig."] = None
 
     def connect(self, *, dry_run: bool = False) -> Objects:
         """Reads and writes of the cluster."""
@@ -100,14 +95,10 @@ class NodeOptions:
     """Options that say which nodes are planned with, and how."""
 
     ps_share: Annotated[
-        str | None,
-        typer.Option(help="Part of nodes labelled `both` for parameter servers, such as 0.2."),
+        str | None, "Part of nodes labelled `both` for parameter servers, such as 0.2."
     ] = None
     nodes: Annotated[
-        str | None,
-        typer.Option(
-            help="Only nodes with these labels, such as pool=a. [default: all with a role]"
-        ),
+        str | None, "Only nodes with these labels, such as pool=a. [default: all with a role]"
     ] = None
 
     @property

@@ -20,8 +20,7 @@ def install(
     *,
     of: cluster.ControllerOptions,
     image: Annotated[
-        str | None,
-        typer.Option(help="Container image of the controller, as `make image` pushes it."),
+        str | None, "Container image of the controller, as `make image` pushes it."
     ] = None,
     arguments: Annotated[
         list[str] | None,
@@ -38,10 +37,7 @@ def install(
         ),
     ] = False,
     own: Annotated[
-        bool,
-        typer.Option(
-            "--own", help="Without what all controllers of a cluster share, such as the kinds."
-        ),
+        bool, "Without what all controllers of a cluster share, such as the kinds."
     ] = False,
 ) -> None:
     """Print the kinds, the rights and the Deployment of a controller, as YAML for kubectl.

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 import oasis
 from experiments.cli import console
 from experiments.cli.commands.kubernetes import cluster
+from experiments.cli.commands.run import effects, verdict
 from experiments.cli.options import AsJson
-from experiments.cli.results import Delivery
+from experiments.cli.results import Delivery, pages
 from oasis.driver.live import remembered
 from oasis.kubernetes.api.resources import NODES
 from oasis.kubernetes.cluster.nodes import places_of
@@ -26,24 +27,12 @@ from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
 from oasis.kubernetes.objects.existing import controller_of, name_of
 from oasis.kubernetes.objects.manifests import SYSTEM
-from oasis.kubernetes.objects.oasis_job import SlotClock, parse_job
+from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import read_content
 from oasis.scheduling.capabilities import Planner
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-STATUS_COLUMNS = (
-    ("job", False),
-    ("phase", False),
-    ("workers", True),
-    ("done", True),
-    ("promised", False),
-    ("utility", True),
-    ("", False),
-)
+STATUS_COLUMNS = console.headings("job", "phase", ">workers", ">done", "promised", ">utility", "")
 
 
 def status(
@@ -167,9 +156,7 @@ def explained(job: cluster.Found) -> list[dict[str, Any]]:
     conditions = status_of(job[1], job[0]).get("conditions") or ()
     return [
         {
-            "type": entry["type"],
-            "reason": entry["reason"],
-            "message": entry["message"],
+            **{name: entry[name] for name in ("type", "reason", "message")},
             "since": entry["lastTransitionTime"],
             "advice": advice.get(entry["reason"]),
         }
@@ -195,7 +182,11 @@ def plan(
     own, _ = cluster.of_controller(present, of.namespace, of.name)
     plans = ((name_of(item, kind), status_of(item, kind).get("plan")) for kind, item in own)
     document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
-    delivery(document, lambda: _show_plan(document), lambda: _draw(document))
+    delivery(
+        document,
+        lambda: _show_plan(document),
+        lambda: pages().schedule.plot_cluster_plan(document["jobs"]),
+    )
 
 
 def _show_plan(document: Mapping[str, Any]) -> None:
@@ -205,7 +196,7 @@ def _show_plan(document: Mapping[str, Any]) -> None:
         cells = {entry["slot"]: _cell(entry) for entry in job["plan"]}
         nodes = sorted({node for entry in job["plan"] for node in entry.get("workers", {})})
         rows.append((job["job"], *(cells.get(slot, "") for slot in slots), ", ".join(nodes)))
-    columns = [("job", False), *((f"slot {slot}", True) for slot in slots), ("worker nodes", False)]
+    columns = console.headings("job", *(f">slot {slot}" for slot in slots), "worker nodes")
     console.print_rows(columns, rows, title=f"{len(rows)} jobs are planned")
 
 
@@ -213,12 +204,6 @@ def _cell(entry: Mapping[str, Any]) -> str:
     workers = sum(entry.get("workers", {}).values())
     servers = sum(entry.get("parameterServers", {}).values())
     return f"{workers}+{servers}" if servers else str(workers)
-
-
-def _draw(document: Mapping[str, Any]) -> Figure:
-    from experiments.plotting.schedule import plot_cluster_plan  # noqa: PLC0415 (an extra)
-
-    return plot_cluster_plan(document["jobs"])
 
 
 def quote(
@@ -253,7 +238,13 @@ def quote(
     if as_json:
         console.print_json(quote.to_dict())
         return
-    _show_quote(spec.id, quote, clock)
+    decision, completes, facts = quote.decision, None, []
+    if decision.completion is not None:
+        completes = time_text(clock.begin(decision.completion + 1))
+        facts.append(("completes", f"by {completes}, in slot {decision.completion}"))
+    word = "because" if decision.admitted else reason_word(decision.reason or "")
+    facts.append((word, decision_message(decision, decision.reason or "", completes)))
+    console.print_facts(verdict(spec.id, decision), [*facts, *effects(quote.change)])
 
 
 def read_object(file: Path) -> dict[str, Any]:
@@ -286,23 +277,3 @@ def planner_of(memory: dict[str, Any]) -> Planner:
     if memory["state"] is None:  # it failed before it decided on anything
         raise oasis.InputError(silent, "the controller remembers no decision of it")
     return remembered(memory["policy"], making, memory["cluster"], memory["state"])
-
-
-def _show_quote(job_id: str, quote: Any, clock: SlotClock) -> None:
-    decision, change = quote.decision, quote.change
-    verdict = "would be admitted" if decision.admitted else "would be rejected"
-    facts = []
-    completes = None
-    if decision.completion is not None:
-        completes = time_text(clock.begin(decision.completion + 1))
-        facts.append(("completes", f"by {completes}, in slot {decision.completion}"))
-    word = "because" if decision.admitted else reason_word(decision.reason or "")
-    facts.append((word, decision_message(decision, decision.reason or "", completes)))
-    for change_name in ("moved", "displaced", "given_up", "broken"):
-        names = getattr(change, change_name)
-        if names:
-            facts.append((f"{change_name.replace('_', ' ')}", ", ".join(names)))
-    for delay in change.delayed:
-        facts.append(("delayed", f"{delay.job_id}, from slot {delay.before} to {delay.after}"))
-    facts.append(("all jobs together", f"{console.number(change.utility)} more utility"))
-    console.print_facts(f"{job_id} {verdict}", facts)

@@ -19,16 +19,9 @@ from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
-from experiments.cli.results import deliver, write_instance
+from experiments.cli.results import deliver, say_written, write_instance
+from experiments.evaluation import live
 from experiments.evaluation.comparison import Comparison, with_optimum
-from experiments.evaluation.live import (
-    ACTUAL,
-    NAMESPACES,
-    actual_figures,
-    by_namespace,
-    namespace_rows,
-    with_actual,
-)
 from experiments.evaluation.options import Duration, read_seconds
 from experiments.evaluation.policies import RIVALS
 from experiments.evaluation.provenance import instance_reference
@@ -60,7 +53,7 @@ class Reach:
 def import_cluster(
     *,
     output: options.Output,
-    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    slot_seconds: Annotated[float, "Length of a slot."] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
     horizon: Annotated[int, typer.Option(metavar="N", help="Number of slots.", min=1)] = 100,
     machines: cluster.NodeOptions,
@@ -89,7 +82,7 @@ def import_cluster(
     with options.naming_flags(("horizon",)):
         instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
     write_instance(instance, output)
-    note(describe(instance, output))
+    say_written(output, describe(instance))
 
 
 def report(
@@ -156,7 +149,7 @@ def report(
         if (at := slot_of(clock, age) if slot is None else slot) <= last
     ]
     about: dict[str, Any] = {"since": begin, "until": time_text(now)}
-    about["namespaces"] = by_namespace(summaries)
+    about["namespaces"] = live.by_namespace(summaries)
     if not arrived:
         raise oasis.InputError(
             "--since", f"no job that makes sense has arrived since {about['since']}"
@@ -164,14 +157,14 @@ def report(
     first = min(slot for slot, _, _ in arrived)
     instance = _instance(objects, reach, seen, arrived, first, last - first + 1)
     ids = {spec.id: slot for slot, _, spec in arrived}
-    figures = actual_figures([job for job in summaries if job["job"] in ids], ids)
+    figures = live.actual_figures([job for job in summaries if job["job"] in ids], ids)
     comparison, notes = measured(instance, chosen, figures, criteria, solver_seed)
     document = comparison.to_dict() | {"cluster": about}
     document["instance"] = instance_reference(instance, None)
 
     def show() -> None:
-        rows = namespace_rows(about["namespaces"])
-        console.print_rows(NAMESPACES, rows, title=f"submitted since {about['since']}")
+        rows = live.namespace_rows(about["namespaces"])
+        console.print_rows(live.NAMESPACES, rows, title=f"submitted since {about['since']}")
         columns, lines = comparison_table(comparison)
         title = f"\n{len(instance.jobs)} jobs, {instance.horizon} slots up to now"
         console.print_rows(columns, lines, title=title)
@@ -197,13 +190,13 @@ def measured(
     """Measured cluster run beside the policies and the optimum, with notes."""
     best = BestRun()
     comparison = run_policies(instance, {name: {} for name in policies}, {}, best)
-    comparison = with_actual(comparison, actual)
+    comparison = live.with_actual(comparison, actual)
     if comparison.missing:
         return comparison, []
     offline = solve_from(instance, best.run, "auto", seed, limits)
     earned = actual["total_utility"]
     if earned > offline.upper_bound * (1 + TRUST):
-        more = f"{ACTUAL} earned {console.number(earned)}, more than the bound: "
+        more = f"{live.ACTUAL} earned {console.number(earned)}, more than the bound: "
         return with_optimum(comparison, offline), [more + "jobs needed less work than they declare"]
     # What was really earned is a schedule too, perhaps better than the best that was found.
     optimum = max(offline.objective, min(earned, offline.upper_bound))

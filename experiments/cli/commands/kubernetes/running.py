@@ -8,25 +8,17 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 import oasis
 from experiments.cli import console
+from experiments.cli import options as flags
 from experiments.cli.commands.kubernetes import cluster
-from experiments.cli.options import (
-    A_POLICY,
-    AsJson,
-    Set,
-    choose_options,
-    known,
-    known_policy,
-    naming_flags,
-)
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
-from oasis.kubernetes.control.settings import LOG_FORMATS, ControllerSettings, handler
+from oasis.kubernetes.control.settings import ControllerSettings, handler
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.model.errors import located_at
 from oasis.simulator import Policy
@@ -41,20 +33,15 @@ def run(
     policy: Annotated[
         str | None,
         typer.Option(
-            autocompletion=A_POLICY,
+            autocompletion=flags.A_POLICY,
             help=f"One of {', '.join(POLICIES)}. [default: {RECOURSE}; with --bounds {OASIS}]",
-            show_default=False,
         ),
     ] = None,
-    assignments: Set = None,
+    assignments: flags.Set = None,
     bounds: Annotated[
-        Path | None,
-        typer.Option(
-            help="U and L of OASiS: bounds as JSON, or an instance file with past jobs.",
-            show_default=False,
-        ),
+        Path | None, "U and L of OASiS: bounds as JSON, or an instance file with past jobs."
     ] = None,
-    slot_seconds: Annotated[float, typer.Option(help="Length of a slot.")] = 60.0,
+    slot_seconds: Annotated[float, "Length of a slot."] = 60.0,
     startup_seconds: cluster.StartupSeconds = 0.0,
     lookahead: Annotated[
         int, typer.Option(metavar="N", help="Slots that OASiS and recourse plan ahead.", min=1)
@@ -68,17 +55,12 @@ def run(
         ),
     ] = None,
     pods_ready_timeout: Annotated[
-        float,
-        typer.Option(
-            help="Seconds after which pods that are not ready give their capacity to other jobs."
-        ),
+        float, "Seconds after which pods that are not ready give their capacity to other jobs."
     ] = 300.0,
     minimum_run_time: Annotated[
         float,
-        typer.Option(
-            help="Seconds, rounded up to slots, for which a job is left as it is after it was "
-            "started or changed."
-        ),
+        "Seconds, rounded up to slots, for which a job is left as it is after it was "
+        "started or changed.",
     ] = 0.0,
     machines: cluster.NodeOptions,
     gpu: cluster.Gpu = cluster.GPU,
@@ -86,30 +68,22 @@ def run(
     spaces: cluster.Namespaced = None,
     of: cluster.ControllerOptions,
     lease_seconds: Annotated[
-        float,
-        typer.Option(help="Another controller takes over after this time without a sign of life."),
+        float, "Another controller takes over after this time without a sign of life."
     ] = 15.0,
     metrics_port: Annotated[
         int,
-        typer.Option(
-            help="Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
-            "0: do not."
-        ),
+        "Answer /metrics for Prometheus and the probes /healthz and /readyz at this port; "
+        "0: do not.",
     ] = 0,
     log_format: Annotated[
-        str, typer.Option(help="Of the log: text, or json, an object a line.")
+        Literal["text", "json"], "Of the log: text, or json, an object a line."
     ] = "text",
     stop_after: Annotated[
-        int | None,
-        typer.Option(
-            help="End when this slot begins; slots begin once there are nodes.", show_default=False
-        ),
+        int | None, "End when this slot begins; slots begin once there are nodes."
     ] = None,
     place: cluster.ClusterOptions,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what would be done now, and end.")
-    ] = False,
-    as_json: AsJson = False,
+    dry_run: Annotated[bool, "Print what would be done now, and end."] = False,
+    as_json: flags.AsJson = False,
 ) -> None:
     """Schedule the OasisJobs of a cluster, slot by slot, until interrupted.
 
@@ -120,7 +94,7 @@ def run(
     Example: oasis kubernetes run --slot-seconds 300 --startup-seconds 20
     """
     make = policy_maker(policy, assignments, bounds, lookahead, horizon)
-    with naming_flags(
+    with flags.naming_flags(
         tuple(ControllerSettings.__dataclass_fields__),
         watched="--namespace",
         node_selector="--nodes",
@@ -141,7 +115,6 @@ def run(
             minimum_run_time=minimum_run_time,
         )
         SlotClock(slot_seconds, startup_seconds)  # which has rules for the two together
-    log_format = known(log_format, LOG_FORMATS, "--log-format")
     log_as(log_format)
     # All options are read before anything is asked of the cluster: a wrong one costs no request.
     objects = place.connect(dry_run=dry_run)
@@ -171,8 +144,8 @@ def policy_maker(
     """Return the function that builds the requested policy."""
     if policy is None:
         policy = OASIS if bounds is not None else RECOURSE
-    policy = known_policy(policy, "--policy")
-    (options,) = choose_options([policy], assignments).values()
+    policy = flags.known_policy(policy, "--policy")
+    (options,) = flags.choose_options([policy], assignments).values()
     if bounds is not None and policy != OASIS:
         expected = f"expected none with policy {policy}: only {OASIS} has prices"
         raise oasis.InputError("--bounds", expected)
@@ -180,7 +153,7 @@ def policy_maker(
     if bounds is not None:
         with located_at(source=bounds):
             of = read_bounds(bounds, horizon or lookahead)
-    with naming_flags(("lookahead", "horizon")):
+    with flags.naming_flags(("lookahead", "horizon")):
         return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
 
 
@@ -225,8 +198,7 @@ def _show(controller: Controller, as_json: bool) -> None:
         return
     words = ("action", "job", "pod", "node")
     rows = [[action[word] or "-" for word in words] for action in plan["actions"]]
-    console.print_rows(
-        [(word, False) for word in words], rows, title=f"slot {plan['slot']}: {len(rows)} writes"
-    )
+    title = f"slot {plan['slot']}: {len(rows)} writes"
+    console.print_rows(console.headings(*words), rows, title)
     for job, message in plan["jobs"].items():
         console.print_text(f"{job}: {message}")
