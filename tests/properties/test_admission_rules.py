@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Constant, Instance, LearnedPrices, LiveScheduler, PriceBounds, Recourse
+from oasis import Constant, Instance, LearnedPrices, PriceBounds, Recourse
 from oasis.online.recourse import (
     AdmissionRule,
     AtLearnedPrices,
@@ -89,19 +88,6 @@ def test_jobs_to_come_change_nothing_before_they_come(
     assert answers[0] == answers[1] == answers[2]
 
 
-@pytest.mark.parametrize("rule", RULES)
-@fewer(25)
-@given(instance=crowded_instances())
-def test_the_same_input_gives_the_same_bytes(rule: str, instance: Instance) -> None:
-    past, found = past_of(instance), []
-    for _ in range(2):
-        policy = Recourse("arrival", seed=5, admission=RULES[rule](past))
-        result = oasis.simulate(instance, policy).to_dict()
-        del result["decision_seconds"]
-        found.append(json.dumps(result, sort_keys=True))
-    assert found[0] == found[1]
-
-
 @fewer(25)
 @given(crowded_instances(), of("futures so far", "futures of past days"))
 def test_weighing_futures_leaves_no_trace_in_the_plan(instance: Instance, rule: str) -> None:
@@ -136,26 +122,3 @@ def test_what_costs_more_at_learned_prices_than_it_is_worth_is_refused(instance:
     run = oasis.simulate(instance, Recourse("arrival", prices=dear, admission="learned"))
     demanding = {job.id for job in instance.jobs if any(job.worker.values())}
     assert not demanding & set(run.schedules)
-
-
-def test_a_live_scheduler_with_learned_prices_goes_on_after_a_restart(tmp_path: object) -> None:
-    instance = oasis.generate("testbed", jobs=4, seed=4)
-    past = past_of(oasis.generate("testbed", jobs=4, seed=5))
-    path = f"{tmp_path}/saved"
-    for admission in ("futures", "learned", "oasis"):
-        whole, stopped = (
-            LiveScheduler.recourse(
-                instance.cluster, 10, "arrival", prices=past, admission=admission
-            )
-            for _ in range(2)
-        )
-        for job in instance.jobs_by_arrival():
-            stopped.save(path)
-            stopped = LiveScheduler.load(path)
-            answers = []
-            for scheduler in (whole, stopped):
-                scheduler.advance(job.arrival)
-                quote = scheduler.quote(job)
-                answers.append(scheduler.submit(job).to_dict())
-                assert quote.decision.to_dict() == answers[-1]
-            assert answers[0] == answers[1]

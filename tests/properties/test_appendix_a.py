@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Constant, Instance, Job, OASiS, PriceBounds
+from oasis import Instance, Job, OASiS, PriceBounds
 from tests.oracle.reference_search import textbook
 from tests.strategies import fewer, instances, of
 
@@ -134,10 +134,3 @@ def test_full_servers_admit_no_job_that_needs_the_resource(
         if demand > 0 and (group == "worker" or job.needs_ps):
             found = oasis.best_schedule(job, cluster, instance.horizon, **arrays)
             assert found.schedule is None
-
-
-@given(instances(most_jobs=1, utility=of(Constant(1.0), Constant(1e-200))))
-def test_a_job_alone_is_admitted_if_it_fits(instance: Instance) -> None:
-    (job,) = instance.jobs
-    admitted = OASiS.from_instance(instance).submit(job).admitted
-    assert admitted == can_be_scheduled(instance, job, 1e-3)

@@ -34,7 +34,7 @@ from tests.oracle.test_benders import (
 )
 from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance
-from tests.strategies import all_instances, fewer, of, prices, small_instances
+from tests.strategies import all_instances, fewer, prices, small_instances
 
 INEXACT = {"colgen"}  # closes the gap of the configuration LP only by luck
 NAMED = [method for method in METHODS if method != "auto"]  # which only chooses among them
@@ -130,15 +130,6 @@ def test_masters_alone_prove_the_enumerated_optimum(first_master: FirstMaster) -
 
     holds()
     assert reached[first_master.phase] > reached[EXAMPLES] / 2
-
-
-@pytest.mark.usefixtures("_unaided")
-@pytest.mark.parametrize("seed", FALSE_OPTIMA)
-def test_masters_do_not_repeat_the_known_false_optima(seed: int, first_master: FirstMaster) -> None:
-    instance, reached = tiny_instance(seeded(seed)), Counter[str]()
-    best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
-    assert proven(instance, {}, reached, first_master.params) == best
-    assert reached[first_master.phase]
 
 
 def test_masters_prove_the_enumerated_optimum_below_simple_bounds(
@@ -288,20 +279,6 @@ def test_a_time_limit_never_loses_what_is_known(method: str, seconds: float) -> 
     assert started.objective >= better.objective * (1 - DIGITS)
 
 
-@given(all_instances(), of(0.0, 0.001, 0.01))
-@fewer(4)
-def test_a_tiny_limit_never_makes_the_decomposition_worse_than_oasis(
-    instance: Instance, seconds: float
-) -> None:
-    online = online_value(instance)
-    for result in (
-        solve(instance, "benders", time_limit=seconds),
-        solve(instance, "auto", time_limit=seconds),
-    ):
-        assert oasis.verify(instance, result) == result.objective
-        assert result.objective >= online * (1 - DIGITS)
-
-
 # --- every bound against every schedule -------------------------------------------------------
 
 
@@ -328,15 +305,6 @@ def test_every_bound_is_at_least_what_any_policy_earns(instance: Instance) -> No
     for policy, earned in earned_by_all(instance).items():
         for name, bound in bounds.items():
             assert bound >= earned * (1 - TRUST), (policy, name)
-
-
-@pytest.mark.parametrize("seed", [0, *NIGHTLY])
-def test_bounds_of_a_busy_instance_are_at_least_what_any_policy_earns(seed: int) -> None:
-    sizes = {"jobs": 20, "worker_servers": 6, "ps_servers": 6, "horizon": 15}
-    instance = oasis.generate("calibrated", **sizes, seed=seed)
-    best = max(earned_by_all(instance).values())
-    for method in LIMITED:
-        assert solve(instance, method, work_limit=0.3).upper_bound >= best * (1 - TRUST)
 
 
 @given(all_instances(most_servers=3), st.data())

@@ -11,14 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import baselines
-from oasis import Instance, LiveScheduler, OASiS, PolicyError, PriceBounds
+from oasis import Instance, LiveScheduler, OASiS, PriceBounds
 from oasis.simulator import (
     ChangeCosts,
     Engine,
     Machine,
     Observation,
     Outage,
-    Plan,
     PolicyJob,
     Site,
     TrainingCurve,
@@ -235,23 +234,3 @@ def test_oasis_sees_only_the_past_ends_and_repeats_itself(instance, data):
     cut = Instance(instance.horizon, instance.cluster, earlier)
     found = run(Workload.from_instance(cut), committed(instance, bounds))
     assert decided(found, until) == decided(engine, until)
-
-
-class Nosy:
-    """Asks for what it did not declare."""
-
-    name, slotted, told_remaining, parameters = "nosy", False, False, {}
-
-    def reset(self, site):
-        self.answers = []
-
-    def decide(self, view):
-        self.answers += [view.remaining(job) for job in view.jobs()]
-        return Plan()
-
-
-def test_who_did_not_declare_it_is_not_told_the_work_left():
-    site = Site(("gpu",), (Machine("m", (1.0,)),))
-    work = Workload.of(site, [PolicyJob("a", 0.0, 1.0, ((0, 1),))])
-    with pytest.raises(PolicyError, match=r"policy nosy \[job a\]: .* without declaring"):
-        run(work, Nosy())

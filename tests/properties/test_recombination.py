@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Instance, VerificationError, verify
 from oasis.model.schedule import Schedule
-from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
-from offline.heuristics import recombination
 from offline.heuristics.best_solution import PartialSolution
 from offline.heuristics.recombination import recombined
 from offline.model.arrays import OfflineArrays
@@ -116,12 +114,3 @@ def test_without_time_for_a_mix_the_better_one_stays(limit: float | None) -> Non
     better = max(first, second, key=lambda solution: solution.value)
     found = recombined(first, second, Budget(limit))
     assert (found is better) == (limit == 0.0)
-
-
-def test_ctrl_c_ends_a_mix(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = oasis.generate("testbed", jobs=6, worker_servers=3, ps_servers=3, horizon=20, seed=1)
-    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(1)
-    ended = Solution(Status.INTERRUPTED, None, np.inf, np.inf, {})
-    monkeypatch.setattr(recombination, "solve_within", lambda *_, **__: ended)
-    with pytest.raises(KeyboardInterrupt):
-        recombined(drawn(arrays, rng), drawn(arrays, rng), Budget())

@@ -140,13 +140,3 @@ def test_ten_thousand_servers_in_groups_take_the_memory_of_those_in_use() -> Non
     assert scheduler.ledger.nbytes < one_array / 2
     assert peak < one_array
     check_columns(scheduler.ledger)
-
-
-def test_a_group_is_opened_from_its_first_server_on() -> None:
-    scheduler, jobs = large(100, jobs=1)
-    decision = scheduler.submit(jobs[0])
-    assert decision.schedule is not None
-    servers_of = {int(server) for server in decision.schedule.workers[:, 1]}
-    opened = scheduler.ledger.worker.server[scheduler.ledger.worker.copies == 1]
-    assert servers_of <= set(opened.tolist())
-    assert len(opened) < 50

@@ -36,6 +36,11 @@ from tests.strategies import (
     schedulers,
 )
 
+KINDS = {
+    "any": markets(),
+    "larger jobs": markets(most_slots=8, most_work=40, most_servers=4),
+    "slots and servers that repeat": calm_markets(),
+}
 answerable = st.one_of(generous_markets(most_work=20), calm_markets(), rugged_markets())
 
 
@@ -89,24 +94,14 @@ def single_job_optimum(market: Market) -> float:
     return float(pulp.value(problem.objective) or 0.0)  # None: nothing costs or is worth
 
 
-@given(markets(), of(0.0, 1e-3, 0.3))
-def test_payoff_equals_the_textbook_dynamic_programme(market: Market, fraction: float) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data(), fraction=of(0.0, 1e-3, 0.3))
+def test_payoff_equals_the_textbook_dynamic_programme(
+    kind: str, data: st.DataObject, fraction: float
+) -> None:
+    market = data.draw(KINDS[kind])
     found = search(market, fraction=fraction)
     assert found.payoff == close(textbook(market.arguments, fraction))
-
-
-@given(markets(most_slots=8, most_work=40, most_servers=4))
-def test_payoff_equals_the_textbook_dynamic_programme_on_larger_jobs(market: Market) -> None:
-    assert search(market).payoff == close(textbook(market.arguments))
-
-
-@given(calm_markets(), of(0.0, 1e-3))
-def test_payoff_equals_the_textbook_where_slots_and_servers_repeat(
-    market: Market, fraction: float
-) -> None:
-    assert search(market, "worker-slot", fraction).payoff == close(
-        textbook(market.arguments, fraction)
-    )
 
 
 @more(10)
@@ -134,14 +129,6 @@ def test_payoff_equals_the_textbook_on_long_horizons(market: Market) -> None:
 
 
 @fewer(2)
-@given(calm_markets())
-def test_chunk_payoff_equals_the_printed_one_where_slots_and_servers_repeat(
-    market: Market,
-) -> None:
-    assert search(market, "chunk").payoff == close(printed(market.arguments))
-
-
-@fewer(2)
 @given(all_instances(), schedulers())
 def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, make: Maker) -> None:
     """At the prices and the usage that the ledger shows before each decision."""
@@ -162,7 +149,7 @@ def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, mak
         assert scheduler.submit(job).payoff == close(expected)
 
 
-@given(markets(most_work=20), of(0.0, 1e-3, 0.3))
+@given(st.one_of(markets(most_work=20), calm_markets()), of(0.0, 1e-3, 0.3))
 def test_chunk_payoff_equals_the_printed_dynamic_programme(market: Market, fraction: float) -> None:
     """And worker-slots are never worse than chunks."""
     chunks = search(market, "chunk", fraction).payoff

@@ -20,7 +20,6 @@ from tests.strategies import (
     fewer,
     prices,
     schedulers,
-    small_instances,
 )
 
 
@@ -46,14 +45,6 @@ def test_a_run_keeps_every_constraint_and_admits_what_has_a_positive_payoff(
         assert decision.admitted == (decision.reason is None)
         if decision.admitted:
             assert decision.payoff == pytest.approx(decision.utility - decision.cost, abs=1e-12)
-
-
-@fewer(2)
-@given(small_instances(), st.data())
-def test_weak_duality_at_any_prices(instance: Instance, data: st.DataObject) -> None:
-    worker_prices, ps_prices = data.draw(prices(instance))
-    optimum = solve(instance, method="bruteforce").objective
-    assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
 
 
 @fewer(4)

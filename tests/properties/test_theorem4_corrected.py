@@ -38,13 +38,6 @@ def two_alpha_form(certificate: Certificate) -> float:
     return 2 * product + 2 * certificate.payoff_gap
 
 
-@fewer(4)
-@given(all_instances(), schedulers())
-def test_milp_optimum_is_within_the_corrected_bound(instance: Instance, make: Maker) -> None:
-    _, certificate = run_of(instance, make)
-    assert solve(instance, method="milp").objective <= at_most(certificate.upper_bound)
-
-
 @given(all_instances(), schedulers())
 def test_dual_value_of_the_final_prices_is_within_the_corrected_bound(
     instance: Instance, make: Maker

@@ -6,8 +6,6 @@ without any with the same one that has such a machine.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,38 +17,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES, entry_of
 from oasis import Cluster, Instance, Job, LiveScheduler, PriceBounds, Server
-from oasis.driver.driver import Driver
-from oasis.model.instance_file import instance_to_dict
 from oasis.online.recourse import RecourseParams
 from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
 from offline.column_generation.bound import configuration_bound
-from offline.params import ConfigurationParams
-from offline.processes import plain
-from offline.tasks import Child
-from tests.oracle.test_benders import FRACTIONS, SMALL, WHOLE, hurried, proven, unaided
 from tests.properties.test_offline_methods import (
-    DIGITS,
     INEXACT,
-    PROOF,
     assert_encloses,
     enumerated,
     limit,
 )
 from tests.strategies import (
     BANDWIDTH,
-    PRICES,
     all_instances,
     crowded_instances,
     fewer,
-    levels,
     of,
     small_instances,
 )
-from tests.unit.kubernetes.fakes import FakeCluster, site_for, specs_of
 
 COMMITMENTS = ("none", "start", "arrival")
 
@@ -105,15 +91,6 @@ def test_policies_decide_the_same_without_machines_that_no_job_uses(
     assert_same(instance, name)
 
 
-@pytest.mark.parametrize("commitment", COMMITMENTS)
-@given(bare(st.one_of(all_instances(), crowded_instances())))
-@fewer(8)
-def test_recourse_decides_the_same_without_machines_that_no_job_uses(
-    commitment: str, instance: Instance
-) -> None:
-    assert_same(instance, "recourse", commitment=commitment)
-
-
 @pytest.mark.parametrize("method", METHODS)
 @given(bare(small_instances()))
 @fewer(8)
@@ -123,39 +100,6 @@ def test_offline_methods_enclose_the_enumerated_optimum(method: str, instance: I
         result = solve(written, method, **limit(method))
         assert_encloses(written, result, optimum)
         assert result.status is Status.OPTIMAL or method in INEXACT
-
-
-@pytest.mark.parametrize(("small", "phase"), [(SMALL, WHOLE), (0, FRACTIONS)])
-@given(bare(small_instances()))
-@fewer(2)
-def test_masters_alone_prove_the_enumerated_optimum(
-    small: int, phase: str, instance: Instance
-) -> None:
-    best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
-    with pytest.MonkeyPatch.context() as patch:
-        unaided(patch)
-        assert proven(instance, {}, Counter(), hurried(small)) == best
-
-
-@given(bare(all_instances()))
-def test_a_job_that_needs_no_parameter_server_need_not_say_what_one_would_demand(
-    instance: Instance,
-) -> None:
-    silent = without_servers(instance)
-    runs = [oasis.simulate(i, oasis.OASiS.from_instance(i)) for i in (instance, silent)]
-    assert runs[0].schedules == runs[1].schedules
-    assert runs[0].bounds.to_dict() == runs[1].bounds.to_dict()
-
-
-@fewer(3)
-@given(st.one_of(all_instances(), crowded_instances()))
-def test_jobs_of_both_kinds_share_a_cluster(instance: Instance) -> None:
-    """Jobs without parameter servers may leave their demand out also where others have some."""
-    jobs = tuple(job if job.needs_ps else replace(job, ps={}) for job in instance.jobs)
-    mixed = replace(instance, jobs=jobs)
-    for name in ("oasis", "recourse", "fifo", "drf"):
-        runs = [oasis.simulate(i, entry_of(name).make(i, {})) for i in (instance, mixed)]
-        assert runs[0].schedules == runs[1].schedules
 
 
 @fewer(3)
@@ -179,39 +123,6 @@ def test_bounds_hold_without_servers(instance: Instance) -> None:
     learned = learn_prices([instance], time_limit=None, work_limit=0.1)
     assert learned.ps.shape == learned.worker.shape
     assert not learned.ps.any()
-
-
-@given(bare(all_instances()), st.data())
-def test_the_best_schedule_at_any_prices_takes_empty_arrays(
-    instance: Instance, data: st.DataObject
-) -> None:
-    cluster, horizon = instance.cluster, instance.horizon
-    worker = data.draw(levels((horizon, *cluster.worker_capacity.shape), PRICES))
-    nothing = np.zeros_like(worker)
-    for granularity in ("worker-slot", "chunk"):
-        found = []
-        for where in (instance, with_unused(instance)):
-            ps = np.zeros((horizon, *where.cluster.ps_capacity.shape))
-            given = where.cluster, horizon, worker, ps, nothing, ps, granularity
-            found += [[oasis.best_schedule(job, *given) for job in instance.jobs]]
-        for one, other in zip(*found, strict=True):
-            assert (one.payoff, one.cost, one.reason) == (other.payoff, other.cost, other.reason)
-            assert one.schedule == other.schedule
-
-
-@given(bare(st.one_of(all_instances(), crowded_instances())))
-@fewer(2)
-def test_a_scheduler_is_saved_and_loaded_half_way(instance: Instance) -> None:
-    whole = oasis.OASiS.from_instance(instance)
-    jobs = instance.jobs_by_arrival()
-    expected = [whole.submit(job).to_dict() for job in jobs]
-    half = oasis.OASiS.from_instance(instance)
-    found = [half.submit(job).to_dict() for job in jobs[: len(jobs) // 2]]
-    with TemporaryDirectory() as folder:
-        half.save(Path(folder, "state.npz"))
-        loaded = oasis.OASiS.load(Path(folder, "state.npz"))
-    found += [loaded.submit(job).to_dict() for job in jobs[len(jobs) // 2 :]]
-    assert found == expected
 
 
 def live(kind: str, instance: Instance) -> LiveScheduler:
@@ -254,38 +165,6 @@ def test_live_schedulers_decide_the_same_and_reopen_their_journal(
     assert one == lived(live(kind, with_unused(instance)), instance, None)
 
 
-@given(bare(all_instances()))
-def test_a_parameter_server_on_no_machine_is_no_schedule(instance: Instance) -> None:
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    for job_id, schedule in run.schedules.items():
-        slot = schedule.start
-        placed = oasis.Schedule(job_id, schedule.workers, [[slot, 0, 1]])
-        with pytest.raises(oasis.VerificationError, match="server 0 outside the instance"):
-            oasis.verify(instance, {job_id: placed})
-
-
-def test_prices_of_no_machine_reach_another_process(capsys: pytest.CaptureFixture[str]) -> None:
-    instance = oasis.generate("testbed", jobs=3, ps_servers=0, worker_servers=2, seed=1)
-    scheduler = oasis.OASiS.from_instance(instance)
-    run = oasis.simulate(instance, scheduler)
-    ledger = scheduler.ledger
-    problem = {
-        "task": "heuristics",
-        "instance": instance_to_dict(instance),
-        "schedules": plain(run.schedules),
-        "params": ConfigurationParams().to_dict(),
-        "seed": 0,
-        "seconds": 5.0,
-        "bound": run.total_utility * (1 + 1e-9),
-        "prices": [ledger.worker_prices.tolist(), ledger.ps_prices.tolist()],
-    }
-    child = Child(json.loads(json.dumps(problem)))
-    assert child.start.prices is not None
-    assert child.start.prices.ps.shape == ledger.ps_prices.shape
-    child.run()
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"status": "optimal"}
-
-
 @given(bare(all_instances()), of(True, False))
 def test_a_job_that_needs_parameter_servers_is_refused_by_name(
     instance: Instance, gradients: bool
@@ -323,22 +202,3 @@ def test_a_scheduler_finds_no_room_for_parameter_servers_without_a_machine(
     assert decision.reason is not None
     assert decision.reason.startswith("no room: 0 of ")
     assert decision.reason.endswith("of the ps servers")
-
-
-def on_a_cluster(instance: Instance, name: str) -> tuple[Any, ...]:
-    """What a policy decides on a cluster in memory, one machine of which is down for a while."""
-    bounds = PriceBounds.from_instance(instance)
-    make = cluster_policy(name, {}, lookahead=instance.horizon + 1, bounds=lambda _: bounds)
-    cluster = FakeCluster(Driver(make(), site_for(instance, None)), specs_of(instance))
-    cluster.down = {slot: {0} for slot in range(1, 3)}
-    cluster.run(3 * instance.horizon)
-    return cluster.completed, cluster.rejected, cluster.history
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_cluster_needs_no_node_for_parameter_servers(name: str) -> None:
-    sizes = {"jobs": 5, "worker_servers": 3, "horizon": 8}
-    instance = oasis.generate("testbed", **sizes, ps_servers=0, seed=2)
-    found = on_a_cluster(instance, name)
-    assert found[0]
-    assert found == on_a_cluster(with_unused(instance), name)

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from baselines import FIFO, LAS, ElasticFlow, Gavel, Gittins, Kod2, Optimus, SpeCon
-from baselines.counts import Placing
 from baselines.dragon import Dragon
 from baselines.fair_shares import DRF, Fairness, FinishTimeFairness, Portions, Shares, fair_shares
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
 from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.job import Allocation, PolicyJob
-from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.site import Machine, Site
 
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
@@ -50,10 +48,6 @@ def test_the_dominant_share_is_the_largest_of_any_resource(
     assert Shares(SITE).dominant(job(), workers, ps) == share
 
 
-def test_a_job_that_asks_for_nothing_has_no_share() -> None:
-    assert Shares(SITE).dominant(job(ps=()), 0, 5) == 0.0
-
-
 def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
     portions = Portions(SITE)
     assert portions.totals.tolist() == [8.0, 16.0, 0.0, 8.0]
@@ -70,19 +64,9 @@ def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
     assert portions.of_worker(alone).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
 
 
-def test_what_no_machine_has_counts_for_nothing() -> None:
-    assert Portions(SITE).of_task(job(ps=((0, 1),)), TaskGroup.PS).tolist() == [0.0] * 4
-
-
 def test_a_resource_that_no_job_demands_is_none_of_the_limit_on_unfairness() -> None:
     for each, kinds in ((job(), 3), (job(ps=(), ps_per_worker=0.0), 2)):
         assert Fairness.among({0: each}, Portions(SITE), FULL).kinds == kinds
-
-
-def test_supply_is_the_share_of_machines_that_are_there() -> None:
-    portions = Portions(SITE)
-    assert portions.supply(FULL).tolist() == [1.0, 1.0, 0.0, 1.0]
-    assert portions.supply([FULL[0], (0, 0), FULL[2]]).tolist() == [0.5, 0.5, 0.0, 1.0]
 
 
 def vectors(*rows: list[float]) -> dict[int, FloatArray]:
@@ -174,28 +158,3 @@ def test_a_wrong_option_is_refused_by_its_name(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         policy(**options)
-
-
-@pytest.mark.parametrize(
-    ("name", "slotted", "rule"),
-    [
-        (None, False, BestFit),
-        (None, True, RoundRobin),
-        ("spread", False, Spread),
-        ("spread", True, Spread),
-    ],
-)
-def test_without_a_name_the_workload_decides_on_the_placement(
-    name: str | None, slotted: bool, rule: type
-) -> None:
-    placing = Placing(name)
-    site = Site(("gpu",), (Machine("n0", (4.0,)),), slotted=slotted)
-    assert type(placing.on(site)) is rule
-    assert placing.on(site) is not placing.on(site)  # a rule remembers where it was
-
-
-def test_what_the_empty_cluster_holds_depends_on_the_placement() -> None:
-    site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
-    wide = PolicyJob("a", 0.0, 1.0, ((0, 1),), min_workers=6, max_workers=6)
-    assert Placing("best-fit").empty(site).holds(wide, 6, 0)
-    assert not Placing("one-node").empty(site).holds(wide, 6, 0)

@@ -10,21 +10,17 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from matplotlib.patches import Rectangle
 from pyarrow import parquet
 
-from experiments.figures import EXPERIMENTS, FIGURES
+from experiments.figures import FIGURES
 from experiments.figures.figure import (
     for_people,
-    read_csv,
     reproduce,
-    write_csv,
 )
-from experiments.figures.oasis import FIG3, FIG6, QUANTILES, published_mark
+from experiments.figures.oasis import FIG3, QUANTILES
 from experiments.figures.settings import SHOWN, FigureSettings
 from experiments.sweep.cells import expand
 from experiments.sweep.config import sweep_config
-from experiments.sweep.run import SweepProgress
 from tests.builders import exit_code as call
 from tests.unit.experiments.test_plotting import assert_readable
 
@@ -57,23 +53,6 @@ def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
     assert (rrh["utility"], rrh["first"], rrh["published"]) == (15.0, 1, FIG3["rrh"][100])
     small, _ = FIGURES["fig3"].table(cells, replace(SMALL, jobs=(100,)))
     assert small["published"] is None
-
-
-def test_a_form_of_oasis_is_first_against_the_rivals_alone():
-    printed = {"policy.min_utility_fraction": 0.0}
-    cells = [
-        cell(seed=seed, utility=u, **form)
-        for form, earned in ((printed, (5.0, 9.0)), ({}, (8.0, 9.5)))
-        for seed, u in enumerate(earned)
-    ]
-    cells += [cell("rrh", seed, u) for seed, u in enumerate((6.0, 7.0))]
-    rows = FIGURES["fig3"].table(cells, FigureSettings())
-    assert [(row["policy"], row["first"]) for row in rows] == [
-        ("oasis-printed", 1),
-        ("oasis", 2),
-        ("rrh", 0),
-    ]
-    assert [row["published"] for row in rows] == [FIG3["oasis"][100]] * 2 + [FIG3["rrh"][100]]
 
 
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
@@ -136,12 +115,6 @@ def test_where_nothing_is_earned_no_policy_has_a_share():
         ("rrh", 1.0, 1),
         ("srtf", 1.0, 1),
     ]
-
-
-def test_rows_survive_the_csv_file(tmp_path):
-    rows = [{"policy": "oasis", "jobs": 100, "utility": 1 / 3, "published": None}]
-    write_csv(tmp_path / "a.csv", rows)
-    assert read_csv(tmp_path / "a.csv") == rows
 
 
 def test_people_see_value_and_interval():
@@ -240,12 +213,6 @@ def test_a_solve_without_improvement_ends_where_that_is_asked_for():
     assert "no_improvement" not in FigureSettings().to_dict()
 
 
-def test_settings_are_plain_data_without_infinities():
-    settings = FigureSettings(time_limit=math.inf, policy_options={"rrh": {"weight": 0.7}})
-    document = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
-    assert (document["time_limit"], document["policy_options"]["rrh"]["weight"]) == (None, 0.7)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -290,45 +257,6 @@ def utility_rows(name, counts=(100, 400)):
     return FIGURES[name].table(cells, FigureSettings())
 
 
-def test_bars_and_diamonds_are_the_rows():
-    rows = utility_rows("fig3")
-    (ax,) = FIGURES["fig3"].draw(rows, "note").axes
-    heights = {
-        (bars.get_label(), bar.get_height())
-        for bars in ax.containers
-        if hasattr(bars, "patches")
-        for bar in bars
-    }
-    assert heights == {(row["policy"], row["utility"]) for row in rows}
-    (diamonds,) = [line for line in ax.lines if line.get_label() == "published"]
-    assert diamonds.get_marker() == published_mark()["marker"]
-    known = {row["published"] for row in rows if row["published"] is not None}
-    assert set(diamonds.get_ydata()) == known
-    assert known == {FIG3[policy][count] for policy in FIG3 for count in (100, 400)}
-
-
-def test_lines_of_fig6_are_the_rows_and_the_published_line():
-    cells = [
-        cell(
-            seed=seed,
-            utility=1000.0 + 10 * seed - scale,
-            alpha=9.0,
-            **{"policy.scale": scale, "instance.jobs": count},
-        )
-        for count in (100, 400)
-        for scale in FIG6
-        for seed in range(3)
-    ]
-    rows = FIGURES["fig6"].table(cells, FigureSettings())
-    left, right = FIGURES["fig6"].draw(rows, "note").axes
-    shown = {tuple(line.get_ydata()) for line in left.lines}
-    for count in (100, 400):
-        assert tuple(row["utility"] for row in rows if row["jobs"] == count) in shown
-    assert tuple(FIG6.values()) in shown
-    relative = {tuple(line.get_ydata()) for line in right.lines}
-    assert tuple(value / FIG6[1.0] for value in FIG6.values()) in relative
-
-
 def late_cells():
     late = {"lateness": [float(k) for k in range(-3, 30)], "decay": [0.5, 4.5, 0.0] * 11}
     return [cell(policy, seed, **late) for policy in SHOWN for seed in range(3)]
@@ -348,15 +276,6 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_pictures_are_readable(name):
     assert_readable(FIGURES[name].draw(CASES[name](), "preset calibrated, 5 seeds"))
-
-
-def test_boxes_are_the_quantiles_of_the_rows():
-    rows = CASES["fig9"]()
-    (ax,) = FIGURES["fig9"].draw(rows, "note").axes
-    medians = {line.get_xdata()[0] for line in ax.lines if line.get_linewidth() == 2}
-    assert medians == {row["median"] for row in rows}
-    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
-    assert all(math.isnan(bar.get_x()) for bar in bars), "bars of the legend leave no mark"
 
 
 # --- what is written ----------------------------------------------------------------------------
@@ -383,24 +302,6 @@ def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
     assert [path.read_bytes() for path in files] == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.cells/*")} == records
     assert "total utility" in capfd.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["fig8", "priority-queue"])
-def test_a_style_changes_the_picture_and_nothing_else(name, tmp_path, capfd):
-    small = ("--seeds", 1, "--job-counts", 3, "--policies", "oasis,drf") if name == "fig8" else ()
-    made = {}
-    for style in ((), ("--style", "dark_background")):
-        folder = tmp_path / str(len(style))
-        assert call("figure", name, *small, "-o", folder, *style) == 0
-        made[style] = (folder / f"{name}.svg").read_text(), (folder / f"{name}.csv").read_bytes()
-    (light, data), (dark, again) = made.values()
-    assert data == again
-    white = "stroke: #ffffff"  # of what the default draws in black
-    assert dark.count(white) > light.count(white)
-    capfd.readouterr()
-    assert call("figure", name, "-o", tmp_path / "no", "--style", "nowhere.mplstyle") == 2
-    assert "nowhere.mplstyle" in capfd.readouterr().err
-    assert not (tmp_path / "no").exists()
 
 
 def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
@@ -456,22 +357,3 @@ def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, 
     assert err.count("\n") == 1
     assert message in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_says_what_is_kept(tmp_path, monkeypatch, capfd):
-    def run_sweep(config, output, *, on_progress, **_):
-        on_progress(SweepProgress(total=10, done=3))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("experiments.figures.figure.run_sweep", run_sweep)
-    assert call("figure", "fig3", "-o", tmp_path) == 130
-    kept = "3 of 10 cells are recorded, the same command goes on from there"
-    assert capfd.readouterr() == ("", f"oasis: interrupted; {kept}\n")
-
-
-def test_list_names_every_figure(capfd):
-    assert call("figure", "--list") == 0
-    out = capfd.readouterr().out
-    assert all(name in out for name in (*FIGURES, *EXPERIMENTS))
-    assert call("figure", "--list", "--json") == 0
-    assert [row["name"] for row in json.loads(capfd.readouterr().out)] == [*FIGURES, *EXPERIMENTS]

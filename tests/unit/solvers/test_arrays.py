@@ -49,13 +49,6 @@ def test_a_model_is_read_with_its_rows_and_limits() -> None:
     assert found.is_whole.all()
 
 
-def test_coefficients_of_nothing_are_left_out() -> None:
-    problem = model()
-    x, y, _ = problem.variables()
-    problem.addConstraint(0 * x + 2 * y <= 5)
-    assert read(ArrayModel.of(problem))[-1] == ({"y": 2.0}, -math.inf, 5.0)
-
-
 def test_fixed_variables_become_part_of_limits_and_costs() -> None:
     found = ArrayModel.of(model()).limited({"y": (2, 2), "nobody": (1, 1)})
     assert found.fixed == {"y": 2.0}
@@ -95,25 +88,6 @@ def test_what_is_broken_without_open_variables_is_infeasible(
     part = ArrayModel.of(model()).limited(limits).without_fixed()
     solution = highs.solve(part)
     assert (solution.status, solution.objective) == (Status.INFEASIBLE, None)
-
-
-def test_where_all_is_fixed_its_value_is_the_optimum() -> None:
-    limits = {"x": (1, 1), "y": (1, 1), "z": (2, 2)}
-    solution = highs.solve(ArrayModel.of(model()).limited(limits).without_fixed())
-    assert (solution.status, solution.objective) == (Status.OPTIMAL, 8.0)
-
-
-def test_chosen_rows_keep_their_order_and_may_become_empty() -> None:
-    rows = RowArrays(
-        np.array([0, 2, 3, 3]),
-        np.array([0, 1, 0]),
-        np.array([1.0, 2.0, 3.0]),
-        np.zeros(3),
-        np.ones(3),
-    )
-    left = rows.chosen(np.array([True, True, False]), np.array([True, False, False]))
-    assert (left.starts.tolist(), left.columns.tolist()) == ([0, 1, 1], [0])
-    assert rows.sums(rows.values).tolist() == [3.0, 3.0, 0.0]
 
 
 def test_rows_of_a_table_and_of_terms_follow_each_other() -> None:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from types import SimpleNamespace
@@ -105,21 +101,6 @@ def test_a_linear_program_is_its_own_bound():
     assert solution.objective == solution.bound == pytest.approx(15.75)
 
 
-def test_solving_leaves_the_model_and_its_status_alone():
-    problem = small()
-    highs.solve(problem)
-    assert problem.status == pulp.LpStatusNotSolved
-    assert all(variable.varValue is None for variable in problem.variables())
-
-
-def test_an_empty_model_is_optimal():
-    problem = pulp.LpProblem("empty", pulp.LpMaximize)
-    problem.setObjective(pulp.lpSum([]) + 3)
-    solution = highs.solve(problem)
-    assert solution.status is Status.OPTIMAL
-    assert (solution.objective, solution.bound, solution.gap) == (3, 3, 0)
-
-
 def test_an_infeasible_model_has_no_objective():
     problem = small()
     problem.addConstraint(problem.variables()[0] >= 3)
@@ -152,12 +133,6 @@ def test_a_time_limited_solve_is_not_optimal_and_its_bound_lies_on_the_right_sid
     assert better > 0 if sense == pulp.LpMaximize else better < 0
     assert solution.gap == pytest.approx(abs(better) / solution.objective)
     assert solution.gap > 1e-4
-
-
-def test_a_time_limit_of_zero_claims_nothing():
-    solution = highs.solve(knapsacks(pulp.LpMaximize), budget=Budget(0.0))
-    assert solution.status is Status.TIME_LIMIT
-    assert solution.bound > 1000
 
 
 def test_a_node_limited_solve_repeats_and_claims_no_proof():
@@ -230,51 +205,10 @@ def test_an_interrupt_keeps_the_best_solution_and_bound():
     assert solution.objective < solution.bound < math.inf
 
 
-SCRIPT = """
-import math, pulp, test_highs
-from oasis.solvers import highs
-
-def report(progress):
-    if math.isfinite(progress.bound):
-        print("running", flush=True)
-
-problem = test_highs.knapsacks(pulp.LpMaximize)
-solution = highs.solve(problem, warm_start={}, on_progress=report)
-print(solution.status, solution.objective, solution.bound, flush=True)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_ctrl_c_ends_a_solve_promptly():
-    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "running\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=300)  # without a limit nothing else would end it
-    status, objective, bound = out.splitlines()[-1].split()
-    assert status == "interrupted"
-    assert float(objective) < float(bound)
-    assert "Traceback" not in err
-
-
 def test_an_unproved_optimum_is_an_error(monkeypatch):
     monkeypatch.setattr(answers, "PROOF", -1.0)
     with pytest.raises(SolverError, match="not proved"):
         highs.solve(small())
-
-
-def test_what_highs_refuses_is_an_error():
-    problem = small()
-    problem.addConstraint(problem.variables()[0] * 1e20 <= 1)
-    with pytest.raises(SolverError, match="HiGHS"):
-        highs.solve(problem)
 
 
 def test_ctrl_c_is_not_lost_on_a_solver_that_has_just_finished(monkeypatch):
@@ -330,39 +264,6 @@ def test_a_run_goes_on_beside_its_caller_and_ends_when_told():
     solution = run.finish()
     assert solution.status is Status.INTERRUPTED
     assert math.isfinite(solution.bound)
-
-
-def test_a_run_is_of_the_model_as_it_was():
-    problem = small()
-    run = highs.start(problem)
-    problem.addConstraint(problem.variables()[0] <= 0)
-    assert run.finish().objective == pytest.approx(15)
-    assert run.is_done
-
-
-def test_a_run_that_does_not_stop_is_left_with_the_bound_it_told(monkeypatch):
-    leave = threading.Event()
-    monkeypatch.setattr(running, "GRACE_SECONDS", 0.01)
-    monkeypatch.setattr(RunningSolve, "_work", lambda run: leave.wait())
-    run = highs.start(small())
-    run.stop()
-    solution = run.finish()
-    leave.set()
-    assert (solution.status, solution.bound) == (Status.INTERRUPTED, math.inf)
-
-
-def test_a_program_may_end_while_a_run_goes_on():
-    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    script = "from test_highs import *\nrun = highs.start(knapsacks(pulp.LpMaximize))"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": path},
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

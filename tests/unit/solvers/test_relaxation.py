@@ -94,15 +94,6 @@ def test_rows_lower_the_bound_to_that_of_a_cold_solve(seed: int) -> None:
     assert made[pulp.LpInteger] == made[pulp.LpContinuous]
 
 
-def test_the_model_keeps_its_integers_and_its_rows() -> None:
-    problem = drawn(np.random.default_rng(0), pulp.LpInteger)
-    Relaxation(ArrayModel.of(problem)).add(
-        as_arrays(problem, rows(np.random.default_rng(1), problem))
-    )
-    assert {variable.cat for variable in problem.variables()} == {pulp.LpInteger}
-    assert problem.constraints() == []
-
-
 def test_rows_that_nothing_satisfies_are_an_error() -> None:
     problem = drawn(np.random.default_rng(0), pulp.LpInteger)
     relaxation = Relaxation(ArrayModel.of(problem))
