@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -24,31 +25,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 """
 
-SMALL: dict[str, Any] = {
-    "format": "oasis-instance",
-    "version": 1,
-    "horizon": 4,
-    "slot_seconds": 3600.0,
-    "resources": ["gpu", "bandwidth_gbps"],
-    "worker_servers": [{"id": "w", "count": 2, "capacity": {"gpu": 2, "bandwidth_gbps": 20}}],
-    "ps_servers": [{"id": "p", "capacity": {"bandwidth_gbps": 20}}],
-    "jobs": [
-        {
-            "id": name,
-            "arrival": arrival,
-            "epochs": 2,
-            "chunks": 4,
-            "minibatches": 1,
-            "minibatch_time": 0.5,
-            "gradient_mb": 100.0,
-            "worker": {"gpu": 1, "bandwidth_gbps": 1.0},
-            "ps": {"bandwidth_gbps": 5.0},
-            "utility": {"kind": "sigmoid", "priority": 10.0, "decay": 0.5, "target": 2.0},
-        }
-        for name, arrival in (("a", 0), ("b", 1))
-    ],
-    "metadata": {"seed": 7},
-}
+SMALL: dict[str, Any] = json.loads(Path(__file__).with_name("small.json").read_text("utf-8"))
 
 Result = tuple[int, str, str]
 Oasis = Callable[..., Result]

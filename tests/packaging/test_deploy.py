@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ import yaml
 from experiments.cli.commands.kubernetes import installing
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse_existing
-from oasis.kubernetes.objects.manifests import IMAGE, SHARED, own, shared
+from oasis.kubernetes.objects.manifests import IMAGE, SHARED, own
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -89,27 +87,6 @@ def test_the_image_has_a_pinned_base_no_root_and_all_packages() -> None:
     assert {line[1:] for line in sent if line.startswith("!")} == set(copied())
 
 
-@pytest.mark.nightly
-def test_the_image_s_command_is_installed_by_the_recipe_s_line(tmp_path: Path) -> None:
-    """All of the recipe that needs no container engine, in an empty environment."""
-    for name in copied():
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, tmp_path / name)
-    (line,) = (rest for word, rest in recipe() if word == "RUN")
-    (entry,) = json.loads(dict(recipe())["ENTRYPOINT"])
-    place = str(tmp_path / "opt")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    run = partial(subprocess.run, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    line = line.replace("/opt/oasis", place).replace("python ", f"{sys.executable} ", 1)
-    run(["sh", "-c", line], check=True)
-    oasis = entry.replace("/opt/oasis", place)
-    words = ["kubernetes", "run", "--policy=dorm", "--kubeconfig=none"]
-    done = run([oasis, *words], check=False)
-    assert done.stderr == "oasis: --kubeconfig: expected a file, got none\n"
-    printed = run([oasis, "kubernetes", "install"], check=True).stdout
-    assert list(yaml.safe_load_all(printed)) == [*shared(), *own()]
-
-
 @pytest.mark.parametrize("engine", ["podman", "docker", "buildah"])
 def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path) -> None:
     path = tmp_path / engine
@@ -130,14 +107,6 @@ def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path)
     assert missing.stderr.startswith("make: expected podman, docker or buildah\n")
     nameless = run(["make", "image"], check=False)
     assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
-
-
-@pytest.mark.parametrize("name", ["job.yaml", "existing.yaml"])
-def test_every_document_is_an_object(name: str) -> None:
-    documents = list(yaml.safe_load_all((DEPLOY / name).read_text(encoding="utf-8")))
-    assert documents
-    for document in documents:
-        assert {"apiVersion", "kind", "metadata"} <= document.keys()
 
 
 def test_the_example_of_an_existing_kind_makes_sense() -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 from tests.packaging.structure import (
-    body_lines,
     files_of_tests,
     functions,
     lines_of,
@@ -40,13 +39,6 @@ def test_no_two_test_files_have_one_name() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
-def test_what_counts_as_a_body() -> None:
-    source = 'def f():\n    """Two\n    lines."""\n    x = (\n        1\n    )\n    return x\n'
-    (tree,) = ast.parse(source).body
-    assert isinstance(tree, ast.FunctionDef)
-    assert body_lines(tree) == 4
-
-
 def guesses(tree: ast.Module) -> list[str]:
     """Calls of ``getattr`` and ``hasattr`` on what is called a policy."""
     return [
@@ -67,12 +59,6 @@ def test_no_ability_of_a_policy_is_guessed() -> None:
     ]
     allowed = {"oasis/scheduling/capabilities.py": asked}
     assert {name: calls for name, calls in found.items() if calls} == allowed
-
-
-def test_a_guess_would_be_seen() -> None:
-    late, scheduler = "getattr(self.policy, 'late', set())", "hasattr(policy, 'scheduler')"
-    tree = ast.parse(f"late = {late}\n{scheduler} or getattr(self, name)")
-    assert guesses(tree) == [late, scheduler]
 
 
 def test_no_module_imports_itself() -> None:
@@ -97,10 +83,6 @@ def test_one_class_name_is_one_class() -> None:
         for name in classes(parse(file)):
             places.setdefault(name, []).append(place(file))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
-
-
-def test_a_second_class_of_a_name_would_be_seen() -> None:
-    assert classes(ast.parse("class A:\n    class B: ...\nclass A: ...")) == ["A", "A", "B"]
 
 
 def defining(*methods: str) -> dict[str, str]:

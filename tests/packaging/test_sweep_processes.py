@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -50,16 +48,6 @@ horizon = 60
 name = ["oasis", "rrh"]
 """
 CELLS = 16
-TWO = """
-seeds = {count = 2}
-
-[[instances]]
-preset = "testbed"
-jobs = 3
-
-[[policies]]
-name = "drf"
-"""
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -224,20 +212,6 @@ def test_dask_gives_the_content_of_a_local_sweep(
     assert content(output).equals(whole)
 
 
-def test_dask_gives_the_whatif_of_local_processes(cluster: str, tmp_path: Path) -> None:
-    trace = tmp_path / "jobs.csv"
-    rows = [f"j{k},{60 * k},{300 + 900 * (k % 4 == 0)},{2 ** (k % 4)}" for k in range(30)]
-    trace.write_text("\n".join(("id,submitted,duration,gpus", *rows)) + "\n")
-    command = ("whatif", trace, "--machines", "1x8", "--policies", "fifo", "--json")
-    command = (*command, "--utilities", "drawn", "--loads", "1.5")
-    dask = ("--engine", "dask", "--scheduler", cluster)
-    here, there = (
-        finished(start("experiments.cli", *command, *more)) for more in (("--processes", 2), dask)
-    )
-    assert there["settings"] == here["settings"]
-    assert len(there["settings"]) == 2
-
-
 @pytest.mark.parametrize("task", ["failing", "dying"])
 def test_cell_that_fails_or_kills_its_worker_is_recorded_alike(
     cluster: str, tmp_path: Path, task: str
@@ -268,33 +242,6 @@ def test_scheduler_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert refused("nonsense", tmp_path).startswith(": missing port number")
 
 
-def test_a_stranger_at_the_address_of_a_scheduler_is_told_as_such(tmp_path: Path) -> None:
-    """Dask takes the greeting of an SSH server for the size of a message, and NumPy for memory."""
-
-    def greet(server: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = server.accept()
-            except OSError:  # closed
-                return
-            with connection, suppress(ConnectionError):
-                connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
-                connection.recv(1)  # until the other side has had enough
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=greet, args=(server,), daemon=True)
-        thread.start()
-        told = refused(f"tcp://127.0.0.1:{server.getsockname()[1]}", tmp_path)
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join(PATIENCE_SECONDS)
-    assert told.startswith(", something else answers there (")
-
-
-def test_scheduler_without_workers_is_told_as_such(tmp_path: Path) -> None:
-    with scheduling(tmp_path) as address:
-        assert refused(address, tmp_path) == " with workers, it has none after 2 s"
-
-
 @pytest.mark.parametrize(
     ("absent", "what"), [("highspy", "solving offline"), ("joblib", "sweeping")]
 )
@@ -313,13 +260,3 @@ def test_a_worker_that_lacks_a_package_is_named_before_any_cell_runs(
     extra = install_line(EXTRAS[absent])
     assert f"{what} needs {absent}: {extra}" in text
     assert records(tmp_path / "o.parquet") == []
-
-
-def test_more_worker_processes_than_cells_are_not_started(tmp_path: Path) -> None:
-    path = tmp_path / "two.toml"
-    path.write_text(TWO, encoding="utf-8")
-    process = sweep(path, tmp_path / "two.parquet", "--processes", 1000)
-    out, err = process.communicate(timeout=2 * PATIENCE_SECONDS)
-    assert process.returncode == 0
-    assert "joblib" not in err
-    assert json.loads(out)["cells"] == 2

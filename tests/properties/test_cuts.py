@@ -146,14 +146,6 @@ def test_no_cut_takes_away_a_placement_and_each_takes_away_its_point(
         assert served.separate(np.array(n, float), NO_LIMIT) is None
 
 
-def test_a_cut_also_has_weights_for_items_that_the_counts_have_none_of() -> None:
-    """Three units of the first item ask for two servers of one; so do two and one of the others."""
-    slot = Slot(np.ones((2, 1)), np.array([[1.0], [1.0], [0.5], [2.0]]), np.array([3, 3, 3, 3]))
-    cut = slot.servers(None).separate(np.array([3.0, 0.0, 0.0, 0.0]), NO_LIMIT)
-    assert cut is not None
-    assert cut.weights == pytest.approx([0.5, 0.5, 0.25, 0.0])  # no server holds any of the last
-
-
 def test_a_cut_that_is_too_strong_takes_away_a_placement() -> None:
     """Most cuts are reached by some placement, so that a hundredth more would be wrong."""
     wrong = made = 0
@@ -198,14 +190,6 @@ def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) 
     assert reach[0] >= reach[1] - 2 * CLEAR
 
 
-def test_no_time_means_no_cut() -> None:
-    slot = Slot(np.array([[3.0]] * 2), np.array([[2.0]]), np.array([3]))
-    assert slot.servers(None).separate(np.array([3.0]), Budget(0.0)) is None
-    cut = slot.servers(None).separate(np.array([3.0]), NO_LIMIT)
-    assert cut is not None
-    assert cut.weights == pytest.approx([0.5])
-
-
 # --- classes ----------------------------------------------------------------------------------
 
 
@@ -242,14 +226,6 @@ def test_more_classes_never_claim_more(capacity: FloatArray) -> None:
     for coarse, fine in pairwise(claimed):
         assert (fine <= coarse * (1 + DIGITS)).all()
     np.testing.assert_allclose(claimed[-1], capacity.sum(axis=0))
-
-
-@given(capacities())
-def test_single_classes_are_the_distinct_servers(capacity: FloatArray) -> None:
-    rows = [tuple(row) for row in capacity.tolist()]
-    largest, number = classes(capacity, None)
-    found = dict(zip(map(tuple, largest.tolist()), number.tolist(), strict=True))
-    assert found == {row: rows.count(row) for row in rows}
 
 
 # --- placements -------------------------------------------------------------------------------
@@ -331,10 +307,3 @@ def test_patterns_that_cover_counts_fit_and_none_is_below_another(slot: Slot) ->
         assert all(slot.fits(tuple(row), int(host)) for row in rows.tolist())
         for one, other in permutations(rows, 2):
             assert (one > other).any()
-
-
-@given(slots())
-def test_without_time_it_still_is_a_placement_and_no_false_proof(slot: Slot) -> None:
-    units, is_proven = place(slot.capacity, slot.demand, slot.most, Budget(0.0))
-    assert_is_placement(slot, units, slot.most)
-    assert not is_proven or units.sum() == most_units(slot, slot.most)

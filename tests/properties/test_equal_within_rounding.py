@@ -82,14 +82,6 @@ def test_rounding_changes_no_decision(name: str, options: dict[str, Any], tmp_pa
     check_instances(name, options, tmp_path / "moved.json", sizes, range(1))
 
 
-@pytest.mark.nightly
-@every_policy
-def test_rounding_changes_no_decision_on_many_instances(
-    name: str, options: dict[str, Any], tmp_path: Path
-) -> None:
-    check_instances(name, options, tmp_path / "moved.json", SIZES, range(20))
-
-
 def starts_of(outcome: Outcome) -> list[str]:
     return [job.job_id for job in sorted(outcome.jobs, key=lambda job: job.start or 0.0)]
 

@@ -102,20 +102,6 @@ def test_live_schedulers_keep_every_minimum_whatever_happens(
     GangDrill(KINDS[kind](), seed).run(steps).verify()
 
 
-def test_the_drill_edits_minimums_and_loses_servers() -> None:
-    drill = GangDrill(KINDS["none"](), 5).run(200)
-    drill.verify()
-    assert drill.edits > 3
-    wide = [name for name in drill.completed if drill.jobs[name].min_workers > 1]
-    over = [
-        name
-        for name in wide
-        if sum(n for *_, n in drill.executed[name]) > drill.jobs[name].work(CLUSTER.slot_seconds)
-    ]
-    assert len(wide) > 5
-    assert over  # the minimum did more than was left
-
-
 @fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()), seeds, of(*COMMITMENTS), of(0, 2))
 def test_runs_of_recourse_verify(

@@ -75,11 +75,6 @@ def test_together_earns_no_less_than_one_by_one() -> None:
     assert (together >= alone - 1e-9).mean() > 0.6
 
 
-def test_few_newcomers_on_few_servers_are_decided_on_one_by_one() -> None:
-    instance = bursts(2)[1]
-    assert planned(instance, planner.ONE_BY_ONE) == planned(instance, 10**9)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_servers_that_cost_the_same_need_no_sorting(seed: int) -> None:
     rng = np.random.default_rng(seed)

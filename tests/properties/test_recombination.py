@@ -104,13 +104,3 @@ def test_what_both_run_in_the_same_way_stays() -> None:
     first, second = solution(0, 1, 2), solution(0, 3)
     assert recombined(first, second, Budget()).value == 40.0
     assert verify(instance, solution(1, 2, 3).by_id) == 50.0
-
-
-@pytest.mark.parametrize("limit", [0.0, None])
-def test_without_time_for_a_mix_the_better_one_stays(limit: float | None) -> None:
-    instance = oasis.generate("testbed", jobs=6, worker_servers=3, ps_servers=3, horizon=20, seed=1)
-    arrays, rng = OfflineArrays.of(instance), np.random.default_rng(1)
-    first, second = drawn(arrays, rng), drawn(arrays, rng)
-    better = max(first, second, key=lambda solution: solution.value)
-    found = recombined(first, second, Budget(limit))
-    assert (found is better) == (limit == 0.0)

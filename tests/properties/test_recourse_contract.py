@@ -46,31 +46,6 @@ def replayed(instance: Instance, planner: Replanner, watch: bool = False) -> dic
 
 
 @fewer(10)
-@given(st.one_of(all_instances(), crowded_instances()), of(*COMMITMENTS), of(0, 2))
-def test_what_was_executed_is_feasible(
-    instance: Instance, commitment: Commitment, rounds: int
-) -> None:
-    result = oasis.simulate(instance, Recourse(commitment, rounds=rounds))
-    oasis.verify(instance, result)
-
-
-@fewer(10)
-@given(st.one_of(all_instances(), crowded_instances()), of("start", "arrival"))
-def test_every_promise_is_kept(instance: Instance, commitment: Commitment) -> None:
-    planner = Replanner(instance.cluster, instance.horizon, commitment=commitment)
-    promises = replayed(instance, planner)
-    assert planner.record.broken == []
-    result = oasis.simulate(instance, Recourse(commitment))
-    completed = {d.job_id: d.completion for d in result.decisions}
-    for name, promise in promises.items():
-        completion = completed[name]
-        assert completion is not None
-        assert completion <= promise  # type: ignore[operator]
-    if commitment == "arrival":
-        assert set(promises) | {n for n, c in completed.items() if c is None} == set(completed)
-
-
-@fewer(10)
 @given(st.one_of(all_instances(), crowded_instances()))
 def test_without_commitment_the_value_of_the_plan_never_falls_at_an_arrival(
     instance: Instance,

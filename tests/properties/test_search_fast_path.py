@@ -178,19 +178,6 @@ def test_room_counts_workers_with_their_parameter_servers(twist: Twist) -> None:
         assert rooms == np.cumsum(fits).tolist()
 
 
-def test_any_number_of_workers_fits_that_ask_for_next_to_nothing() -> None:
-    """c / w is beyond the largest whole number of 64 bits, with the least demand there is."""
-    demand = {"bandwidth_gbps": 1e-30}
-    job = Job("j", 0, 1, 3, 1, 1.0, 0.0, demand, demand, Constant(1.0))
-    servers = [(Server(group, {"bandwidth_gbps": 10.0}),) for group in "wp"]
-    zero = np.zeros((1, 1, 1))
-    cluster = Cluster(("bandwidth_gbps",), *servers, 1.0)
-    found = oasis.best_schedule(job, cluster, 1, zero, zero, zero, zero)
-    assert found.payoff == 1.0
-    assert found.schedule is not None
-    assert found.schedule.workers.tolist() == [[0, 0, 3]]
-
-
 # -- streams ---------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ import tracemalloc
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,21 +98,6 @@ def regrouped(instance: Instance, sizes: tuple[int, ...]) -> Instance:
         for group in (cluster.worker_servers, cluster.ps_servers)
     ]
     return replace(instance, cluster=Cluster(cluster.resources, *parts, cluster.slot_seconds))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_groups_decide_the_same_over_a_long_stream(seed: int) -> None:
-    drawn = oasis.generate(jobs=60, worker_servers=4, ps_servers=4, horizon=40, seed=seed)
-    instance = regrouped(drawn, (20, 1, 9, 5))
-    grouped = OASiS.from_instance(instance)
-    plain = OASiS.from_instance(replace(instance, cluster=written_out(instance.cluster)))
-    for job in instance.jobs_by_arrival():
-        same_decision(grouped.submit(job), plain.submit(job))
-    check_columns(grouped.ledger)
-    for name in ARRAYS:
-        one, other = getattr(grouped.ledger, name), getattr(plain.ledger, name)
-        np.testing.assert_array_equal(one, other)
-    assert sum(decision.admitted for decision in grouped.decisions) > 10
 
 
 def large(count: int, jobs: int = 40, horizon: int = 100) -> tuple[OASiS, list[Job]]:

@@ -9,10 +9,9 @@ import pulp
 import pytest
 
 from oasis.model.errors import SolverError
-from oasis.solvers import Solution, Status, knapsack
-from oasis.solvers.answers import accept, check_proof, is_closed, objective_scale, translated
+from oasis.solvers import Solution, Status
+from oasis.solvers.answers import check_proof, is_closed, objective_scale, translated
 from oasis.solvers.arrays import ArrayModel
-from oasis.solvers.budget import Budget, WorkCounter
 
 
 def model() -> pulp.LpProblem:
@@ -54,22 +53,6 @@ def test_an_optimum_away_from_its_bound_is_no_proof() -> None:
     with pytest.raises(SolverError, match="has not proved"):
         check_proof(apart, 1.0)
     assert is_closed(Solution(Status.TIME_LIMIT, 1.0, 9.0, 8.0, {}), 1.0)
-
-
-def test_what_highs_refuses_is_named() -> None:
-    accept(highspy.HighsStatus.kWarning, "refused this")
-    with pytest.raises(SolverError, match="HiGHS refused that"):
-        accept(highspy.HighsStatus.kError, "refused that")
-
-
-def test_knapsacks_are_charged_but_never_cut_short() -> None:
-    import numpy as np
-
-    budget = Budget(0.0, WorkCounter())
-    values, shares = np.array([3.0, 2.0]), np.array([[0.6], [0.5]])
-    bound, units = knapsack.knapsack(values, shares, np.array([1, 2]), 1.0, budget)
-    assert (bound, units.tolist()) == (pytest.approx(4.0), [0, 2])
-    assert budget.elapsed > 0
 
 
 def test_only_rows_with_fractions_are_scaled() -> None:
