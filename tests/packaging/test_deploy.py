@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import tomllib
-from functools import partial
 from pathlib import Path
 
 import jsonschema
-import pytest
 import yaml
 
 from experiments.cli.commands.kubernetes import installing
@@ -85,28 +81,6 @@ def test_the_image_has_a_pinned_base_no_root_and_all_packages() -> None:
     assert set(copied()) == packages | named | {"pyproject.toml"}
     sent = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert {line[1:] for line in sent if line.startswith("!")} == set(copied())
-
-
-@pytest.mark.parametrize("engine", ["podman", "docker", "buildah"])
-def test_one_command_builds_the_image_and_pushes_it(engine: str, tmp_path: Path) -> None:
-    path = tmp_path / engine
-    path.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n', encoding="utf-8")
-    path.chmod(0o755)
-    for name in ("sh", "make"):
-        (tmp_path / name).symlink_to(str(shutil.which(name)))
-    run = partial(
-        subprocess.run, cwd=ROOT, env={"PATH": str(tmp_path)}, capture_output=True, text=True
-    )
-    run(["make", "image", "IMAGE=there/oasis:1"], check=True)
-    assert (tmp_path / "said").read_text(encoding="utf-8").splitlines() == [
-        "build --file deploy/Containerfile --tag there/oasis:1 .",
-        "push there/oasis:1",
-    ]
-    path.unlink()
-    missing = run(["make", "image", "IMAGE=there/oasis:1"], check=False)
-    assert missing.stderr.startswith("make: expected podman, docker or buildah\n")
-    nameless = run(["make", "image"], check=False)
-    assert nameless.stderr.startswith("make: expected IMAGE=registry/name:tag\n")
 
 
 def test_the_example_of_an_existing_kind_makes_sense() -> None:

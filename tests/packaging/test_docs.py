@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import subprocess
@@ -10,13 +9,8 @@ import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-import oasis
-from oasis.simulator import Workload, replay
-from tests import builders
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -109,34 +103,6 @@ def test_no_page_shows_a_prompt_in_a_block_that_is_copied_whole() -> None:
     for page in PAGES:
         for block in blocks(page.read_text(encoding="utf-8"), "(?:bash|sh|shell)"):
             assert not re.search(r"^[$>] ", block, re.MULTILINE), page.name
-
-
-def test_the_tutorial_on_policies_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "docs").symlink_to(DOCS)
-    monkeypatch.chdir(tmp_path)  # where the page may leave its journal
-    page = (DOCS / "own-policy.md").read_text(encoding="utf-8")
-    cells = [cell for cell in blocks(page, r"\{code-cell\}") if "import scratch" not in cell]
-    cells = [cell for cell in cells if not cell.startswith("%%bash")]
-    assert len(cells) > 3
-    names: dict[str, Any] = {}
-    for cell in cells:
-        exec(compile(cell, "own-policy.md", "exec"), names)
-    printed = capsys.readouterr().out
-    # a service decides as the simulation, and so does a replay
-    assert re.findall(r"^(?:True|False)$", printed, re.MULTILINE) == ["True"]
-    workload = Workload.from_instance(names["instance"])
-    outcome = replay(workload, names["InTurn"]())
-    ends = {job.job_id: math.ceil(job.end) - 1 for job in outcome.jobs if job.end is not None}
-    assert ends == names["ends"]
-    assert "policy greedy" in printed  # what is refused, and by whom
-    assert "('c', 60.0, 70.0)" in printed  # the shortest of those that wait goes first
-    service = oasis.LiveScheduler(names["LeastWork"](), builders.cluster(gpus=2.0))
-    for name in "abc":
-        service.submit(builders.job(name, 0, 1, 5.0, workers=2))
-    service.cancel("b")  # which waits
-    assert [job.job_id for job in service.advance(9).completed] == ["a", "c"]
 
 
 def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 
 import api_pages  # noqa: E402
-from job_fields import reference, rows  # noqa: E402
 from mathml import mathml  # noqa: E402
 from search_words import PHRASES  # noqa: E402
 
@@ -72,20 +71,3 @@ def test_words_of_readers_lead_to_one_page_that_exists() -> None:
     orders = [tuple(sorted(text.split())) for texts in PHRASES.values() for text in texts]
     assert len(set(orders)) == len(orders)
     assert "csv trace" in PHRASES["gallery/own-trace"]
-
-
-def test_the_reference_has_a_line_for_each_field() -> None:
-    items = {"type": "object", "properties": {"c": {"type": "integer"}}}
-    schema = {
-        "properties": {
-            "a": {"type": "string", "enum": ["x", "y"], "description": "Which."},
-            "b": {"type": "array", "items": items},
-        },
-        "required": ["a"],
-    }
-    assert list(rows("spec", schema)) == [
-        ("spec.a", "`x`, `y`", "Which. Required."),
-        ("spec.b", "list of objects", ""),
-        ("spec.b[].c", "integer", ""),
-    ]
-    assert reference().startswith("## What its owner writes")

@@ -19,6 +19,7 @@ from oasis.online.recourse import (
     Replanner,
     SampledFutures,
 )
+from oasis.online.recourse import planner as planning
 from tests.properties.test_recourse_contract import contents, replayed
 from tests.strategies import all_instances, crowded_instances, fewer, of
 
@@ -47,19 +48,24 @@ RULES: dict[str, Callable[[LearnedPrices], AdmissionRule]] = {
 }
 
 
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("rule", RULES)
 @fewer(25)
 @given(instance=st.one_of(all_instances(), crowded_instances()))
 def test_every_promise_is_kept_and_what_was_executed_is_feasible(
-    rule: str, instance: Instance
+    rule: str, together: bool, instance: Instance
 ) -> None:
+    """Also where newcomers of one moment are always decided on together."""
     past = past_of(instance)
-    planner = Replanner(
-        instance.cluster, instance.horizon, commitment="arrival", admission=RULES[rule](past)
-    )
-    promises = replayed(instance, planner)
+    with pytest.MonkeyPatch.context() as patch:
+        if together:
+            patch.setattr(planning, "ONE_BY_ONE", 0)
+        planner = Replanner(
+            instance.cluster, instance.horizon, commitment="arrival", admission=RULES[rule](past)
+        )
+        promises = replayed(instance, planner)
+        run = oasis.simulate(instance, Recourse("arrival", admission=RULES[rule](past)))
     assert planner.record.broken == []
-    run = oasis.simulate(instance, Recourse("arrival", admission=RULES[rule](past)))
     oasis.verify(instance, run)
     completed = {decision.job_id: decision.completion for decision in run.decisions}
     assert run.report["broken_promises"] == []

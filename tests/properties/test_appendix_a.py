@@ -120,17 +120,3 @@ def test_full_price_of_one_demanded_resource_deters_every_job(
                 min_utility_fraction=fraction,
             )
             assert found.payoff <= 1e-9 * max(1.0, float(job.utility(0)))
-
-
-@given(instances(), of("worker", "ps"), st.integers(0, 2))
-def test_full_servers_admit_no_job_that_needs_the_resource(
-    instance: Instance, group: str, r: int
-) -> None:
-    cluster = instance.cluster
-    arrays = zero_prices(instance)
-    arrays[f"{group}_used"][:, :, r] = getattr(cluster, f"{group}_capacity")[:, r]
-    for job in instance.jobs:
-        demand = getattr(job, group).get(cluster.resources[r], 0.0)
-        if demand > 0 and (group == "worker" or job.needs_ps):
-            found = oasis.best_schedule(job, cluster, instance.horizon, **arrays)
-            assert found.schedule is None

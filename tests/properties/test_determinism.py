@@ -6,34 +6,17 @@ import json
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance, Run
-from oasis.workloads import PRESETS
 from tests.portable import switched_off
-from tests.strategies import Maker, all_instances, fewer, of, schedulers
-
-SIZES = {"jobs": 5, "worker_servers": 3, "ps_servers": 2, "horizon": 10}
+from tests.strategies import Maker, all_instances, schedulers
 
 
 def without_times(run: Run) -> str:
     data = run.to_dict()
     del data["decision_seconds"]
     return json.dumps(data)
-
-
-@fewer(4)
-@given(of(*PRESETS), st.integers(0, 2**32))
-def test_same_seed_writes_the_same_bytes(
-    tmp_path_factory: pytest.TempPathFactory, preset: str, seed: int
-) -> None:
-    files = [tmp_path_factory.getbasetemp() / f"seed{k}.json" for k in range(2)]
-    for path in files:
-        oasis.write(oasis.generate(preset, **SIZES, seed=seed), path)
-    assert files[0].read_bytes() == files[1].read_bytes()
-    other = oasis.generate(preset, **SIZES, seed=seed + 1)
-    assert other.jobs != oasis.read(files[0]).jobs
 
 
 @given(all_instances(), schedulers())

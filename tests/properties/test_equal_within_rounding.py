@@ -102,17 +102,6 @@ def test_jobs_of_equal_length_keep_their_order(name: str) -> None:
     assert starts_of(one) == starts_of(other)
 
 
-def test_a_rolling_horizon_that_never_rolls_gives_the_settled_schedules() -> None:
-    """Its demands lie on a grid, so that its prices differ in the last bits."""
-    for preset, size in SIZES.items():
-        for seed in range(3):
-            instance = oasis.generate(preset, seed=seed, **size)
-            bounds, end = oasis.PriceBounds.from_instance(instance), instance.horizon
-            settled = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-            rolling = oasis.simulate(instance, oasis.OASiS.rolling(end, bounds, end=end))
-            assert plans_of(settled) == plans_of(rolling), f"{preset}, seed {seed}"
-
-
 def test_a_completion_worth_exactly_the_floor_counts() -> None:
     """The logarithms of 7 and of 0.7 times 10 differ in the last bit."""
     utility = oasis.Piecewise((0.0, 1.0, 2.0), (10.0, 7.0, 6.0))

@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,30 +101,6 @@ def test_the_dual_bound_is_rent_plus_the_best_payoff_of_any_form() -> None:
         assert oasis.dual_bound(given, *prices) == expected, seed
 
 
-def test_the_steps_of_a_run_are_those_of_the_forms_that_ran() -> None:
-    """The certificate of the same run by jobs that have this form alone; only G may be less."""
-    moved = 0
-    for seed in CASES:
-        given, _ = solved(seed)
-        _, run = decided(given, 0.0)
-        chosen = {job_id: schedule.form for job_id, schedule in run.schedules.items()}
-        alone = [job.in_form(chosen.get(job.id, 0)) for job in given.jobs]
-        decisions = [
-            d if d.schedule is None else replace(d, schedule=replace(d.schedule, form=0))
-            for d in run.decisions
-        ]
-        narrow = replace(given, jobs=tuple(alone))
-        one, other = (
-            oasis.certify(*told)
-            for told in ((given, run), (narrow, replace(run, decisions=tuple(decisions))))
-        )
-        assert one.log_alpha_x == other.log_alpha_x, seed
-        assert one.initial_dual == other.initial_dual, seed
-        assert one.payoff_gap >= other.payoff_gap, seed
-        moved += one.log_alpha_x > 0
-    assert moved > 100
-
-
 @pytest.mark.parametrize("normalize", [True, False])
 def test_prices_are_those_of_an_instance_where_each_form_is_a_job(normalize: bool) -> None:
     """(23)-(26) range over all schedules: without a floor it does not matter whose they are."""
@@ -163,24 +138,6 @@ def test_the_floor_is_a_share_of_the_best_of_all_forms_that_can_run() -> None:
 
     assert bounds(slow, fast).to_dict() == bounds(fast).to_dict() != bounds(slow).to_dict()
     assert bounds(elsewhere, fast).to_dict() == bounds(fast).to_dict()
-
-
-def test_a_saved_scheduler_goes_on_with_the_same_forms(tmp_path: Path) -> None:
-    for seed in range(30):
-        given, _ = solved(seed)
-        scheduler, _ = decided(given, 0.0)
-        jobs = given.jobs_by_arrival()
-        again = OASiS.from_instance(given, min_utility_fraction=0.0)
-        for job in jobs[:1]:
-            again.submit(job)
-        again.save(tmp_path / "state.npz")
-        again = OASiS.load(tmp_path / "state.npz")
-        for job in jobs[1:]:
-            again.submit(job)
-        assert again.decisions == scheduler.decisions, seed
-        told = [decision.to_dict() for decision in scheduler.decisions]
-        read = [oasis.Decision.from_dict(entry) for entry in json.loads(json.dumps(told))]
-        assert read == scheduler.decisions, seed
 
 
 def test_machines_are_told_apart_however_a_ledger_came_about() -> None:

@@ -11,31 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oasis
-from oasis import Instance, Recourse
+from oasis import Instance
 from oasis.online.recourse import RecourseParams, Replanner, SampledFutures, planner
 from oasis.online.server_group import ServerGroup
-from tests.properties.test_admission_rules import RULES, past_of
-from tests.properties.test_recourse_contract import replayed
-from tests.strategies import all_instances, crowded_instances, fewer
-
-
-@pytest.mark.parametrize("rule", RULES)
-@fewer(10)
-@given(instance=st.one_of(all_instances(), crowded_instances()))
-def test_promises_of_newcomers_that_come_together_are_kept(rule: str, instance: Instance) -> None:
-    past = past_of(instance)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "ONE_BY_ONE", 0)
-        made = Replanner(
-            instance.cluster, instance.horizon, commitment="arrival", admission=RULES[rule](past)
-        )
-        replayed(instance, made)
-        assert made.record.broken == []
-        run = oasis.simulate(instance, Recourse("arrival", admission=RULES[rule](past)))
-        again = oasis.simulate(instance, Recourse("arrival", admission=RULES[rule](past)))
-    oasis.verify(instance, run)
-    assert run.report["broken_promises"] == []
-    assert again.decisions == run.decisions
 
 
 def planned(instance: Instance, limit: int) -> float:

@@ -6,8 +6,7 @@ instance is listed in `INEXACT`; all others must prove its optimum.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,18 +19,8 @@ import oasis
 from oasis import Instance, Server
 from oasis.model.schedule import committed
 from oasis.solvers import TRUST, Status
-from offline import METHODS, BendersParams, OfflineResult, solve
+from offline import METHODS, OfflineResult, solve
 from offline.column_generation.bound import configuration_bound
-from offline.state import trivial_bound
-from tests.oracle.test_benders import (
-    EXAMPLES,
-    FRACTIONS,
-    SMALL,
-    WHOLE,
-    hurried,
-    proven,
-    unaided,
-)
 from tests.oracle.test_milp_agreement import FALSE_OPTIMA
 from tests.oracle.tiny import seeded, tiny_instance
 from tests.strategies import all_instances, fewer, prices, small_instances
@@ -46,8 +35,6 @@ PROOF = 1e-6
 DIGITS = 1e-9
 
 SEEDS = st.integers(0, 10**6)
-# Neither every job at its best nor the relaxation of the master is enough.
-TIGHT = (24, 36, 98, 189, 307, 323, 360, 375, 395)
 
 
 def limit(method: str) -> dict[str, float | None]:
@@ -93,57 +80,6 @@ def test_no_method_repeats_the_known_false_optima(method: str, seed: int) -> Non
     for warm_start in (None, {}):
         result = solve(instance, method, **limit(method), warm_start=warm_start)
         assert_encloses(instance, result, enumerated(instance))
-
-
-# --- the masters of the decomposition, which most instances above never need -------------------
-
-
-@pytest.fixture
-def _unaided(monkeypatch: pytest.MonkeyPatch) -> None:
-    unaided(monkeypatch)
-
-
-@dataclass(frozen=True)
-class FirstMaster:
-    """The phase of the first master of small instances, and the parameters that make it so."""
-
-    phase: str
-    params: BendersParams
-
-
-@pytest.fixture(params=[(SMALL, WHOLE), (0, FRACTIONS)], ids=["whole", "fractions"])
-def first_master(request: pytest.FixtureRequest) -> FirstMaster:
-    small, phase = request.param
-    return FirstMaster(str(phase), hurried(small))
-
-
-@pytest.mark.usefixtures("_unaided")
-def test_masters_alone_prove_the_enumerated_optimum(first_master: FirstMaster) -> None:
-    reached: Counter[str] = Counter()
-
-    @given(SEEDS)
-    @fewer(6)
-    def holds(seed: int) -> None:
-        instance = tiny_instance(seeded(seed))
-        best = pytest.approx(enumerated(instance), rel=PROOF, abs=DIGITS)
-        assert proven(instance, {}, reached, first_master.params) == best
-
-    holds()
-    assert reached[first_master.phase] > reached[EXAMPLES] / 2
-
-
-def test_masters_prove_the_enumerated_optimum_below_simple_bounds(
-    first_master: FirstMaster,
-) -> None:
-    """The whole method, heuristics and all: they cannot help where the proof is what is missing."""
-    reached: Counter[str] = Counter()
-    for seed in TIGHT:
-        instance = tiny_instance(seeded(seed))
-        best = enumerated(instance)
-        assert best < trivial_bound(instance) * (1 - PROOF)
-        found = proven(instance, None, reached, first_master.params)
-        assert found == pytest.approx(best, rel=PROOF, abs=DIGITS)
-    assert reached[first_master.phase] > len(TIGHT) / 2
 
 
 # --- what must not matter ---------------------------------------------------------------------
@@ -207,29 +143,6 @@ def test_optimum_does_not_depend_on_how_the_instance_is_written(
 
 
 # --- a limit is no proof ----------------------------------------------------------------------
-
-
-@cache
-def congested(seed: int) -> tuple[Instance, float]:
-    """An instance that takes HiGHS a second or more, and its optimum."""
-    instance = oasis.generate("testbed", ps_servers=4, seed=seed)
-    proven = solve(instance, "milp", time_limit=None)
-    assert proven.status is Status.OPTIMAL
-    return instance, proven.objective
-
-
-# seed 0 is the shipped example, about two seconds
-NIGHTLY = [pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 12)]
-
-
-@pytest.mark.parametrize("seed", [0, *NIGHTLY])
-@pytest.mark.parametrize("method", LIMITED)
-def test_a_time_limit_never_makes_a_false_optimum(method: str, seed: int) -> None:
-    instance, optimum = congested(seed)
-    for seconds in (0.0, 0.05, 0.3):
-        for warm_start in (None, {}):
-            result = solve(instance, method, time_limit=seconds, warm_start=warm_start)
-            assert_encloses(instance, result, optimum)
 
 
 @pytest.mark.parametrize("method", LIMITED)

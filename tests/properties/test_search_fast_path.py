@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +18,10 @@ from oasis import (
     Job,
     OASiS,
     Piecewise,
-    PriceBounds,
     Server,
     Sigmoid,
     Utility,
 )
-from oasis.model.resources import as_array
 from oasis.online.ledger import Ledger
 from oasis.online.search import Search
 from tests.oracle.reference_search import Question
@@ -223,33 +216,6 @@ def test_changes_mark_every_slot_that_differs(instance: Instance, make: Maker) -
         check_changes(scheduler)
 
 
-PROGRAM = """
-import json, oasis
-for preset, horizon in (("calibrated", 60), ("testbed", 12)):
-    instance = oasis.generate(preset, jobs=40, worker_servers=6, ps_servers=6, horizon=horizon)
-    scheduler = oasis.OASiS.from_instance(instance)
-    for job in instance.jobs_by_arrival():
-        print(json.dumps(scheduler.submit(job).to_dict()))
-"""
-
-
-def test_ties_break_the_same_way_in_every_process() -> None:
-    """Idle clusters of equal prices and many equal schedules; other hash seeds, other threads."""
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env=os.environ
-            | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": seed},
-            capture_output=True,
-            check=True,
-            text=True,
-        ).stdout.splitlines()
-        for seed in ("1", "2")
-    ]
-    assert outputs[0] == outputs[1]
-    assert sum(json.loads(line)["admitted"] for line in outputs[0]) > 10
-
-
 # -- memory ----------------------------------------------------------------------------------------
 
 
@@ -273,46 +239,3 @@ def test_ledger_is_at_most_four_arrays(horizon: int, servers: int) -> None:
         scheduler.submit(job)
     assert sum(decision.admitted for decision in scheduler.decisions) > 0
     assert scheduler.ledger.nbytes <= 4 * one_array(scheduler)
-
-
-def tiny_stream(jobs: int, horizon: int = 50, servers: int = 4) -> tuple[OASiS, list[Job]]:
-    """Jobs of a few worker-slots on a cluster that they fill."""
-    capacity = {"gpu": 4.0, "cpu": 8.0}
-    groups = [tuple(Server(f"{group}{k}", capacity) for k in range(servers)) for group in "wp"]
-    cluster = Cluster(("gpu", "cpu", "bandwidth_gbps", "disk", "memory"), *groups, 1.0)
-    made = [
-        Job(f"j{i}", i * horizon // jobs, 1, 1 + i % 3, 1, 1.0, 0.0, {"gpu": 1.0}, {}, Constant(v))
-        for i, v in enumerate(np.random.default_rng(0).uniform(1, 100, jobs).tolist())
-    ]
-    bounds = PriceBounds.from_jobs(made[:100], cluster, horizon)
-    return OASiS(cluster, horizon, bounds), made
-
-
-def left_behind(jobs: int) -> int:
-    """Bytes that the second half of the jobs adds, apart from decisions and the names of jobs.
-
-    What was committed belongs to the decisions: it explains those that were rejections. A job keeps
-    its demands as arrays once they were asked for, which is done here before it is measured.
-    """
-    scheduler, made = tiny_stream(jobs)
-    for job in made:
-        for demand in (job.worker, job.ps):
-            as_array(demand, scheduler.cluster.resources)
-    half = jobs // 2
-    tracemalloc.start()
-    try:
-        sizes = []
-        for part in (made[:half], made[half:]):
-            for job in part:
-                scheduler.submit(job)
-                scheduler.decisions.clear()
-                scheduler.history._committed.clear()
-            scheduler.ids = set()
-            sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    return sizes[1] - sizes[0]
-
-
-def test_a_thousand_jobs_leave_nothing_behind() -> None:
-    assert left_behind(1000) < 10_000

@@ -1,4 +1,4 @@
-"""Theorem 1: Algorithm 2 finds the best schedule of one job, by four independent oracles."""
+"""Theorem 1: Algorithm 2 finds the best schedule of one job, by three independent oracles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pulp
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -52,46 +51,6 @@ def search(market: Market, granularity: str = "worker-slot", fraction: float = 0
     return oasis.best_schedule(
         **market.arguments, granularity=granularity, min_utility_fraction=fraction
     )
-
-
-def single_job_optimum(market: Market) -> float:
-    """(27) as a mixed-integer program, straight from (2)-(13), solved by CBC."""
-    question = Question(**market.arguments)
-    job, cluster = market.job, market.cluster
-    problem = pulp.LpProblem("single_job", pulp.LpMaximize)
-    slots = range(len(question.slots))
-    done = [problem.add_variable(f"u{t}", 0, 1, pulp.LpInteger) for t in slots]
-    objective = pulp.lpSum(question.utility(t) * done[t] for t in slots)
-    workers_in = []
-    for t in slots:
-        now = market.job.arrival + t
-        units = []
-        for symbol, demand, capacity, used, prices in (
-            ("y", job.worker, cluster.worker_capacity, market.worker_used, market.worker_prices),
-            ("z", job.ps, cluster.ps_capacity, market.ps_used, market.ps_prices),
-        ):
-            here = []
-            for s in range(len(capacity)):
-                unit = problem.add_variable(f"{symbol}{s}_{t}", 0, job.chunks, pulp.LpInteger)
-                for r, name in enumerate(cluster.resources):
-                    amount = demand.get(name, 0.0)
-                    if amount > 0:
-                        problem += amount * unit <= capacity[s, r] - used[now, s, r] + 1e-9
-                    objective -= float(amount * prices[now, s, r]) * unit
-                here.append(unit)
-            units.append(pulp.lpSum(here))
-        workers, servers = units
-        problem += workers <= job.chunks * pulp.lpSum(done[t:])  # (3), (8)
-        problem += servers <= workers  # (7)
-        if job.bandwidth:
-            problem += job.bandwidth / job.ps_bandwidth * workers <= servers  # (6)
-        workers_in.append(workers)
-    problem += pulp.lpSum(done) <= 1
-    problem += pulp.lpSum(workers_in) >= question.work * pulp.lpSum(done)  # (2)
-    problem += objective
-    problem.solve(pulp.PULP_CBC_CMD(msg=False, gapRel=0.0, gapAbs=0.0))
-    assert problem.sol_status == pulp.LpSolutionOptimal
-    return float(pulp.value(problem.objective) or 0.0)  # None: nothing costs or is worth
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -161,14 +120,6 @@ def test_chunk_payoff_equals_the_printed_dynamic_programme(market: Market, fract
 @given(markets(most_slots=3, most_work=3))
 def test_payoff_equals_brute_force_over_all_placements(market: Market) -> None:
     assert search(market).payoff == close(brute_force(market.arguments))
-
-
-@pytest.mark.filterwarnings("ignore:PULP_CBC_CMD is deprecated:DeprecationWarning")
-@fewer(4)
-@given(markets())
-def test_payoff_equals_the_single_job_milp(market: Market) -> None:
-    optimum = single_job_optimum(market)
-    assert search(market).payoff == pytest.approx(optimum, rel=1e-6, abs=1e-6)
 
 
 @given(answerable, of("worker-slot", "chunk"))

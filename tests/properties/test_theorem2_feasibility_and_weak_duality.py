@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import oasis
 from oasis import Instance
 from offline import solve
-from tests.oracle.reference_search import textbook
 from tests.strategies import (
     FloatArray,
     Maker,
     all_instances,
     fewer,
-    prices,
     schedulers,
 )
 
@@ -56,24 +51,3 @@ def test_weak_duality_against_the_milp(instance: Instance, make: Maker) -> None:
     assert optimum <= at_most(oasis.dual_bound(instance, worker_prices, ps_prices))
     zero = np.zeros_like(worker_prices), np.zeros_like(ps_prices)
     assert optimum <= at_most(oasis.dual_bound(instance, *zero))
-
-
-@given(all_instances(), st.data())
-def test_dual_bound_is_rent_plus_payoffs_on_the_empty_cluster(
-    instance: Instance, data: st.DataObject
-) -> None:
-    """(19) with mu_i from the textbook search: the bound is not merely valid, it is D(p, q)."""
-    p, q = data.draw(prices(instance))
-    cluster = instance.cluster
-    rent = (p * cluster.worker_capacity).sum() + (q * cluster.ps_capacity).sum()
-    market = {
-        "cluster": cluster,
-        "horizon": instance.horizon,
-        "worker_prices": p,
-        "ps_prices": q,
-        "worker_used": np.zeros_like(p),
-        "ps_used": np.zeros_like(q),
-    }
-    payoffs = math.fsum(textbook({"job": job, **market}) for job in instance.jobs)
-    expected = pytest.approx(rent + payoffs, rel=1e-9, abs=1e-9)
-    assert oasis.dual_bound(instance, p, q) == expected

@@ -7,9 +7,6 @@ without any with the same one that has such a machine.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +15,7 @@ from hypothesis import strategies as st
 
 import oasis
 from experiments.evaluation.policies import POLICIES, entry_of
-from oasis import Cluster, Instance, Job, LiveScheduler, PriceBounds, Server
-from oasis.online.recourse import RecourseParams
+from oasis import Instance, Job, PriceBounds, Server
 from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
 from offline.column_generation.bound import configuration_bound
@@ -37,8 +33,6 @@ from tests.strategies import (
     of,
     small_instances,
 )
-
-COMMITMENTS = ("none", "start", "arrival")
 
 
 def all_reduced(job: Job, *, keep_demand: bool) -> Job:
@@ -125,46 +119,6 @@ def test_bounds_hold_without_servers(instance: Instance) -> None:
     assert not learned.ps.any()
 
 
-def live(kind: str, instance: Instance) -> LiveScheduler:
-    cluster, lookahead = instance.cluster, max(2, instance.horizon)
-    if kind == "oasis":
-        bounds = PriceBounds.from_jobs(instance.jobs, cluster, lookahead)
-        return LiveScheduler.oasis(cluster, lookahead, bounds)
-    few = RecourseParams(rounds=2)
-    return LiveScheduler.recourse(cluster, lookahead, kind, params=few)  # type: ignore[arg-type]
-
-
-def lived(scheduler: LiveScheduler, instance: Instance, folder: Path | None) -> list[Any]:
-    """Answers of a life in which a machine is lost; with a journal it is reopened half way."""
-    if folder is not None:
-        scheduler.open_journal(folder)
-    answers: list[Any] = []
-    for job in instance.jobs_by_arrival():
-        answers.append(scheduler.advance(job.arrival).to_dict())
-        answers.append(scheduler.submit(job).to_dict())
-        if len(answers) == 2:
-            answers.append(scheduler.lose(instance.cluster.worker_ids[0]).to_dict())
-        elif len(answers) == 5:
-            answers.append(scheduler.restore(instance.cluster.worker_ids[0]).to_dict())
-            if folder is not None:
-                scheduler.close()
-                scheduler = LiveScheduler.reopen(folder)
-    answers.append(scheduler.advance(scheduler.now + 2 * instance.horizon).to_dict())
-    scheduler.close()
-    return answers
-
-
-@pytest.mark.parametrize("kind", ["none", "start", "arrival", "oasis"])
-@given(bare(st.one_of(all_instances(), crowded_instances())))
-@fewer(4)
-def test_live_schedulers_decide_the_same_and_reopen_their_journal(
-    kind: str, instance: Instance
-) -> None:
-    with TemporaryDirectory() as folder:
-        one = lived(live(kind, instance), instance, Path(folder, "journal"))
-    assert one == lived(live(kind, with_unused(instance)), instance, None)
-
-
 @given(bare(all_instances()), of(True, False))
 def test_a_job_that_needs_parameter_servers_is_refused_by_name(
     instance: Instance, gradients: bool
@@ -180,25 +134,3 @@ def test_a_job_that_needs_parameter_servers_is_refused_by_name(
     with pytest.raises(oasis.InstanceError) as caught:
         replace(instance, jobs=(*instance.jobs[:last], needs))
     assert str(caught.value) == f"jobs[{last}].worker.{BANDWIDTH}: {found}"
-
-
-@given(bare(all_instances()))
-def test_a_scheduler_finds_no_room_for_parameter_servers_without_a_machine(
-    instance: Instance,
-) -> None:
-    """Which machines there are may change in the life of a cluster: such a job has no schedule."""
-    job = instance.jobs_by_arrival()[-1]
-    needs = replace(job, worker={BANDWIDTH: 1.5}, ps={"cpu": 0.1, BANDWIDTH: 2.0})
-    assert not oasis.OASiS.from_instance(instance).submit(needs).admitted
-    for kind in (*COMMITMENTS, "oasis"):
-        scheduler = live(kind, instance)
-        scheduler.advance(job.arrival)
-        assert scheduler.submit(needs).schedule is None
-    roomy = Cluster(("cpu", BANDWIDTH), (Server("w", {"cpu": 9.0, BANDWIDTH: 9.0}),), (), 1.0)
-    prices = PriceBounds.from_jobs([], roomy, 9, may_know_nothing=True)
-    rich = replace(needs, arrival=0, utility=oasis.Constant(10.0))
-    decision = oasis.OASiS(roomy, 9, prices).quote(rich)
-    assert decision.rejection is None
-    assert decision.reason is not None
-    assert decision.reason.startswith("no room: 0 of ")
-    assert decision.reason.endswith("of the ps servers")

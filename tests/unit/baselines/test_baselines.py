@@ -8,7 +8,6 @@ import oasis
 from baselines.counts import FixedCounts
 from baselines.dorm import Dorm
 from baselines.fair_shares import DRF
-from baselines.preemptive import LAS
 from baselines.rrh import RRH, DelayCosts, worth_by_slot
 from oasis import Cluster, Constant, Deadline, Instance, Piecewise, Server
 from oasis.scheduling import EmptyCluster
@@ -40,18 +39,6 @@ def instance(*jobs, horizon=10, gpus=2.0, servers=2):
     return Instance(horizon, cluster, jobs)
 
 
-def test_las_finishes_nothing_while_a_slot_exceeds_its_threshold_and_jobs_keep_coming():
-    """Four GPUs for a slot of an hour; a job each slot, two slots of work each."""
-    hours = Cluster(("gpu",), (Server("w", {"gpu": 4.0}),), (Server("p", {"gpu": 0.0}),), 3600.0)
-    jobs = tuple(
-        job(f"j{k}", k, work=2, chunks=4, minibatch_time=1.0, worker={"gpu": 1.0}) for k in range(6)
-    )
-    busy = Instance(6, hours, jobs)
-    finished = {}
-    for hours_before_falling in (1.0, 9.0):
-        policy = LAS(seed=4, thresholds=(hours_before_falling,))
-        finished[hours_before_falling] = len(oasis.simulate(busy, policy).outcome.completions)
-    assert finished == {1.0: 0, 9.0: 3}
 
 
 def test_drf_equalises_dominant_shares():

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 from oasis.model.errors import SolverError
 from oasis.solvers import Status, highs
-from oasis.solvers.arrays import ArrayModel, RowArrays
+from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.lp import Relaxation
 from tests.linear import as_arrays
@@ -132,26 +132,3 @@ def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_hig
     assert 1.0 + hair <= solution.bound <= 1.0 + 4 * hair
 
 
-def test_arrays_grow_by_rows_and_their_duals_price_the_rows() -> None:
-    """max 3x + 2y, 0 <= x, y <= 10: with x + y <= 4 and then x <= 1, y is worth 2 and x 1 more."""
-    none = RowArrays(np.array([0]), np.zeros(0, int), np.zeros(0), np.zeros(0), np.zeros(0))
-    total = RowArrays(
-        np.array([0, 2]), np.array([0, 1]), np.ones(2), np.array([-np.inf]), np.array([4.0])
-    )
-    few = RowArrays(np.array([0, 1]), np.array([0]), -np.ones(1), np.array([-1.0]), np.array([9.0]))
-    model = ArrayModel(
-        *(["x", "y"], np.array([3.0, 2.0]), 0.0, np.zeros(2), np.full(2, 10.0)),
-        *(np.array([True, False]), total),
-        maximise=True,
-    )
-    relaxation = Relaxation(model)
-    first = relaxation.solve(Budget())
-    assert first is not None
-    assert first.objective == pytest.approx(12.0)
-    assert relaxation.duals == pytest.approx([3.0])
-    relaxation.add(none)
-    relaxation.add(few)
-    second = relaxation.solve(Budget())
-    assert second is not None
-    assert second.values == pytest.approx({"x": 1.0, "y": 3.0})
-    assert relaxation.duals == pytest.approx([2.0, 1.0])
