@@ -83,12 +83,3 @@ class _Nobody:
 
     def decide(self, view: View) -> Plan:
         return Plan()
-
-
-def first_difference(one: list[Decision], other: list[Decision]) -> tuple[int, Any, Any] | None:
-    """Return the first entries in which two logs differ; None if the logs are equal."""
-    for k in range(max(len(one), len(other))):
-        both = [log[k] if k < len(log) else None for log in (one, other)]
-        if both[0] != both[1]:
-            return k, both[0], both[1]
-    return None

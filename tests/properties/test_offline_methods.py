@@ -6,7 +6,6 @@ instance is listed in `INEXACT`; all others must prove its optimum.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 import baselines
 import oasis
-from oasis import Instance, Server
+from oasis import Instance
 from oasis.model.schedule import committed
 from oasis.solvers import TRUST, Status
 from offline import METHODS, OfflineResult, solve
@@ -27,7 +26,6 @@ from tests.strategies import all_instances, fewer, prices, small_instances
 
 INEXACT = {"colgen"}  # closes the gap of the configuration LP only by luck
 NAMED = [method for method in METHODS if method != "auto"]  # which only chooses among them
-EXACT = [method for method in NAMED if method not in INEXACT]
 LIMITED = [method for method in NAMED if method != "bruteforce"]  # which takes no time limit
 TIMED = ["auto", *LIMITED]
 WORK = 0.1  # for a method that may not end by itself
@@ -80,66 +78,6 @@ def test_no_method_repeats_the_known_false_optima(method: str, seed: int) -> Non
     for warm_start in (None, {}):
         result = solve(instance, method, **limit(method), warm_start=warm_start)
         assert_encloses(instance, result, enumerated(instance))
-
-
-# --- what must not matter ---------------------------------------------------------------------
-
-
-def shuffled_servers(instance: Instance, rng: np.random.Generator) -> Instance:
-    cluster = instance.cluster
-    workers, ps = (
-        tuple(servers[k] for k in rng.permutation(len(servers)))
-        for servers in (cluster.worker_servers, cluster.ps_servers)
-    )
-    return replace(instance, cluster=replace(cluster, worker_servers=workers, ps_servers=ps))
-
-
-def split_groups(instance: Instance, rng: np.random.Generator) -> Instance:
-    """Identical servers as several entries instead of one with a count."""
-
-    def split(servers: tuple[Server, ...]) -> tuple[Server, ...]:
-        made: list[Server] = []
-        for server in servers:
-            left = server.count
-            while left:
-                part = int(rng.integers(1, left + 1))
-                made.append(replace(server, id=f"{server.id}.{left}", count=part))
-                left -= part
-        return tuple(made)
-
-    cluster = instance.cluster
-    workers, ps = split(cluster.worker_servers), split(cluster.ps_servers)
-    return replace(instance, cluster=replace(cluster, worker_servers=workers, ps_servers=ps))
-
-
-def shuffled_jobs(instance: Instance, rng: np.random.Generator) -> Instance:
-    order = rng.permutation(len(instance.jobs))
-    return replace(instance, jobs=tuple(instance.jobs[k] for k in order))
-
-
-def rewritten(instance: Instance, seed: int) -> Instance:
-    """The same instance with its servers split and in another order, and its jobs."""
-    rng = np.random.default_rng(seed)
-    for change in (split_groups, shuffled_servers, shuffled_jobs):
-        instance = change(instance, rng)
-    return instance
-
-
-@pytest.mark.parametrize("method", EXACT)
-@given(all_instances(most_servers=3), SEEDS)
-@fewer(4)
-def test_optimum_does_not_depend_on_how_the_instance_is_written(
-    method: str, instance: Instance, seed: int
-) -> None:
-    both = (instance, rewritten(instance, seed))
-    try:
-        results = [solve(written, method, time_limit=None) for written in both]
-    except ValueError:
-        assume(False)
-        raise
-    assert [result.status for result in results] == [Status.OPTIMAL] * 2
-    one, same = (result.objective for result in results)
-    assert same == pytest.approx(one, rel=PROOF, abs=DIGITS)
 
 
 # --- a limit is no proof ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, PriceBounds, Server
-from tests.strategies import RESOURCES, all_instances, instances, of
+from tests.strategies import RESOURCES, all_instances, of
 
 SHARES = np.linspace(0.0, 1.0, 33)
 
@@ -90,13 +90,6 @@ def test_bounds_survive_plain_data_bit_for_bit(
         assert (one.log_lower == other.log_lower).all()
         assert (one.log_ratio == other.log_ratio).all()
         assert one.eta == other.eta or np.isnan([one.eta, other.eta]).all()
-
-
-@given(instances(), of(True, False))
-def test_order_of_the_jobs_does_not_matter(instance: Instance, normalize: bool) -> None:
-    turned = Instance(instance.horizon, instance.cluster, instance.jobs[::-1])
-    one, other = (PriceBounds.from_instance(i, normalize=normalize) for i in (instance, turned))
-    assert one.to_dict() == other.to_dict()
 
 
 def rescaled(instance: Instance, resource: str, factor: float) -> Instance:

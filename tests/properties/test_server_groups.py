@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import oasis
 from oasis import Cluster, Instance, Job, OASiS, Server
 from oasis.online.ledger import Ledger
+from oasis.online.server_group import ServerGroup
 from tests.strategies import Maker, all_instances, instances, schedulers, servers
 
 ARRAYS = ("worker_used", "ps_used", "worker_prices", "ps_prices")
@@ -124,3 +125,31 @@ def test_ten_thousand_servers_in_groups_take_the_memory_of_those_in_use() -> Non
     assert scheduler.ledger.nbytes < one_array / 2
     assert peak < one_array
     check_columns(scheduler.ledger)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_servers_that_cost_the_same_need_no_sorting(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    resources, slots, columns = (int(rng.integers(1, most)) for most in (4, 5, 7))
+    capacity = rng.integers(0, 9, (resources, columns)).astype(float)
+    used = rng.integers(0, 5, (resources, slots, columns)).astype(float)
+    price = np.repeat(rng.random((resources, slots, 1)), columns, axis=2)
+    copies = np.ones(columns, dtype=np.int64)
+    if rng.random() < 0.5:  # columns of several servers are idle
+        copies, used = rng.integers(1, 4, columns), np.zeros_like(used)
+    first = np.cumsum(copies) - copies
+    one = ServerGroup(capacity, used, price, first, copies)
+    even = replace(one, is_even=True)
+    demand, rows = rng.integers(0, 3, resources).astype(float), np.arange(slots)
+    fits = one.fits(demand, rows, 5)
+    room = one.on_columns(fits)
+    for most in range(1 + int(room.sum(axis=1).max())):
+        expected = one.total_costs(demand, rows, room, most)
+        np.testing.assert_array_equal(even.total_costs(demand, rows, room, most), expected)
+    units = rng.integers(1, 1 + np.maximum(1, room.sum(axis=1)).astype(int))
+    units = np.minimum(units, room.sum(axis=1).astype(int))
+    asked = units > 0
+    if asked.any():
+        args = demand, rows[asked], units[asked], fits[asked]
+        for found, wanted in zip(even.fill(*args), one.fill(*args), strict=True):
+            np.testing.assert_array_equal(found, wanted)

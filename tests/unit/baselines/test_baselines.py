@@ -39,8 +39,6 @@ def instance(*jobs, horizon=10, gpus=2.0, servers=2):
     return Instance(horizon, cluster, jobs)
 
 
-
-
 def test_drf_equalises_dominant_shares():
     """The example of Ghodsi et al., section 4.1: 9 CPUs and 18 GB; 3 tasks of a and 2 of b."""
     first = job("a", chunks=9, work=99, worker={"cpu": 1.0, "gpu": 4.0}, minibatch_time=1.0)

@@ -9,7 +9,6 @@ import pytest
 
 from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
 from oasis.model.utility import Constant, Deadline, Sigmoid
-from oasis.scheduling import Machine, Site
 from oasis.scheduling.view import View
 from oasis.simulator import Engine
 from tests.unit.baselines.controllers import job, workload
@@ -83,34 +82,3 @@ def test_the_deadline_is_the_latest_delay_at_which_a_job_is_worth_enough(utility
     made.reset(workload().site)
     found = made._deadline(replace(job("a", arrival=10.0), utility=utility))
     assert found == pytest.approx(expected, rel=1e-9)
-
-
-def test_on_slots_the_whole_slot_of_the_deadline_counts_up_to_the_horizon():
-    site = Site(("gpu",), (Machine("m", (4.0,)),), 3600.0, slotted=True, horizon=8.0)
-    made = ElasticFlow()
-    made.reset(site)
-    assert made._length == 1.0
-    late, soon = (replace(job("a", arrival=2.0), utility=Deadline(1.0, d)) for d in (7.0, 2.5))
-    assert (made._deadline(soon), made._deadline(late)) == (5.0, 8.0)
-
-
-# -- what is left over -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("least", "most", "sizes", "expected"),
-    [
-        (1, 7, "powers", [1, 2, 4]),
-        (3, 3, "powers", [3]),
-        (3, 9, "powers", [4, 8]),
-        (5, 7, "powers", [5]),
-        (2, 5, "any", [2, 3, 4, 5]),
-        (6, 20, "any", [6, 7, 8]),
-        (9, 9, "any", []),
-    ],
-)
-def test_the_numbers_of_workers_that_a_job_may_have(least, most, sizes, expected):
-    made = policy(sizes=sizes)
-    made.reset(workload(gpus=(8,)).site)
-    found = made._sizes_of(job("a", least=least, most=most))
-    assert [size.workers for size in found] == expected

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.optimus import LINEAR, Evenly, Optimus, fitted, speed_of, work_to_converge
-from oasis.scheduling import Machine, Room, Site, TrainingCurve
+from baselines.optimus import LINEAR, Optimus, fitted, speed_of, work_to_converge
+from oasis.scheduling import TrainingCurve
 from oasis.simulator import (
     Engine,
     Observation,
@@ -63,19 +63,6 @@ def test_losses_say_what_is_left_where_they_are_asked():
 
 
 # -- intervals and places --------------------------------------------------------------------------
-
-
-def test_with_no_even_parts_tasks_go_where_there_is_room_or_are_fewer():
-    site = Site(("gpu",), tuple(Machine(name, (4.0,)) for name in "ab"))
-    made = job("j", most=6)
-    assert Evenly().place(Room(site, [(4,), (1,)]), made, 5, 0).workers == ((0, 4), (1, 1))
-    assert Evenly().place(Room(site, [(4,), (1,)]), made, 6, 0) is None
-    jobs = [replace(job("wide", least=2, most=6), worker=((0, 3),)), job("b", work=100.0)]
-    # four tasks of three would be taken to fit in 13 GPUs, were they not on machines of four
-    assert workers(engine(policy(), *jobs, gpus=(4, 4, 4, 1))) == {
-        "wide": {0: 1, 1: 1, 2: 1},
-        "b": {0: 1},
-    }
 
 
 def test_who_has_no_scipy_hears_of_it_before_the_run(monkeypatch):

@@ -12,7 +12,6 @@ import pytest
 
 from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
-from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.job import Allocation, PolicyJob
 from oasis.scheduling.site import Machine, Site
@@ -47,27 +46,6 @@ def test_the_dominant_share_is_the_largest_of_any_resource(
     workers: int, ps: int, share: float
 ) -> None:
     assert Shares(SITE).dominant(job(), workers, ps) == share
-
-
-def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
-    portions = Portions(SITE)
-    assert portions.totals.tolist() == [8.0, 16.0, 0.0, 8.0]
-    assert portions.of_task(job(), TaskGroup.WORKER).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
-    assert portions.of_task(job(), TaskGroup.PS).tolist() == [0.0, 0.0, 0.0, 2 / 8]
-
-
-def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
-    portions = Portions(SITE)
-    assert portions.of_worker(job()).tolist() == [1 / 8, 1 / 16, 0.0, 1 / 8]
-    fixed = job(ps_per_worker=0.0, fixed_ps=1, min_workers=2)
-    assert portions.of_worker(fixed).tolist() == [1 / 8, 1 / 16, 0.0, 1 / 8]
-    alone = job(ps_per_worker=0.0)
-    assert portions.of_worker(alone).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
-
-
-def test_a_resource_that_no_job_demands_is_none_of_the_limit_on_unfairness() -> None:
-    for each, kinds in ((job(), 3), (job(ps=(), ps_per_worker=0.0), 2)):
-        assert Fairness.among({0: each}, Portions(SITE), FULL).kinds == kinds
 
 
 def vectors(*rows: list[float]) -> dict[int, FloatArray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import re
 import tomllib
 from dataclasses import replace
@@ -172,17 +171,6 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
         ValueError, match=f"{next(iter(option))}.*: expected (none|one of testbed-)"
     ):
         cells_of(name, **option)
-
-
-def test_a_solve_without_improvement_ends_where_that_is_asked_for():
-    def task(settings):
-        return FIGURES["fig5"].grid(settings)["task"]
-
-    assert task(FigureSettings()) == {"name": "ratio", "time_limit": 120.0}
-    settings = FigureSettings(no_improvement=5.0)
-    assert task(settings)["no_improvement"] == settings.to_dict()["no_improvement"] == 5.0
-    assert FigureSettings(no_improvement=math.inf).to_dict()["no_improvement"] is None
-    assert "no_improvement" not in FigureSettings().to_dict()
 
 
 @pytest.mark.parametrize("wrong", WRONG["settings"], ids=lambda wrong: wrong["says"])

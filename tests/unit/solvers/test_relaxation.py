@@ -130,5 +130,3 @@ def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_hig
     assert solution.objective is not None
     assert solution.objective < 1.0 + hair / 2, "else the test says nothing"
     assert 1.0 + hair <= solution.bound <= 1.0 + 4 * hair
-
-
