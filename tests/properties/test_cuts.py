@@ -164,15 +164,6 @@ def test_single_servers_miss_no_cut_and_find_a_deep_one(
         assert covered - 1e-7 <= reach <= covered + max(less, CLEAR / 5) + DIGITS
 
 
-@given(slots(), st.data())
-@fewer(2)
-def test_coarser_classes_only_make_cuts_weaker(slot: Slot, data: st.DataObject) -> None:
-    point = data.draw(points(slot))
-    found = [slot.servers(most, 1.0).separate(point, NO_LIMIT) for most in (1, None)]
-    reach = [1.0 if cut is None else 1.0 / float(cut.weights @ point) for cut in found]
-    assert reach[0] >= reach[1] - 2 * CLEAR
-
-
 # --- classes ----------------------------------------------------------------------------------
 
 

@@ -233,13 +233,3 @@ def test_payoff_never_rises_with_prices_or_usage(market: Market, rise: float) ->
     most, payoff, least = (search(one).payoff for one in (empty, market, dearer))
     assert least <= payoff + 1e-9 * max(1.0, payoff)
     assert payoff <= most + 1e-9 * max(1.0, most)
-
-
-@given(generous_markets())
-def test_slots_before_the_arrival_do_not_matter(market: Market) -> None:
-    prices, used = market.worker_prices.copy(), market.worker_used.copy()
-    prices[: market.job.arrival] += 1.0
-    used[: market.job.arrival] = market.cluster.worker_capacity
-    changed = search(replace(market, worker_prices=prices, worker_used=used))
-    found = search(market)
-    assert (changed.payoff, changed.schedule) == (found.payoff, found.schedule)

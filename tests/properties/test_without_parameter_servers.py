@@ -30,7 +30,6 @@ from tests.strategies import (
     all_instances,
     crowded_instances,
     fewer,
-    of,
     small_instances,
 )
 
@@ -117,20 +116,3 @@ def test_bounds_hold_without_servers(instance: Instance) -> None:
     learned = learn_prices([instance], time_limit=None, work_limit=0.1)
     assert learned.ps.shape == learned.worker.shape
     assert not learned.ps.any()
-
-
-@given(bare(all_instances()), of(True, False))
-def test_a_job_that_needs_parameter_servers_is_refused_by_name(
-    instance: Instance, gradients: bool
-) -> None:
-    last = len(instance.jobs) - 1
-    needs = replace(
-        instance.jobs[last],
-        worker={BANDWIDTH: 1.5},
-        ps={BANDWIDTH: 2.0},
-        gradient_mb=10.0 * gradients,
-    )
-    found = "expected 0, as there is no server in ps_servers, got 1.5"
-    with pytest.raises(oasis.InstanceError) as caught:
-        replace(instance, jobs=(*instance.jobs[:last], needs))
-    assert str(caught.value) == f"jobs[{last}].worker.{BANDWIDTH}: {found}"
