@@ -1,7 +1,10 @@
 """`generate`: ranges of every preset, what calibration promises, determinism, bad arguments."""
 
+import tomllib
 from collections import Counter
 from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,7 @@ from oasis.version import __version__
 from oasis.workloads.generator import generate
 from oasis.workloads.presets import C4, P2_G3, PRESETS, STEPS_PER_SECOND
 
+RANGES = tomllib.loads(Path(__file__).with_name("published.toml").read_text())
 PUBLISHED = {
     "paper": (100, 50, 50, 300),
     "calibrated": (100, 50, 50, 300),
@@ -23,17 +27,30 @@ def drawn(request):
     return request.param, generate(request.param, jobs=2000, seed=3)
 
 
-def spread(values):
-    values = list(values)
-    return min(values), max(values)
-
-
 def assert_fills(values, low, high):
     """`values` stay within [low, high] and come near both ends."""
-    least, most = spread(values)
+    least, most = min(values), max(values)
     margin = 0.05 * (high - low)
     assert low <= least <= low + margin
     assert high - margin <= most <= high
+
+
+def test_values_are_the_published_ones(drawn):
+    preset, instance = drawn
+
+    def of(name):
+        return [attrgetter(name)(job) for job in instance.jobs]
+
+    published = RANGES[preset]
+    for name, (low, high) in published["fills"].items():
+        assert_fills(of(name), low, high)
+    for name, (low, high) in published.get("within", {}).items():
+        assert low <= min(of(name)) <= max(of(name)) <= high, name
+    for name, values in published.get("values", {}).items():
+        assert set(of(name)) == set(values), name
+    decays = of("utility.decay")
+    assert_fills([d for d in decays if 0 < d <= 1], 0.01, 1)
+    assert_fills([d for d in decays if d > 1], 4, 6)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -54,14 +71,6 @@ def test_the_testbed_as_observed_has_the_same_jobs_with_fewer_epochs(seed):
     for long, short in zip(shortest.jobs, observed.jobs, strict=True):
         # half a job is rounded to the even number, as Python does
         assert short == replace(long, epochs=max(1, round(0.4 * long.epochs)))
-
-
-def test_sizes_are_as_asked(drawn):
-    preset, _ = drawn
-    instance = generate(preset, jobs=5, worker_servers=6, ps_servers=3, horizon=12)
-    cluster = instance.cluster
-    assert len(instance.jobs) == 5
-    assert (len(cluster.worker_ids), len(cluster.ps_ids), instance.horizon) == (6, 3, 12)
 
 
 def test_demands_fill_the_published_ranges(drawn):
