@@ -81,12 +81,6 @@ def test_chunk_payoff_equals_the_printed_one_where_slot_costs_are_rugged(
     assert found.payoff == close(printed(market.arguments, fraction))
 
 
-@pytest.mark.nightly
-@given(calm_markets(most_slots=40, most_work=150))
-def test_payoff_equals_the_textbook_on_long_horizons(market: Market) -> None:
-    assert search(market).payoff == close(textbook(market.arguments))
-
-
 @fewer(2)
 @given(all_instances(), schedulers())
 def test_every_decision_of_oasis_has_the_textbook_payoff(instance: Instance, make: Maker) -> None:

@@ -81,11 +81,6 @@ def test_bounds_of_a_solve_that_still_runs_are_beyond_it_too(sense):
     assert run.progress.bound == found.bound != found.objective
 
 
-def test_minimisation_has_the_mirrored_objective_and_bound():
-    solution = highs.solve(small(pulp.LpMinimize))
-    assert (solution.objective, solution.bound) == pytest.approx((-15, -15))
-
-
 @pytest.mark.parametrize("scale", [1e-7, 1.0, 1e9])
 def test_scale_of_the_objective_does_not_matter(scale):
     problem = small()
