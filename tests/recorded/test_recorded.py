@@ -21,8 +21,6 @@ WORLDS = sorted({" ".join(name.split()[:2]) for name in RUNS})
 PARTS = 4  # processes may share the outputs
 
 
-
-
 def test_twelve_digits_of_floats_count_and_all_of_the_rest() -> None:
     def differences(*values: object) -> list[str]:
         kept, found = ({"a": {"decisions": digest([value, 3.0])}} for value in values)

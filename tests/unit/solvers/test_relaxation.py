@@ -15,7 +15,7 @@ from oasis.model.errors import SolverError
 from oasis.solvers import Status, highs
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
-from oasis.solvers.lp import Relaxation
+from oasis.solvers.lp import ColumnLp, Relaxation
 from tests.linear import as_arrays
 from tests.strategies import fewer
 
@@ -130,3 +130,9 @@ def test_the_bound_is_not_below_what_is_better_by_less_than_the_tolerance_of_hig
     assert solution.objective is not None
     assert solution.objective < 1.0 + hair / 2, "else the test says nothing"
     assert 1.0 + hair <= solution.bound <= 1.0 + 4 * hair
+
+
+def test_a_table_without_columns_adds_none() -> None:
+    lp = ColumnLp([1.0])
+    lp.add_table(np.zeros((0, 1)))
+    assert lp.columns == 0
