@@ -161,6 +161,14 @@ def test_progress_encloses_the_optimum_in_the_units_of_the_model():
     assert last.elapsed > 0
 
 
+def test_an_exception_of_the_progress_callback_ends_the_solve_and_arrives():
+    def fail(progress: SolveProgress) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):  # without a limit nothing else would end it
+        highs.solve(knapsacks(pulp.LpMaximize), on_progress=fail)
+
+
 def test_an_interrupt_keeps_the_best_solution_and_bound():
     def interrupt(progress: SolveProgress) -> None:
         if math.isfinite(progress.bound):
