@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import subprocess
@@ -10,14 +9,8 @@ import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-
-import oasis
-from oasis.simulator import Workload, replay
-from tests import builders
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -36,7 +29,7 @@ MEASURED = re.compile(
 
 sys.path.insert(0, str(DOCS))
 import api_pages  # noqa: E402
-from source_links import address, citations, from_page, locate  # noqa: E402
+from source_links import citations, locate  # noqa: E402
 from source_pages import linkcode_resolve  # noqa: E402
 
 
@@ -73,22 +66,6 @@ def test_readme_snippets_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert snippets
     for snippet in snippets:
         exec(compile(snippet, "README.md", "exec"), {})
-
-
-def test_front_page_cites_what_the_citation_file_cites() -> None:
-    front = (DOCS / "index.md").read_text(encoding="utf-8")
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    (entries,) = blocks(front, "bibtex")
-    (paper,) = cited["references"]
-    names = (f"{each['family-names']}, {each['given-names']}" for each in paper["authors"])
-    assert f"author    = {{{' and '.join(names)}}}" in entries
-    for said in (cited["title"], cited["version"], paper["title"], str(paper["year"])):
-        assert f"{{{said}}}" in entries
-
-
-def test_pictures_of_the_readme_are_there() -> None:
-    for path in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README):
-        assert (ROOT / path).is_file(), path
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
@@ -128,42 +105,6 @@ def test_no_page_shows_a_prompt_in_a_block_that_is_copied_whole() -> None:
             assert not re.search(r"^[$>] ", block, re.MULTILINE), page.name
 
 
-def test_the_tutorial_on_policies_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "docs").symlink_to(DOCS)
-    monkeypatch.chdir(tmp_path)  # where the page may leave its journal
-    page = (DOCS / "own-policy.md").read_text(encoding="utf-8")
-    cells = [cell for cell in blocks(page, r"\{code-cell\}") if "import scratch" not in cell]
-    cells = [cell for cell in cells if not cell.startswith("%%bash")]
-    assert len(cells) > 3
-    names: dict[str, Any] = {}
-    for cell in cells:
-        exec(compile(cell, "own-policy.md", "exec"), names)
-    printed = capsys.readouterr().out
-    # a service decides as the simulation, and so does a replay
-    assert re.findall(r"^(?:True|False)$", printed, re.MULTILINE) == ["True"]
-    workload = Workload.from_instance(names["instance"])
-    outcome = replay(workload, names["InTurn"]())
-    ends = {job.job_id: math.ceil(job.end) - 1 for job in outcome.jobs if job.end is not None}
-    assert ends == names["ends"]
-    assert "policy greedy" in printed  # what is refused, and by whom
-    assert "('c', 60.0, 70.0)" in printed  # the shortest of those that wait goes first
-    service = oasis.LiveScheduler(names["LeastWork"](), builders.cluster(gpus=2.0))
-    for name in "abc":
-        service.submit(builders.job(name, 0, 1, 5.0, workers=2))
-    service.cancel("b")  # which waits
-    assert [job.job_id for job in service.advance(9).completed] == ["a", "c"]
-
-
-def test_readme_start_is_two_make_targets_that_exist() -> None:
-    (start,) = [block for block in blocks(README, "console") if "make" in block]
-    assert start == "$ make example\n$ make test\n"
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(r"^example:.*\n\t\$\(BIN\)/oasis ratio \$\(EXAMPLE\)$", makefile, re.MULTILINE)
-    assert re.search(r"^test:", makefile, re.MULTILINE)
-
-
 def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:
     page = (DOCS / "getting-started.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^oasis (generate .*) -o mine.json$", page, re.MULTILINE)
@@ -171,14 +112,6 @@ def test_documented_command_makes_the_shipped_example(tmp_path: Path) -> None:
     arguments = [*command.split(), "-o", str(made)]
     subprocess.run([sys.executable, "-m", "experiments.cli", *arguments], cwd=ROOT, check=True)
     assert made.read_bytes() == (DOCS / "examples" / "congested.json").read_bytes()
-
-
-def test_shipped_example_is_worth_looking_at() -> None:
-    instance = oasis.read(DOCS / "examples" / "congested.json")
-    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
-    reasons = {decision.reason.partition(":")[0] for decision in run.decisions if decision.reason}
-    assert 0 < run.admitted < len(instance.jobs)
-    assert reasons == {"no room", "payoff not positive"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -276,19 +209,6 @@ def test_every_name_of_the_api_reference_links_to_the_line_that_defines_it() -> 
         path, line = re.fullmatch(r"_source/(.+)\.html#line-(\d+)", link).groups()  # type: ignore[union-attr]
         text = (ROOT / f"{path}.py").read_text(encoding="utf-8").splitlines()[int(line) - 1]
         assert re.match(rf"(class |def )?{name}\b", text), link
-
-
-def test_address_of_a_source_line_names_its_page_and_its_anchor() -> None:
-    path, line = locate("oasis.online.prices.PriceFunction")
-    assert address(path, line) == f"_source/oasis/online/prices.html#line-{line}"
-    assert from_page("notation", address(path, line)) == address(path, line)
-    assert from_page("api/prices", address(path, line)) == f"../{address(path, line)}"
-
-
-def test_policy_view_engine_and_room_are_in_the_api_reference_with_their_members() -> None:
-    page = (DOCS / "api.md").read_text(encoding="utf-8")
-    for name in ("Policy", "View", "Plan", "Room", "Engine"):
-        assert f"\n{name} *\n" in page, name
 
 
 def test_notation_covers_every_equation() -> None:

@@ -16,8 +16,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 
 import api_pages  # noqa: E402
-from cells import is_numeric  # noqa: E402
-from job_fields import reference, rows  # noqa: E402
 from mathml import mathml  # noqa: E402
 from search_words import PHRASES  # noqa: E402
 
@@ -65,24 +63,6 @@ def test_every_character_of_every_formula_is_in_the_font_that_comes_with_the_pag
     assert {page: used for page, used in missing.items() if used} == {}
 
 
-@pytest.mark.parametrize(
-    ("cells", "numeric"),
-    [
-        (["1", "12,345", "-0.5", "+3.1"], True),
-        (["1.23 %", "–", "", "0.5 %"], True),
-        (["1.2 / 3.4", "0.95 (0.93–0.97)", "1.20 [1.1, 1.3]", "3 ± 0.2"], True),
-        (["<1", "≥ 2.5", "10 s", "3.2 MB"], True),
-        (["", "–"], False),
-        (["1", "none"], False),
-        (["(2)", "(9), (10)"], False),
-        (["2 jobs"], False),
-        (["v0.1"], False),
-    ],
-)
-def test_which_columns_are_numbers(cells: list[str], numeric: bool) -> None:
-    assert is_numeric(cells) is numeric
-
-
 def test_words_of_readers_lead_to_one_page_that_exists() -> None:
     written = api_pages.pages((DOCS / "api.md").read_text(encoding="utf-8"))
     names = {f"{api_pages.LIST}/{name}" for name in written}
@@ -91,20 +71,3 @@ def test_words_of_readers_lead_to_one_page_that_exists() -> None:
     orders = [tuple(sorted(text.split())) for texts in PHRASES.values() for text in texts]
     assert len(set(orders)) == len(orders)
     assert "csv trace" in PHRASES["gallery/own-trace"]
-
-
-def test_the_reference_has_a_line_for_each_field() -> None:
-    items = {"type": "object", "properties": {"c": {"type": "integer"}}}
-    schema = {
-        "properties": {
-            "a": {"type": "string", "enum": ["x", "y"], "description": "Which."},
-            "b": {"type": "array", "items": items},
-        },
-        "required": ["a"],
-    }
-    assert list(rows("spec", schema)) == [
-        ("spec.a", "`x`, `y`", "Which. Required."),
-        ("spec.b", "list of objects", ""),
-        ("spec.b[].c", "integer", ""),
-    ]
-    assert reference().startswith("## What its owner writes")

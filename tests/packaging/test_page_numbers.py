@@ -68,17 +68,3 @@ def test_a_number_that_nobody_computes_is_found(monkeypatch: pytest.MonkeyPatch)
         Claim("p", "jobs, @ times", condition="printed[0] < 1.2").check()
     with pytest.raises(AssertionError, match=r"0\.25"):
         Claim("p", "`0.25`").check()
-
-
-def test_a_file_of_claims_is_read_line_by_line(tmp_path: Path) -> None:
-    path = tmp_path / "claims_some.txt"
-    path.write_text(
-        "import math\n\n= a.md\nSome words\nof @ lines\n    math.floor(\n        2.5)\n"
-        "    if 1 < 2\nIt is\n    # so\n= b.md\nNo. @\n    3\n"
-    )
-    first, second, third = claims_of(path)
-    assert first.names["math"]
-    found = (first.page, first.sentence, first.values, first.condition, first.why)
-    assert found == ("a.md", "Some words of @ lines", "math.floor( 2.5)", "1 < 2", "")
-    assert (second.page, second.sentence, second.why) == ("a.md", "It is", "so")
-    assert (third.page, third.values) == ("b.md", "3")

@@ -41,14 +41,6 @@ def test_the_defaults_of_a_public_trace_give_what_the_page_says(number: int) -> 
     assert {name: page.get(name) for name in found} == found
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("number", range(2), ids=traces.COLUMNS[1:])
-def test_other_seeds_of_a_public_trace_give_the_ratios_on_the_page(number: int) -> None:
-    read = traces.TRACES[number]
-    rows = dict([*traces.column(read, data()), *traces.seeds(read, data())])
-    assert of_trace(number) == rows
-
-
 @cache
 def chosen(slices: int, *clusters: str) -> dict[str, list[PlainJob]]:
     """The jobs of the benchmark of the simulator."""
@@ -74,18 +66,6 @@ def test_a_mean_of_the_benchmark_of_the_simulator_is_computed_again(row: dict[st
     assert (row["jobs"], row["mean completion (s)"]) == found
 
 
-def test_the_benchmark_of_the_simulator_has_every_slice_and_cluster() -> None:
-    rows = shown("simulator")
-    assert len(rows) == 22
-    assert tuple(rows[0]) == simulator_speed.COLUMNS
-    slices, clusters = 5, len(simulator_speed.CLUSTERS)
-    assert len({row["jobs of"] for row in rows}) == slices + clusters
-    for row in rows:
-        assert float(row["ratio"]) == pytest.approx(
-            float(row["bare loop"]) / float(row["jobs/s"]), abs=0.051
-        )
-
-
 def test_the_ablation_follows_from_its_solves() -> None:
     solves = ablation.read(BENCHMARKS / "ablation-solves.csv")
     heading, *rows = ablation.table(solves)
@@ -106,13 +86,6 @@ def test_the_runs_of_dorm_are_those_of_its_program_and_every_milp_ends_somehow()
     for row in rows:
         ends = ("proven", "stopped by the node limit", "fell back")
         assert sum(int(row[end]) for end in ends) == int(row["MILPs"])
-
-
-@pytest.mark.nightly
-def test_a_run_of_dorm_gives_the_utility_on_the_page() -> None:
-    first = shown("dorm")[0]
-    made = dict(zip(dorm.COLUMNS, dorm.row(int(first["jobs"]), int(first["seed"])), strict=True))
-    assert made | {"processor (s)": first["processor (s)"]} == first
 
 
 @pytest.mark.parametrize(

@@ -49,23 +49,6 @@ def test_a_result_is_made_again_to_the_byte(
         assert unmeasured(second) == unmeasured(first)
 
 
-def test_the_options_change_what_is_decided(run: Oasis) -> None:
-    found = {
-        tuple(words): json.loads(run("run", EXAMPLE, *words, "--json")[1])["total_utility"]
-        for words in (["--policy", "las"], ["--policy", "las", *settings("las")])
-    }
-    assert len(set(found.values())) == 2
-
-
-def test_result_holds_one_utilisation_which_is_that_of_compare(run: Oasis) -> None:
-    for policy in ("oasis", "las"):  # of las not all jobs finish
-        document = json.loads(run("run", EXAMPLE, "--policy", policy, "--json")[1])
-        words = ("compare", EXAMPLE, "--policies", policy, "--json")
-        other = json.loads(run(*words)[1])["policies"][policy]
-        assert document["utilisation"] == other["utilisation"]
-        assert document["utilisation"] == document["simulation"]["utilisation"]
-
-
 @pytest.mark.parametrize("option", UNUSUAL["oasis"])
 def test_short_flags_of_oasis_are_options_like_others(run: Oasis, option: str) -> None:
     value = UNUSUAL["oasis"][option]
@@ -91,13 +74,6 @@ def test_set_reaches_the_policies_of_the_other_commands(run: Oasis, small: Path)
     trace.write_text("id,submitted,duration,gpus\na,0,9,1\n", encoding="utf-8")
     words = ("replay", trace, "--policies", "srtf", "--set", "srtf.line=fit", "--json")
     assert json.loads(run(*words)[1])["policies"]["srtf"]["parameters"]["line"] == "fit"
-
-
-@pytest.mark.parametrize("command", ["run", "compare", "solve", "ratio"])
-def test_results_name_their_instance(run: Oasis, small: Path, command: str) -> None:
-    reference = json.loads(run(command, small, "--json")[1])["instance"]
-    assert reference["file"] == str(small)
-    assert reference["metadata"] == SMALL["metadata"]
 
 
 WRONG = [
@@ -128,13 +104,6 @@ def test_wrong_assignments_are_one_line(run: Oasis, assignment: str, message: st
 )
 def test_what_contradicts_itself_is_one_line(run: Oasis, words: list[str], message: str) -> None:
     assert_refused(run("run", EXAMPLE, *words), message)
-
-
-def test_lists_with_an_entry_twice_are_one_line(run: Oasis, small: Path) -> None:
-    for command in (("compare", small), ("replay", small)):
-        twice = run(*command, "--policies", "fifo, drf,fifo")
-        assert_refused(twice, "--policies: expected each entry once, got fifo again")
-        assert_refused(run(*command, "--policies", "fifo,"), "--policies: expected entries with")
 
 
 # --- results that do not fit --------------------------------------------------------------------

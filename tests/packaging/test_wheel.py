@@ -8,15 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-from setuptools import find_packages
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TOP = ("oasis", "offline", "baselines", "experiments")
 NEEDS_SETUPTOOLS = 77
 
@@ -97,13 +94,3 @@ def test_unpacked_wheel_works_alone(wheel: zipfile.ZipFile, tmp_path: Path) -> N
         check=True,
     )
     assert done.stdout.startswith(str(site))
-
-
-def test_every_package_directory_is_found() -> None:
-    found = {
-        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
-        for name in TOP
-        for path in (ROOT / name).rglob("__init__.py")
-    }
-    include = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
-    assert set(find_packages(ROOT, include=include)) == found

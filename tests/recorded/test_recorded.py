@@ -21,17 +21,6 @@ WORLDS = sorted({" ".join(name.split()[:2]) for name in RUNS})
 PARTS = 4  # processes may share the outputs
 
 
-def test_a_run_that_differs_is_named_with_what_differs() -> None:
-    kept = {"a": {"total": 1.0, "decisions": "x"}, "b": {"total": 2.0, "decisions": "y"}}
-    found = {"a": {"total": 1.5, "decisions": "x"}, "c": {"total": 2.0, "decisions": "y"}}
-    assert run_differences(kept, found) == [
-        "a: total 1.0 -> 1.5",
-        "b: is gone",
-        "c: not recorded",
-    ]
-    assert run_differences(kept, kept) == []
-
-
 def test_twelve_digits_of_floats_count_and_all_of_the_rest() -> None:
     def differences(*values: object) -> list[str]:
         kept, found = ({"a": {"decisions": digest([value, 3.0])}} for value in values)

@@ -9,12 +9,10 @@ import pytest
 
 from baselines.elasticflow import TOO_LATE, Claim, ElasticFlow, FreeSlots, Size
 from oasis.model.utility import Constant, Deadline, Sigmoid
-from oasis.scheduling import Machine, PolicyJob, Site
 from oasis.scheduling.view import View
-from oasis.simulator import ChangeCosts, Engine, Workload, replay
-from tests.unit.baselines.controllers import Told, engine, job, workers, workload
+from oasis.simulator import Engine
+from tests.unit.baselines.controllers import job, workload
 
-MINUTE = 60.0
 CONCAVE = (1.0, 1.5, 1.75, 2.0)  # the scaling of the example in the paper
 
 
@@ -25,11 +23,6 @@ def due(name, work, deadline, most=4, arrival=0.0, speedup=(), **more):
 
 def policy(**options):
     return ElasticFlow(1.0, **options)
-
-
-def ends(*jobs, gpus=(4,), how=None, **options):
-    outcome = replay(workload(*jobs, gpus=gpus), how or policy(), speed=Told(), **options)
-    return {times.job_id: times.end for times in outcome.jobs}
 
 
 # -- minimum shares and admission ------------------------------------------------------------------
@@ -49,18 +42,6 @@ def test_a_job_that_fits_nowhere_is_not_looked_for_until_a_deadline_far_away():
     """Two GPUs at least, where there is one: all slots of a million years would take days."""
     sizes = tuple(Size(n, 0, n, float(n), ((0, n),)) for n in (2, 4))
     assert FreeSlots({0: 1}, 60.0).minimum_share(Claim(0, sizes, 6000.0, 3e13)) is None
-
-
-def test_a_job_that_never_fits_is_turned_away_whatever_its_deadline():
-    assert ends(due("wide", 10.0, 1e6, most=8, least=8)) == {"wide": None}
-    outcome = replay(workload(job("wide", least=8)), policy())
-    assert outcome.jobs[0].refusal == "does not fit the empty cluster"
-
-
-def test_a_margin_keeps_what_a_start_costs():
-    costs = ChangeCosts(start=10.0, resize=10.0)
-    jobs = [due("a", 160.0, 60.0), due("b", 60.0, 90.0)]
-    assert ends(*jobs, costs=costs, how=policy(margin_seconds=20.0))["a"] <= 60.0
 
 
 def test_a_job_that_was_admitted_is_never_turned_away():
@@ -101,81 +82,3 @@ def test_the_deadline_is_the_latest_delay_at_which_a_job_is_worth_enough(utility
     made.reset(workload().site)
     found = made._deadline(replace(job("a", arrival=10.0), utility=utility))
     assert found == pytest.approx(expected, rel=1e-9)
-
-
-def test_on_slots_the_whole_slot_of_the_deadline_counts_up_to_the_horizon():
-    site = Site(("gpu",), (Machine("m", (4.0,)),), 3600.0, slotted=True, horizon=8.0)
-    made = ElasticFlow()
-    made.reset(site)
-    assert made._length == 1.0
-    late, soon = (replace(job("a", arrival=2.0), utility=Deadline(1.0, d)) for d in (7.0, 2.5))
-    assert (made._deadline(soon), made._deadline(late)) == (5.0, 8.0)
-
-
-# -- what is left over -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("least", "most", "sizes", "expected"),
-    [
-        (1, 7, "powers", [1, 2, 4]),
-        (3, 3, "powers", [3]),
-        (3, 9, "powers", [4, 8]),
-        (5, 7, "powers", [5]),
-        (2, 5, "any", [2, 3, 4, 5]),
-        (6, 20, "any", [6, 7, 8]),
-        (9, 9, "any", []),
-    ],
-)
-def test_the_numbers_of_workers_that_a_job_may_have(least, most, sizes, expected):
-    made = policy(sizes=sizes)
-    made.reset(workload(gpus=(8,)).site)
-    found = made._sizes_of(job("a", least=least, most=most))
-    assert [size.workers for size in found] == expected
-
-
-def test_where_no_power_of_two_fits_a_job_has_its_fewest():
-    made = policy()
-    made.reset(workload(gpus=(3,)).site)
-    assert [size.workers for size in made._sizes_of(job("a", least=3, most=8))] == [3]
-
-
-def test_parameter_servers_take_room_too():
-    site = Site(("gpu", "cpu"), (Machine("m", (4.0, 2.0)),))
-    made = PolicyJob("a", 0.0, 100.0, ((0, 1),), ((1, 1),), max_workers=4, fixed_ps=2)
-    run = Engine(Workload.of(site, [made, replace(made, id="b")]), policy())
-    run.step()
-    assert workers(run) == {"a": {0: 4}, "b": {}}
-
-
-# -- places, time and losses -----------------------------------------------------------------------
-
-
-def test_a_job_is_moved_so_that_another_fits_on_one_machine():
-    """Two of two workers each on two machines of four; the third needs a whole machine."""
-    small = [due(name, work, 1e4, most=2) for name, work in (("a", 900.0), ("b", 900.0))]
-    filler = [due("x", 100.0, 1e4, most=2), due("y", 100.0, 1e4, most=2)]
-    wide = replace(due("wide", 900.0, 1e4, least=4, arrival=70.0))
-    order = [small[0], filler[0], small[1], filler[1], wide]
-    run = engine(policy(), *order, until=60.0, gpus=(4, 4))
-    before = workers(run)
-    assert {*before["a"]} != {*before["b"]}
-    run = engine(policy(), *order, until=70.0, gpus=(4, 4))
-    after = workers(run)
-    assert len(after["wide"]) == 1
-    assert {*after["a"]} == {*after["b"]} != {*after["wide"]}
-
-
-def test_who_keeps_its_size_stays_where_there_is_room_for_all():
-    jobs = [due("a", 900.0, 1e4, most=2), due("b", 900.0, 1e4, most=2, arrival=60.0)]
-    run = engine(policy(), *jobs, until=60.0, gpus=(4, 4))
-    assert run.state.jobs[0].changes == ()
-
-
-def test_it_wakes_at_the_end_of_a_slot_while_there_are_deadlines():
-    run = engine(policy(), due("a", 10_000.0, 1e6), until=30.0)
-    assert not run.step(MINUTE - 1.0)
-    assert run.step(MINUTE)
-    run = engine(policy(), job("a", most=4, work=10_000.0), until=30.0)
-    assert not run.step(2499.0)
-    assert run.step(2500.0)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
-import oasis
 from baselines.gavel import Gavel
 from baselines.time_shares import Kinds, Program, Way
 from oasis.model.forms import Requirement
@@ -142,20 +141,6 @@ def test_a_kind_of_which_all_machines_are_down_gets_nothing() -> None:
     assert Program([], Kinds(where, []), [[8, 16]]).shares() == []
 
 
-def test_a_label_that_no_job_asks_for_makes_no_kind() -> None:
-    """On a cluster each machine has its name as one; a gang need not fit on one machine."""
-    machines = tuple(Machine(f"n{k}", (4.0,), labels={"name": f"n{k}"}) for k in range(3))
-    where = Site(("gpu",), machines)
-    wide = PolicyJob("wide", 0.0, 8.0, ((0, 1),), min_workers=8, max_workers=8)
-    assert Kinds(where, [wide]).machines == [[0, 1, 2]]
-    named = where.limited(((0, 1),), TaskGroup.WORKER, Requirement({"name": ["n0", "n2"]}))
-    one = PolicyJob("one", 0.0, 8.0, named, min_workers=8, max_workers=8)
-    kinds = Kinds(where, [wide, one])
-    assert kinds.machines == [[0, 2], [1]]
-    ways = [Way(0, 0, one, 8, 0, 8.0)]
-    assert Program(ways, kinds, kinds.totals([[4], [4], [4]])).shares() == [1.0]
-
-
 def forms(where: Site, name: str, speeds: dict[str, float], work: float = 60.0) -> PolicyJob:
     """A job of four workers, so much faster on each kind; times in minutes."""
     made = [replace(on(where, v, work=4 * work / s), id=name, ps=()) for v, s in speeds.items()]
@@ -245,38 +230,6 @@ def test_who_may_switch_goes_on_where_it_is_faster_and_pays_a_restart() -> None:
     assert lost.jobs[0].end == 50.0  # a third of it on b, the rest on a
 
 
-def test_rounds_go_on_while_a_job_that_may_switch_has_time_in_another_form() -> None:
-    """All run all the time; yet x is to have half of its time on a, where it is twice as fast."""
-    where = site(1, 1)
-    x = replace(forms(where, "x", {"a": 2.0, "b": 1.0}, work=400.0), may_switch=True)
-    y = forms(where, "y", {"a": 4.0, "b": 1.0}, work=800.0)
-    small = tuple(replace(form, min_workers=2, max_workers=2) for form in y.forms)
-    y = replace(small[0], forms=small, may_switch=True)
-    outcome = replay(Workload.of(where, [x, y]), Gavel())
-    assert outcome.jobs[0].end == 299.0  # 400 on b alone
-    assert outcome.jobs[0].restarts > 1
-
-
-def test_what_a_job_leaves_for_another_form_is_there_for_the_next_at_once() -> None:
-    """At 15 x goes from a to b, and z, which waits for a, takes its place."""
-    where = site(1, 1)
-    x = replace(forms(where, "x", {"a": 1.0, "b": 2.0}), may_switch=True)
-    y = forms(where, "y", {"a": 1.0, "b": 4.0})
-    z = replace(on(where, "a", workers=2, work=2 * 10.0, gpus=2), id="z", ps=())
-    outcome = replay(Workload.of(where, [x, y, z]), Gavel())
-    assert [job.end for job in outcome.jobs] == [37.5, 15.0, 25.0]
-
-
-def test_what_never_fits_is_rejected_with_its_reason() -> None:
-    where = site(1)
-    jobs = [on(where, "b"), replace(on(where, "a", workers=5), ps=())]
-    outcome = replay(Workload.of(where, jobs), Gavel())
-    assert [job.refusal for job in outcome.jobs] == [
-        "no machine admits it: label gpu of the worker servers; its workers require gpu is b",
-        "does not fit the empty cluster",
-    ]
-
-
 def test_rounds_end_when_what_is_left_of_the_machines_can_run_no_job() -> None:
     """The program gives half its time to a job of eight on the four GPUs that are left."""
     where = site(2)
@@ -293,22 +246,6 @@ def of_objective(objective: str, *sizes: tuple[float, int], gpus: int = 4) -> li
     workload = rigid_workload(jobs, servers=1, gpus_per_server=gpus)
     ends = [job.end for job in replay(workload, Gavel(objective=objective)).jobs]
     return [end if end is None else end / 60.0 for end in ends]
-
-
-def test_under_max_min_fairness_a_wide_job_has_less_time_than_a_narrow_one() -> None:
-    """Two GPUs: one job takes both, and two take one each; GPU-time is equal: X = 1/2, 1, 1 / 2.
-
-    With X in the ratio 1 to 2 and 2 x + 2 (2 x) = 2 it is x = 1/3, so that each narrow one runs
-    for two rounds of three.
-    """
-    where = Site(("gpu",), (Machine("n", (2.0,)),), 60.0)
-    wide = PolicyJob("wide", 0.0, 2 * 600.0, ((0, 1),), (), 2, 2)
-    narrow = [PolicyJob(name, 0.0, 600.0, ((0, 1),), (), 1, 1) for name in "xy"]
-    kinds = Kinds(where, [wide, *narrow])
-    ways = [Way(0, 0, wide, 2, 0, 2.0), *(Way(k, 0, narrow[0], 1, 0, 1.0) for k in (1, 2))]
-    program = Program(ways, kinds, kinds.totals([(2,)]))
-    alone = {way.job: way.rate * program.gangs(way) for way in ways}
-    assert program.shares(alone) == pytest.approx([1 / 3, 2 / 3, 2 / 3], abs=1e-6)
 
 
 def test_the_makespan_is_that_of_the_longest_and_of_all_work_at_least() -> None:
@@ -386,14 +323,3 @@ def test_jobs_of_very_unlike_lengths_have_a_makespan_too() -> None:
     """The rates that they need differ more than a solver can tell."""
     ends = of_objective("makespan", (5e6, 8), *[(60.0, 8)] * 3, gpus=8)
     assert max(ends) <= (5e6 + 3 * 60.0) * (1 + 1e-6)
-
-
-def test_a_strict_round_on_slots_ends_with_a_slot() -> None:
-    """Of 14 minutes it is one slot of 20, as a round of 20 minutes is."""
-    instance = oasis.generate("testbed", jobs=8, seed=1)
-    assert instance.slot_seconds == 1200.0
-    earned = {
-        oasis.simulate(instance, Gavel(round_minutes=minutes, rounds="strict")).total_utility
-        for minutes in (12.0, 14.0, 20.0)
-    }
-    assert len(earned) == 1

@@ -44,15 +44,3 @@ def test_a_gang_that_loses_a_machine_comes_again_at_the_end_of_the_queue():
     outcome = replay(workload(*jobs), KubernetesDefault(), outages=[Outage(0, 2.0, 3.0)])
     assert [times.end for times in outcome.jobs] == [20.0, 12.0]
     assert [times.restarts for times in outcome.jobs] == [1, 0]
-
-
-def test_pods_that_are_set_aside_on_a_machine_that_is_lost_are_bound_anew():
-    jobs = (gang("a", workers=5, work=5.0), gang("b", arrival=0.5, workers=2, work=2.0))
-    work = workload(*jobs, partial=False)
-    outcome = replay(work, KubernetesDefault(), outages=[Outage(2, 0.75, 4.0)])
-    assert all(times.end is not None for times in outcome.jobs)
-
-
-def test_a_job_that_the_empty_cluster_cannot_hold_is_rejected():
-    outcome = replay(workload(gang("a", workers=7)), KubernetesDefault())
-    assert outcome.jobs[0].refusal == "does not fit the empty cluster"

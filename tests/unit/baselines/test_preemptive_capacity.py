@@ -10,8 +10,6 @@ import pytest
 
 from baselines import LAS, SRSF, SRTF, Gittins, preemptive
 from baselines.preemptive import PreemptiveCapacity
-from experiments.figures.controllers import at_load
-from experiments.figures.controllers import drawn as recorded
 from oasis.scheduling import Placement, PolicyJob, Site, View
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.outcome import Outcome
@@ -53,10 +51,3 @@ def test_the_second_room_may_be_made_late(policy: Any, monkeypatch: pytest.Monke
             found.append(facts(outcome))
     assert late == early
     assert any(restarts for run in late for *_, restarts in run), "nobody was displaced"
-
-
-def test_the_second_room_may_be_made_late_for_elastic_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [at_load(recorded(seed, 25), 2.0, seed) for seed in range(4)]
-    late = [facts(replay(one, SRTF())) for one in made]
-    monkeypatch.setattr(preemptive, "PreemptiveCapacity", Eager)
-    assert late == [facts(replay(one, SRTF())) for one in made]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
+import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from baselines import FIFO, LAS, ElasticFlow, Gavel, Gittins, Kod2, Optimus, SpeCon
-from baselines.counts import Placing
-from baselines.dragon import Dragon
-from baselines.fair_shares import DRF, Fairness, FinishTimeFairness, Portions, Shares, fair_shares
+from baselines.fair_shares import Fairness, Portions, Shares, fair_shares
 from baselines.registry import ALL, CONTROLLERS, POLICIES, QUEUES, make
-from oasis.model.groups import TaskGroup
 from oasis.model.rounding import FloatArray
 from oasis.scheduling.job import Allocation, PolicyJob
-from oasis.scheduling.placement import BestFit, RoundRobin, Spread
 from oasis.scheduling.site import Machine, Site
 
+WRONG = tomllib.loads(Path(__file__).with_name("wrong_options.toml").read_text())["wrong"]
 # Eight GPUs and sixteen cores for workers, eight cores for parameter servers.
 SITE = Site(
     ("gpu", "cpu"),
@@ -48,41 +46,6 @@ def test_the_dominant_share_is_the_largest_of_any_resource(
     workers: int, ps: int, share: float
 ) -> None:
     assert Shares(SITE).dominant(job(), workers, ps) == share
-
-
-def test_a_job_that_asks_for_nothing_has_no_share() -> None:
-    assert Shares(SITE).dominant(job(ps=()), 0, 5) == 0.0
-
-
-def test_cores_of_workers_and_of_parameter_servers_are_two_resources() -> None:
-    portions = Portions(SITE)
-    assert portions.totals.tolist() == [8.0, 16.0, 0.0, 8.0]
-    assert portions.of_task(job(), TaskGroup.WORKER).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
-    assert portions.of_task(job(), TaskGroup.PS).tolist() == [0.0, 0.0, 0.0, 2 / 8]
-
-
-def test_a_worker_comes_with_its_part_of_a_parameter_server() -> None:
-    portions = Portions(SITE)
-    assert portions.of_worker(job()).tolist() == [1 / 8, 1 / 16, 0.0, 1 / 8]
-    fixed = job(ps_per_worker=0.0, fixed_ps=1, min_workers=2)
-    assert portions.of_worker(fixed).tolist() == [1 / 8, 1 / 16, 0.0, 1 / 8]
-    alone = job(ps_per_worker=0.0)
-    assert portions.of_worker(alone).tolist() == [1 / 8, 1 / 16, 0.0, 0.0]
-
-
-def test_what_no_machine_has_counts_for_nothing() -> None:
-    assert Portions(SITE).of_task(job(ps=((0, 1),)), TaskGroup.PS).tolist() == [0.0] * 4
-
-
-def test_a_resource_that_no_job_demands_is_none_of_the_limit_on_unfairness() -> None:
-    for each, kinds in ((job(), 3), (job(ps=(), ps_per_worker=0.0), 2)):
-        assert Fairness.among({0: each}, Portions(SITE), FULL).kinds == kinds
-
-
-def test_supply_is_the_share_of_machines_that_are_there() -> None:
-    portions = Portions(SITE)
-    assert portions.supply(FULL).tolist() == [1.0, 1.0, 0.0, 1.0]
-    assert portions.supply([FULL[0], (0, 0), FULL[2]]).tolist() == [0.5, 0.5, 0.0, 1.0]
 
 
 def vectors(*rows: list[float]) -> dict[int, FloatArray]:
@@ -134,68 +97,7 @@ def test_an_unknown_name_or_option_is_refused() -> None:
         make("fifo", thresholds=(1.0,))
 
 
-@pytest.mark.parametrize(
-    ("policy", "options", "message"),
-    [
-        (Dragon, {"urgent_after": -1.0}, "urgent_after: expected seconds >= 0"),
-        (Dragon, {"idle_after": float("inf")}, "idle_after: expected seconds >= 0"),
-        (Kod2, {"starve_limit": -1.0}, "starve_limit: expected seconds >= 0"),
-        (Kod2, {"starve_limit": math.nan}, "starve_limit: expected seconds >= 0"),
-        (ElasticFlow, {"slot_minutes": 0.0}, "slot_minutes: expected a finite number > 0"),
-        (ElasticFlow, {"slot_minutes": math.inf}, "slot_minutes: expected a finite number > 0"),
-        (ElasticFlow, {"worth": 0.0}, "worth: expected a number above 0 and at most 1"),
-        (ElasticFlow, {"worth": 1.5}, "worth: expected a number above 0 and at most 1"),
-        (ElasticFlow, {"margin_seconds": -1.0}, "margin_seconds: expected a finite number >= 0"),
-        (ElasticFlow, {"sizes": "odd"}, "sizes: expected powers or any"),
-        (Optimus, {"round_minutes": 0.0}, "round_minutes: expected a finite number > 0"),
-        (Optimus, {"training": "both"}, "training: expected sync or async"),
-        (Optimus, {"samples": 0}, "samples: expected at least 1"),
-        (Optimus, {"convergence": 1.0}, "convergence: expected a number of at least 0 and below 1"),
-        (SpeCon, {"alpha": -0.1}, "alpha: expected a number >= 0"),
-        (SpeCon, {"interval": 0.0}, "interval: expected seconds > 0"),
-        (
-            Gavel,
-            {"objective": "fair"},
-            "objective: expected throughput, max-min-fairness, finish-time",
-        ),
-        (Gavel, {"rounds": "loose"}, "rounds: expected events or strict, got 'loose'"),
-        (Gavel, {"reset_minutes": -1.0}, "reset_minutes: expected a finite number >= 0, got -1.0"),
-        (Gavel, {"round_minutes": 0}, "round_minutes: expected a finite number > 0, got 0"),
-        (FIFO, {"line": "x"}, "line: expected strict or fit, got 'x'"),
-        (LAS, {"order": "x"}, "order: expected arrival or running-first, got 'x'"),
-        (Gittins, {"levels": (2.0, 1.0)}, r"levels: expected increasing numbers > 0, got \(2"),
-        (Gittins, {"history": (0.0,)}, r"history: expected numbers > 0, got \(0.0,\)"),
-        (FinishTimeFairness, {"lease": 0.0}, "lease: expected a finite number > 0, got 0"),
-        (DRF, {"by": "x"}, "by: expected job or owner, got 'x'"),
-    ],
-)
-def test_a_wrong_option_is_refused_by_its_name(
-    policy: Any, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        policy(**options)
-
-
-@pytest.mark.parametrize(
-    ("name", "slotted", "rule"),
-    [
-        (None, False, BestFit),
-        (None, True, RoundRobin),
-        ("spread", False, Spread),
-        ("spread", True, Spread),
-    ],
-)
-def test_without_a_name_the_workload_decides_on_the_placement(
-    name: str | None, slotted: bool, rule: type
-) -> None:
-    placing = Placing(name)
-    site = Site(("gpu",), (Machine("n0", (4.0,)),), slotted=slotted)
-    assert type(placing.on(site)) is rule
-    assert placing.on(site) is not placing.on(site)  # a rule remembers where it was
-
-
-def test_what_the_empty_cluster_holds_depends_on_the_placement() -> None:
-    site = Site(("gpu",), (Machine("n0", (4.0,)), Machine("n1", (4.0,))))
-    wide = PolicyJob("a", 0.0, 1.0, ((0, 1),), min_workers=6, max_workers=6)
-    assert Placing("best-fit").empty(site).holds(wide, 6, 0)
-    assert not Placing("one-node").empty(site).holds(wide, 6, 0)
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong["says"])
+def test_a_wrong_option_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=re.escape(wrong["says"])):
+        ALL[wrong["policy"]](**wrong["options"])

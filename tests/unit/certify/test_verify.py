@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -54,36 +56,17 @@ def test_valid_schedules_are_worth_what_their_utilities_say() -> None:
     assert oasis.verify(INSTANCE, SimpleNamespace(schedules=VALID, objective=18.0)) == 18.0
 
 
-# what is wrong, the schedule, and what the error must name
-BROKEN: dict[str, tuple[list[list[int]], list[list[int]], str, int | None, str | None]] = {
-    "work undone": ([[1, 0, 2], [2, 0, 1]], [[1, 0, 1], [2, 0, 1]], "(2)", None, None),
-    "no work at all": ([], [], "(2)", None, None),
-    "too many workers": ([[1, 0, 2], [1, 1, 2]], [[1, 0, 2]], "(3)", 1, None),
-    "bandwidth short": (WORKERS, [[1, 0, 1], [2, 1, 1]], "(6)", 1, None),
-    "no parameter server": (WORKERS, [[1, 0, 2]], "(6)", 2, None),
-    "too many parameter servers": (WORKERS, [[1, 0, 2], [2, 0, 2]], "(7)", 2, None),
-    "parameter server without worker": (WORKERS, [*PS, [4, 0, 1]], "(7)", 4, None),
-    "worker before arrival": ([[0, 1, 2], [1, 0, 2]], [[0, 1, 1], [1, 0, 1]], "(9)", 0, "w#1"),
-    "parameter server before arrival": (WORKERS, [[0, 1, 1], *PS], "(10)", 0, "p1"),
-    "no workers on a server": ([*WORKERS, [3, 1, 0]], PS, "(12)(13)", 3, "w#1"),
-    "negative workers": ([*WORKERS, [3, 0, -1]], PS, "(12)(13)", 3, "w#0"),
-    "negative parameter servers": (WORKERS, [*PS, [3, 1, -1]], "(12)(13)", 3, "p1"),
-    "server twice in a slot": ([[1, 0, 1], [1, 0, 1], [2, 0, 2]], PS, "(12)(13)", 1, "w#0"),
-    "slot after the horizon": ([*WORKERS, [5, 0, 1]], PS, "(12)(13)", None, None),
-    "slot before the first": ([*WORKERS, [-1, 0, 1]], PS, "(12)(13)", None, None),
-    "server that does not exist": ([*WORKERS, [3, 2, 1]], PS, "(12)(13)", None, None),
-    "host that does not exist": (WORKERS, [*PS, [3, -1, 1]], "(12)(13)", None, None),
-}
+BROKEN = tomllib.loads(Path(__file__).with_name("broken_schedules.toml").read_text())
 
 
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
-def test_broken_schedule_names_constraint_job_slot_and_server(case: tuple[Any, ...]) -> None:
-    workers, ps, constraint, slot, server = case
+def test_broken_schedule_names_constraint_job_slot_and_server(case: dict[str, Any]) -> None:
     with pytest.raises(VerificationError) as caught:
-        oasis.verify(INSTANCE, with_a(workers, ps))
+        oasis.verify(INSTANCE, with_a(case["workers"], case["ps"]))
     error = caught.value
-    assert error.constraint.split()[0] == constraint
-    assert (error.job, error.slot, error.server) == ("a", slot, server)
+    assert error.constraint.split()[0] == case["constraint"]
+    found = (error.job, error.slot, error.server)
+    assert found == ("a", case.get("slot"), case.get("server"))
     assert str(error).startswith(f"{error.constraint} [job a")
 
 

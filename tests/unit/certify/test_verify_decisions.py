@@ -10,6 +10,7 @@ import pytest
 
 import oasis
 from oasis import Decision, Run, VerificationError
+from oasis.certify.verify import verify_decisions
 
 INSTANCE = oasis.generate("testbed", seed=3)
 RUN = oasis.simulate(INSTANCE, oasis.OASiS.from_instance(INSTANCE))
@@ -17,10 +18,11 @@ ADMITTED = next(k for k, d in enumerate(RUN.decisions) if d.admitted)
 REJECTED = next(k for k, d in enumerate(RUN.decisions) if not d.admitted)
 
 
-def changed(index: int, change: Callable[[Decision], Decision]) -> Run:
+def changed(index: int, change: Callable[[Decision], Decision], *, priced: bool = True) -> Run:
+    """The run with one decision changed, as of a policy with prices or without."""
     decisions = list(RUN.decisions)
     decisions[index] = change(decisions[index])
-    return replace(RUN, decisions=tuple(decisions))
+    return replace(RUN, decisions=tuple(decisions), bounds=RUN.bounds if priced else None)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +75,73 @@ def test_admission_without_a_positive_payoff_is_refused() -> None:
 
     with pytest.raises(VerificationError, match="payoff"):
         oasis.verify(INSTANCE, changed(ADMITTED, worthless))
+
+
+# -- jobs that were admitted but did not finish ----------------------------------------------------
+
+
+def unfinished(decision: Decision) -> Decision:
+    return Decision(decision.job_id, True, reason="did not finish within the horizon")
+
+
+def test_policy_without_prices_may_leave_an_admitted_job_unfinished() -> None:
+    verify_decisions(INSTANCE, changed(REJECTED, unfinished, priced=False))
+
+
+def test_policy_with_prices_may_not_leave_an_admitted_job_unfinished() -> None:
+    with pytest.raises(VerificationError, match="admitted is True, schedule is None"):
+        verify_decisions(INSTANCE, changed(REJECTED, unfinished))
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_rejected_job_has_no_schedule(priced: bool) -> None:
+    with pytest.raises(VerificationError, match="admitted is False, schedule is <Schedule: "):
+        verify_decisions(
+            INSTANCE, changed(ADMITTED, lambda d: replace(d, admitted=False), priced=priced)
+        )
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ({"utility": 1.0, "payoff": 1.0}, "states"),
+        ({"payoff": 1e-9}, "states"),
+        ({"completion": 3}, "states"),
+        ({"cost": 1e-3, "payoff": -1e-3}, "cost 0.001"),
+        ({"cost": 5.0, "payoff": -5.0}, "cost 5.0"),
+        ({"cost": -1.0, "payoff": 1.0}, "cost -1.0"),
+    ],
+)
+def test_unfinished_job_earns_and_costs_nothing(stated: dict[str, float], message: str) -> None:
+    with pytest.raises(VerificationError, match=message):
+        verify_decisions(
+            INSTANCE, changed(REJECTED, lambda d: replace(unfinished(d), **stated), priced=False)
+        )
+
+
+def test_rejected_job_costs_nothing() -> None:
+    with pytest.raises(VerificationError, match=r"cost 0\.5"):
+        verify_decisions(
+            INSTANCE, changed(REJECTED, lambda d: replace(d, cost=0.5, payoff=-0.5), priced=False)
+        )
+
+
+@pytest.mark.parametrize("payoff", [0.0, -0.5])
+def test_policy_without_prices_may_admit_at_no_gain(payoff: float) -> None:
+    def no_gain(decision: Decision) -> Decision:
+        return replace(decision, cost=decision.utility - payoff, payoff=payoff)
+
+    verify_decisions(INSTANCE, changed(ADMITTED, no_gain, priced=False))
+    with pytest.raises(VerificationError, match="admitted at the payoff"):
+        verify_decisions(INSTANCE, changed(ADMITTED, no_gain))
+
+
+def test_a_schedule_may_be_free_of_charge_but_never_below_it() -> None:
+    verify_decisions(INSTANCE, changed(ADMITTED, lambda d: replace(d, cost=0.0, payoff=d.utility)))
+    with pytest.raises(VerificationError, match=r"cost -0\.001"):
+        verify_decisions(
+            INSTANCE,
+            changed(
+                ADMITTED, lambda d: replace(d, cost=-1e-3, payoff=d.utility + 1e-3), priced=False
+            ),
+        )

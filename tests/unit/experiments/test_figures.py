@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
-import math
+import re
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from matplotlib.patches import Rectangle
 from pyarrow import parquet
 
-from experiments.figures import EXPERIMENTS, FIGURES
+from experiments.figures import FIGURES
 from experiments.figures.figure import (
-    for_people,
-    read_csv,
     reproduce,
-    write_csv,
 )
-from experiments.figures.oasis import FIG3, FIG6, QUANTILES, published_mark
+from experiments.figures.oasis import FIG3
 from experiments.figures.settings import SHOWN, FigureSettings
 from experiments.sweep.cells import expand, sweep_config
-from experiments.sweep.run import SweepProgress
 from tests.builders import exit_code as call
 from tests.unit.experiments.test_plotting import assert_readable
 
+WRONG = tomllib.loads(Path(__file__).with_name("wrong_figures.toml").read_text())
 SMALL = FigureSettings(seeds=2, scale=0.1)
 
 
@@ -58,23 +56,6 @@ def test_rows_of_fig3_hold_means_firsts_and_published_numbers():
     assert small["published"] is None
 
 
-def test_a_form_of_oasis_is_first_against_the_rivals_alone():
-    printed = {"policy.min_utility_fraction": 0.0}
-    cells = [
-        cell(seed=seed, utility=u, **form)
-        for form, earned in ((printed, (5.0, 9.0)), ({}, (8.0, 9.5)))
-        for seed, u in enumerate(earned)
-    ]
-    cells += [cell("rrh", seed, u) for seed, u in enumerate((6.0, 7.0))]
-    rows = FIGURES["fig3"].table(cells, FigureSettings())
-    assert [(row["policy"], row["first"]) for row in rows] == [
-        ("oasis-printed", 1),
-        ("oasis", 2),
-        ("rrh", 0),
-    ]
-    assert [row["published"] for row in rows] == [FIG3["oasis"][100]] * 2 + [FIG3["rrh"][100]]
-
-
 def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
     late = {"lateness": [1.0, None, 3.0, -2.0, 7.0], "decay": [0.5, 0.5, 0.5, 4.5, 0.0]}
     sensitive, critical = FIGURES["fig4"].table(
@@ -85,13 +66,6 @@ def test_rows_of_fig4_leave_out_what_did_not_finish_and_say_so():
     assert (sensitive["seed_median"], sensitive["seeds"]) == (2.0, 2)
     (everyone,) = FIGURES["fig9"].table([cell(**late)], FigureSettings())
     assert (everyone["jobs"], everyone["finished"]) == (5, 4)
-
-
-def test_rows_of_a_policy_that_finishes_nothing_have_no_quantiles():
-    late = {"lateness": [None], "decay": [0.5]}
-    row, _ = FIGURES["fig4"].table([cell(**late)], FigureSettings())
-    assert (row["finished"], row["median"], row["seed_median"]) == (0, None, None)
-    assert [row[name] for name in QUANTILES] == [None] * len(QUANTILES)
 
 
 def ratio_cell(seed, ratio, bound, proven=True):
@@ -137,30 +111,6 @@ def test_where_nothing_is_earned_no_policy_has_a_share():
     ]
 
 
-def test_rows_survive_the_csv_file(tmp_path):
-    rows = [{"policy": "oasis", "jobs": 100, "utility": 1 / 3, "published": None}]
-    write_csv(tmp_path / "a.csv", rows)
-    assert read_csv(tmp_path / "a.csv") == rows
-
-
-def test_people_see_value_and_interval():
-    row = {
-        "x": 12.3456,
-        "x_low": 10.0,
-        "x_high": 14.5,
-        "y": None,
-        "z_low": 1,
-        "z_high": 1,
-        "w": "a",
-    }
-    assert [for_people(row, name) for name in "xyzw"] == ["12.35 (10 to 14.5)", "-", "1", "a"]
-    assert for_people({"x": 39.2, "x_low": 6e-7, "x_high": 2574190300}, "x") == (
-        "39.2 (6e-07 to 2.57e+09)"
-    )
-    large = {"x": 13982.4, "x_low": 13427.1, "x_high": 14531.8}
-    assert for_people(large, "x") == "13982 (13427 to 14532)"
-
-
 # --- what is run --------------------------------------------------------------------------------
 
 
@@ -188,12 +138,6 @@ def test_full_size_is_the_papers():
     }
     assert presets == {"testbed-observed"}
     assert {c.source.labels["preset"] for c in cells_of("fig8", preset="testbed")} == {"testbed"}
-
-
-@pytest.mark.parametrize("name", ["fig3", "fig4", "fig8", "fig9"])
-def test_every_policy_of_the_registry_is_compared(name):
-    assert {c.policy for c in cells_of(name)} == set(SHOWN)
-    assert FigureSettings().names()[0] == "oasis"
 
 
 def test_options_change_what_is_run():
@@ -228,52 +172,10 @@ def test_an_option_that_a_figure_cannot_honour_is_refused(name, option):
         cells_of(name, **option)
 
 
-def test_a_solve_without_improvement_ends_where_that_is_asked_for():
-    def task(settings):
-        return FIGURES["fig5"].grid(settings)["task"]
-
-    assert task(FigureSettings()) == {"name": "ratio", "time_limit": 120.0}
-    settings = FigureSettings(no_improvement=5.0)
-    assert task(settings)["no_improvement"] == settings.to_dict()["no_improvement"] == 5.0
-    assert FigureSettings(no_improvement=math.inf).to_dict()["no_improvement"] is None
-    assert "no_improvement" not in FigureSettings().to_dict()
-
-
-def test_settings_are_plain_data_without_infinities():
-    settings = FigureSettings(time_limit=math.inf, policy_options={"rrh": {"weight": 0.7}})
-    document = json.loads(json.dumps(settings.to_dict(), allow_nan=False))
-    assert (document["time_limit"], document["policy_options"]["rrh"]["weight"]) == (None, 0.7)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"seeds": 0}, "seeds: expected at least 1, got 0"),
-        ({"scale": 0.0}, "scale: expected 0 < scale <= 1, got 0"),
-        ({"scale": 2.0}, "scale: expected 0 < scale <= 1, got 2"),
-        ({"jobs": (0,)}, "jobs: expected counts of at least 1"),
-        ({"servers": 0}, "servers: expected at least 1, got 0"),
-        ({"preset": "none"}, "preset: expected one of"),
-        ({"policies": ("lifo",)}, "policies: expected one of"),
-        ({"jobs": (3, 3)}, "jobs: expected each once, got 3 again"),
-        ({"policies": ("fifo", "fifo")}, "policies: expected each once, got fifo again"),
-        (
-            {"policy_options": {"oasis": {"min_utility_fraction": 1.0}}},
-            r"oasis\.min_utility_fraction: expected 0 <= fraction < 1, got 1",
-        ),
-        (
-            {"policy_options": {"oasis": {"min_utility_fraction": math.nan}}},
-            r"oasis\.min_utility_fraction: expected a finite number, got nan",
-        ),
-        ({"policy_options": {"las": {"speed": 2}}}, r"las\.speed: no such option; las has seed"),
-        ({"time_limit": -1.0}, "time_limit: expected seconds >= 0, or inf, got -1"),
-        ({"no_improvement": -1.0}, "no_improvement: expected seconds >= 0, or inf, got -1"),
-        ({"time_limit": math.nan}, "time_limit: expected seconds >= 0, or inf, got nan"),
-    ],
-)
-def test_bad_settings_name_the_option(options, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        FigureSettings(**options)
+@pytest.mark.parametrize("wrong", WRONG["settings"], ids=lambda wrong: wrong["says"])
+def test_bad_settings_name_the_option(wrong):
+    with pytest.raises(ValueError, match=f"^{re.escape(wrong['says'])}"):
+        FigureSettings(**wrong["options"])
 
 
 # --- what is drawn ------------------------------------------------------------------------------
@@ -287,45 +189,6 @@ def utility_rows(name, counts=(100, 400)):
         for seed in range(3)
     ]
     return FIGURES[name].table(cells, FigureSettings())
-
-
-def test_bars_and_diamonds_are_the_rows():
-    rows = utility_rows("fig3")
-    (ax,) = FIGURES["fig3"].draw(rows, "note").axes
-    heights = {
-        (bars.get_label(), bar.get_height())
-        for bars in ax.containers
-        if hasattr(bars, "patches")
-        for bar in bars
-    }
-    assert heights == {(row["policy"], row["utility"]) for row in rows}
-    (diamonds,) = [line for line in ax.lines if line.get_label() == "published"]
-    assert diamonds.get_marker() == published_mark()["marker"]
-    known = {row["published"] for row in rows if row["published"] is not None}
-    assert set(diamonds.get_ydata()) == known
-    assert known == {FIG3[policy][count] for policy in FIG3 for count in (100, 400)}
-
-
-def test_lines_of_fig6_are_the_rows_and_the_published_line():
-    cells = [
-        cell(
-            seed=seed,
-            utility=1000.0 + 10 * seed - scale,
-            alpha=9.0,
-            **{"policy.scale": scale, "instance.jobs": count},
-        )
-        for count in (100, 400)
-        for scale in FIG6
-        for seed in range(3)
-    ]
-    rows = FIGURES["fig6"].table(cells, FigureSettings())
-    left, right = FIGURES["fig6"].draw(rows, "note").axes
-    shown = {tuple(line.get_ydata()) for line in left.lines}
-    for count in (100, 400):
-        assert tuple(row["utility"] for row in rows if row["jobs"] == count) in shown
-    assert tuple(FIG6.values()) in shown
-    relative = {tuple(line.get_ydata()) for line in right.lines}
-    assert tuple(value / FIG6[1.0] for value in FIG6.values()) in relative
 
 
 def late_cells():
@@ -347,15 +210,6 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_pictures_are_readable(name):
     assert_readable(FIGURES[name].draw(CASES[name](), "preset calibrated, 5 seeds"))
-
-
-def test_boxes_are_the_quantiles_of_the_rows():
-    rows = CASES["fig9"]()
-    (ax,) = FIGURES["fig9"].draw(rows, "note").axes
-    medians = {line.get_xdata()[0] for line in ax.lines if line.get_linewidth() == 2}
-    assert medians == {row["median"] for row in rows}
-    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
-    assert all(math.isnan(bar.get_x()) for bar in bars), "bars of the legend leave no mark"
 
 
 # --- what is written ----------------------------------------------------------------------------
@@ -384,24 +238,6 @@ def test_command_writes_data_and_picture_and_resumes(tmp_path, capfd):
     assert "total utility" in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["fig8", "priority-queue"])
-def test_a_style_changes_the_picture_and_nothing_else(name, tmp_path, capfd):
-    small = ("--seeds", 1, "--job-counts", 3, "--policies", "oasis,drf") if name == "fig8" else ()
-    made = {}
-    for style in ((), ("--style", "dark_background")):
-        folder = tmp_path / str(len(style))
-        assert call("figure", name, *small, "-o", folder, *style) == 0
-        made[style] = (folder / f"{name}.svg").read_text(), (folder / f"{name}.csv").read_bytes()
-    (light, data), (dark, again) = made.values()
-    assert data == again
-    white = "stroke: #ffffff"  # of what the default draws in black
-    assert dark.count(white) > light.count(white)
-    capfd.readouterr()
-    assert call("figure", name, "-o", tmp_path / "no", "--style", "nowhere.mplstyle") == 2
-    assert "nowhere.mplstyle" in capfd.readouterr().err
-    assert not (tmp_path / "no").exists()
-
-
 def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
     cells = [cell(seed=0, utility=8.0), cell(seed=1), cell("drf", 0, 4.0), cell("drf", 1, 2.0)]
     table = pa.Table.from_pylist(
@@ -423,54 +259,12 @@ def test_failed_runs_are_left_out_and_said(tmp_path, monkeypatch):
     assert call("figure", "fig3", "--seeds", 2, "-o", tmp_path) == 4
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ("fig7",),
-            "NAME: expected one of fig3, fig4, fig5, fig6, fig8, fig9, floor, ",
-        ),
-        (("--seeds", "2"), "NAME: expected one of"),
-        (("fig3", "--seeds", "0"), "--seeds: expected at least 1"),
-        (
-            ("fig3", "--job-counts", "many"),
-            "--job-counts: expected counts with commas between, got 'many'",
-        ),
-        (("fig3", "--picture-format", "gif"), "--picture-format: 'gif' is not one of"),
-        (("fig3", "--policies", "fifo,lifo"), "got 'lifo'"),
-        (("fig3", "--policies", "fifo,fifo"), "--policies: expected each entry once, got fifo"),
-        (("fig3", "--job-counts", "3,3"), "--job-counts: expected each entry once, got 3 again"),
-        (("fig5", "--servers-per-group", "3"), "--servers-per-group: expected none, Fig. 5"),
-        (("fig3", "--min-utility-fraction", "1"), "--min-utility-fraction: expected"),
-        (("fig6", "--set", "oasis.scale=2"), "--set: the figure varies oasis.scale itself"),
-        (("fig6", "--set", "las.line=strict"), "--set: expected options of oasis, got las"),
-        (("fig3", "--set", "las.line=x"), "--set las.line: expected strict or fit, got 'x'"),
-    ],
-)
-def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, words, message):
+@pytest.mark.parametrize("wrong", WRONG["usage"], ids=lambda wrong: wrong["says"])
+def test_bad_usage_is_one_line_and_writes_nothing(tmp_path, monkeypatch, capfd, wrong):
     monkeypatch.chdir(tmp_path)
-    assert call("figure", *words) == 2
+    assert call("figure", *wrong["words"]) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert message in err
+    assert wrong["says"] in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_ctrl_c_says_what_is_kept(tmp_path, monkeypatch, capfd):
-    def run_sweep(config, output, *, on_progress, **_):
-        on_progress(SweepProgress(total=10, done=3))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("experiments.figures.figure.run_sweep", run_sweep)
-    assert call("figure", "fig3", "-o", tmp_path) == 130
-    kept = "3 of 10 cells are recorded, the same command goes on from there"
-    assert capfd.readouterr() == ("", f"oasis: interrupted; {kept}\n")
-
-
-def test_list_names_every_figure(capfd):
-    assert call("figure", "--list") == 0
-    out = capfd.readouterr().out
-    assert all(name in out for name in (*FIGURES, *EXPERIMENTS))
-    assert call("figure", "--list", "--json") == 0
-    assert [row["name"] for row in json.loads(capfd.readouterr().out)] == [*FIGURES, *EXPERIMENTS]

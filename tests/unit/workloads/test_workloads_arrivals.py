@@ -11,11 +11,6 @@ def arrivals(**options):
     return np.bincount([job.arrival for job in instance.jobs], minlength=instance.horizon)
 
 
-def test_jobs_are_in_order_of_arrival():
-    slots = [job.arrival for job in generate().jobs]
-    assert slots == sorted(slots)
-
-
 def test_uniform_arrivals_are_even():
     counts = arrivals(preset="paper", jobs=6000, horizon=20)
     assert counts.sum() == 6000
@@ -93,15 +88,3 @@ def test_a_bad_counts_file_is_explained(tmp_path, text, message):
 def test_bad_counts_are_explained(counts):
     with pytest.raises(ValueError, match=r"^counts: expected"):
         read_counts(counts)
-
-
-def test_counts_of_zero_everywhere_are_refused():
-    with pytest.raises(ValueError, match=r"^counts: expected an arrival"):
-        generate(counts=[0, 0])
-
-
-def test_counts_and_arrivals_must_agree():
-    with pytest.raises(ValueError, match=r"^counts: expected hourly counts"):
-        generate(arrivals="google")
-    with pytest.raises(ValueError, match=r"^counts: expected no counts"):
-        generate(arrivals="uniform", counts=[1, 2])
