@@ -83,6 +83,9 @@ def write(message: object, sink: IO[bytes]) -> None:
     sink.flush()
 
 
+CLEARLY = 1e-5  # relative: a bound that is lower by less than this is not told
+
+
 class StateExchange:
     """Schedules and bounds that two processes tell each other; each begins with the same."""
 
@@ -93,10 +96,8 @@ class StateExchange:
         state: SolveState,
         known: tuple[Mapping[str, Schedule], float],
         by: str,
-        least: float,
     ) -> None:
         self.partner, self.instance, self.state, self._by = partner, instance, state, by
-        self._least = least  # relative: a bound that is lower by less than this is not told
         self._told, self._told_bound = known
         partner.on("schedules", self._take_schedules)
         partner.on("bound", self._take_bound)
@@ -104,7 +105,7 @@ class StateExchange:
     def report(self, _: SolveProgress | None = None) -> None:
         """Tell of a lower bound, and of better schedules."""
         state = self.state
-        if state.bound < self._told_bound * (1 - self._least):
+        if state.bound < self._told_bound * (1 - CLEARLY):
             self._told_bound = state.bound
             self.partner.tell("bound", state.bound)
         # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
@@ -131,7 +132,6 @@ LOGGER = logging.getLogger(__name__)
 
 CHILD = "from offline.tasks import main; main()"
 EXIT_SECONDS = 5.0  # for a process that was killed to be gone
-TOLD_BEFORE = 1e-5  # relative: a bound that is lower by less than this is not sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,7 @@ class Helper:
         self._outbox: queue.SimpleQueue[ProcessTask | Message | None] = queue.SimpleQueue()
         self.partner = Partner(self._send)
         known = state.schedules, state.bound
-        self._exchange = StateExchange(
-            self.partner, instance, state, known, task.phase, TOLD_BEFORE
-        )
+        self._exchange = StateExchange(self.partner, instance, state, known, task.phase)
         takers = (("status", self._take_status), ("error", self._fail), ("ended", self._take_ended))
         for kind, take in takers:
             self.partner.on(kind, take)

@@ -30,7 +30,6 @@ from offline.processes import Message, Partner, ProcessTask, StateExchange, writ
 from offline.state import OnlinePrices, SolveState, WarmStart
 
 OTHERS = "another process"  # found what this one was told of
-SAID_BEFORE = 1e-9  # relative: a bound that is lower by less than this is not sent
 
 TASKS: Mapping[str, type[Method[Any]]] = {
     "heuristics": Configuration,
@@ -48,9 +47,7 @@ class Child:
         self.method, self.seed = TASKS[task.name](task.params), task.seed
         self.state, self.partner = SolveState(Budget(task.seconds)), Partner(send)
         known = task.schedules, task.bound
-        exchange = StateExchange(
-            self.partner, self.instance, self.state, known, OTHERS, SAID_BEFORE
-        )
+        exchange = StateExchange(self.partner, self.instance, self.state, known, OTHERS)
         self.report = self.state.on_progress = exchange.report
         self.state.budget.stopping.listen = self.partner.listen
 

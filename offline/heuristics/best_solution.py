@@ -115,7 +115,6 @@ class BestSolution:
         verify: Callable[[Mapping[str, Schedule]], float],
     ) -> None:
         self.solution = start
-        self.is_own = False
         self.state = state
         self._verify = verify
         if state.incumbent is None:  # else it was verified when it became the incumbent
@@ -137,7 +136,7 @@ class BestSolution:
             return False
         # No heuristic is trusted: what it offers is checked before it counts.
         value = self._verify(solution.by_id)
-        self.solution, self.is_own = solution, True
+        self.solution = solution
         self.state.found(value, solution.by_id)
         return True
 
@@ -146,7 +145,6 @@ class BestSolution:
         known = self.state.incumbent
         if known is not None and is_better(known, self.value):
             self.solution = PartialSolution(self.solution.arrays, self.state.schedules)
-            self.is_own = False
 
     @property
     def is_proven(self) -> bool:

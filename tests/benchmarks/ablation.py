@@ -24,10 +24,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest import mock
 
-from offline import periods, processes, solve
+from offline import patterns, periods, processes, solve
 from offline.benders import decomposition, primal, replanning, slot_model, subproblem
 from offline.column_generation import cutting, restricted_master
-from offline.heuristics import recombination, window_search
+from offline.heuristics import window_search
 from tests.benchmarks.distribution import instance
 
 METHOD = {"300x50x400": "colgen"}
@@ -71,8 +71,8 @@ def without_shortfall(_: Any, start: Any, *__: Any) -> Any:
     return start
 
 
-def better(first: Any, second: Any, _: Any) -> Any:
-    return max((first, second), key=lambda solution: solution.value)
+def unlifted(_: Any, cut: Any, *__: Any) -> Any:
+    return cut
 
 
 def once(self: Any) -> Any:
@@ -100,6 +100,30 @@ PARTS = (
             Patch(replanning.Replanning, "search", nothing(False)),
             Patch(replanning.Replanning, "mix", nothing(None)),
         ],
+    ),
+    Part(
+        "walks to plans",
+        (replanning.Replanning._walk, replanning.Replanning.place),
+        ((2, DECOMPOSED),),
+        [Patch(replanning.Replanning, "_walk", nothing(None))],
+    ),
+    Part(
+        "mixes with plans",
+        (replanning.Replanning._mix, replanning.Replanning.mix, primal.PlanComparison.within),
+        ((2, DECOMPOSED),),
+        [Patch(replanning.Replanning, "_mix", nothing(None))],
+    ),
+    Part(
+        "lifted cuts",
+        (patterns.CutGenerator._lifted, patterns.PatternPool.add_alone),
+        ((2, DECOMPOSED),),
+        [Patch(patterns.CutGenerator, "_lifted", unlifted)],
+    ),
+    Part(
+        "rates in periods",
+        (periods.keep_rates, periods.broken_rates, periods.rate_row),
+        ((2, LONG),),
+        [Patch(periods, "keep_rates", nothing(0))],
     ),
     Part(
         "slot model and shortfall",
@@ -154,12 +178,6 @@ PARTS = (
         (periods,),
         ((2, LONG),),
         method="colgen",
-    ),
-    Part(
-        "recombination",
-        (recombination.recombined, recombination._choices, recombination._limits),
-        ((2, PRICED),),
-        [Patch(recombination, "recombined", better)],
     ),
     Part("the compact model alone", (), ((1, ("testbed",)),), method="milp"),
 )
