@@ -89,7 +89,7 @@ PARTS = (
     Part(
         "plans in whole numbers",
         (primal.PrimalHeuristic.search,),
-        ONE_AND_TWO,
+        ((1, DECOMPOSED),),
         [Patch(primal.PrimalHeuristic, "search", nothing(0))],
     ),
     Part(
@@ -118,12 +118,6 @@ PARTS = (
         (patterns.CutGenerator._lifted, patterns.PatternPool.add_alone),
         ((2, DECOMPOSED),),
         [Patch(patterns.CutGenerator, "_lifted", unlifted)],
-    ),
-    Part(
-        "rates in periods",
-        (periods.keep_rates, periods.broken_rates, periods.rate_row),
-        ((2, LONG),),
-        [Patch(periods, "keep_rates", nothing(0))],
     ),
     Part(
         "slot model and shortfall",
