@@ -206,7 +206,7 @@ class ConfigurationParams(Params):
     cutting_share : float
         Share of what is left after the bound, for cuts.
     first_turn : float
-        The search at the end looks after so long, at most, at what another process found.
+        The search at the end looks after so long at what another process found, at first.
     second_process : bool
         Whether a second process looks for schedules from the start, beside the bound, where there
         is a second core and unless work is limited.

@@ -57,6 +57,7 @@ class Phase(StrEnum):
     WINDOWS = "ruin and recreate in windows"
     CONFIGURATION_LP = "configuration LP"
     CUTS_IN_SLOTS = "cuts on single slots"
+    MIX = "mix of two searches"
     CUTTING_PLANES = "cutting planes"
     PERIODS = "periods of the horizon"
     MASTER_IN_FRACTIONS = "master, counts in fractions"

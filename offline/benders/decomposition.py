@@ -24,8 +24,8 @@ from offline.benders.master import CountModel
 from offline.benders.primal import PlanLimits, PrimalHeuristic, close_plan
 from offline.benders.replanning import Replanning
 from offline.benders.subproblem import Separation
-from offline.heuristics.alternation import Alternation
 from offline.heuristics.best_solution import BestSolution, DualValues
+from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.params import BendersParams

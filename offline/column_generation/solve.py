@@ -9,6 +9,7 @@ from oasis.solvers.budget import Budget
 from offline.column_generation.bound import solve_configuration_lp
 from offline.column_generation.cutting import cut_configuration_lp
 from offline.heuristics.best_solution import BestSolution
+from offline.heuristics.recombination import Alternation, take_up
 from offline.heuristics.window_search import WindowSearch
 from offline.params import ColumnGenerationParams, ConfigurationParams
 from offline.problem import Method, OfflineProblem, seed_of
@@ -18,6 +19,7 @@ from offline.state import OnlinePrices, Phase
 # More classes than in a bound alone, as the prices are what the cuts begin with.
 PRICING = ColumnGenerationParams(classes=(3, 6))
 MOST_SHARE = 0.2  # of what is left for one turn of the search at the end
+MIX_LIMIT = 5.0  # most seconds for each mix of what the two processes have found
 # Most seconds or units of work of the search in windows before the bound: it goes on after it.
 START_LIMIT = 20.0
 # While another process searches for schedules, the bound has this share of the limit, at most the
@@ -46,13 +48,14 @@ class Heuristics:
         self.windows.start(self.stop.share(self.params.start_share).within(START_LIMIT))
 
     def improve(self) -> None:
-        """Search in windows, in turns between which it takes up what another process has found."""
-        has_a_try = True
-        while has_a_try and not (self.stop.passed or self.best.is_proven):
-            self.best.catch_up()
-            self.state.enter(Phase.WINDOWS)
-            part = self.stop.share(MOST_SHARE).within(self.params.first_turn)
-            has_a_try = self.windows.search(part)
+        """Search in windows until the budget or the bound is reached."""
+        searches = [(Phase.WINDOWS, self.windows.search)]
+        turns = self.params.first_turn, MOST_SHARE, self._take_up_others
+        Alternation(searches, self.best, *turns).search(self.stop)
+
+    def _take_up_others(self) -> None:
+        """Mix in what another process has found, if there is any."""
+        take_up(self.best, self.stop.within(MIX_LIMIT))
 
 
 class Configuration(Method[ConfigurationParams]):

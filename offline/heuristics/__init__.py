@@ -1,1 +1,1 @@
-"""Schedules without a proof: insertion by density, windows, and searches in turn."""
+"""Schedules without a proof: insertion by density, windows, and mixes of two."""

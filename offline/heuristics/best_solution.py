@@ -115,6 +115,7 @@ class BestSolution:
         verify: Callable[[Mapping[str, Schedule]], float],
     ) -> None:
         self.solution = start
+        self.is_own = False
         self.state = state
         self._verify = verify
         if state.incumbent is None:  # else it was verified when it became the incumbent
@@ -136,7 +137,7 @@ class BestSolution:
             return False
         # No heuristic is trusted: what it offers is checked before it counts.
         value = self._verify(solution.by_id)
-        self.solution = solution
+        self.solution, self.is_own = solution, True
         self.state.found(value, solution.by_id)
         return True
 
@@ -145,6 +146,7 @@ class BestSolution:
         known = self.state.incumbent
         if known is not None and is_better(known, self.value):
             self.solution = PartialSolution(self.solution.arrays, self.state.schedules)
+            self.is_own = False
 
     @property
     def is_proven(self) -> bool:

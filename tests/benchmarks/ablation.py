@@ -27,7 +27,7 @@ from unittest import mock
 from offline import patterns, periods, processes, solve
 from offline.benders import decomposition, primal, replanning, slot_model, subproblem
 from offline.column_generation import cutting, restricted_master
-from offline.heuristics import window_search
+from offline.heuristics import recombination, window_search
 from tests.benchmarks.distribution import instance
 
 METHOD = {"300x50x400": "colgen"}
@@ -69,6 +69,10 @@ def nothing(value: Any) -> Callable[..., Any]:
 
 def without_shortfall(_: Any, start: Any, *__: Any) -> Any:
     return start
+
+
+def better(first: Any, second: Any, _: Any) -> Any:
+    return max((first, second), key=lambda solution: solution.value)
 
 
 def unlifted(_: Any, cut: Any, *__: Any) -> Any:
@@ -172,6 +176,12 @@ PARTS = (
         (periods,),
         ((2, LONG),),
         method="colgen",
+    ),
+    Part(
+        "recombination",
+        (recombination.recombined, recombination._choices, recombination._limits),
+        ((2, PRICED),),
+        [Patch(recombination, "recombined", better)],
     ),
     Part("the compact model alone", (), ((1, ("testbed",)),), method="milp"),
 )

@@ -29,7 +29,7 @@ from offline import BendersParams, solve
 from offline.benders import decomposition
 from offline.benders.decomposition import LEVELS, Decomposition
 from offline.benders.master import CountModel
-from offline.heuristics.alternation import Alternation
+from offline.heuristics.recombination import Alternation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.patterns import CutGenerator, PatternPool, classes

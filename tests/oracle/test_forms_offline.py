@@ -20,6 +20,7 @@ from offline import OnlinePrices, WarmStart, configuration_bound, learn_prices, 
 from offline.column_generation.pricing import price
 from offline.column_generation.restricted_master import Column, Grouping, RestrictedMaster
 from offline.heuristics.best_solution import BestSolution, PartialSolution
+from offline.heuristics.recombination import recombined
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
@@ -197,6 +198,19 @@ def test_the_same_places_in_another_form_are_another_column() -> None:
     rows = [[job.arrival, 0, 1]], [[job.arrival, 0, 1]]
     columns = [Column.of(arrays, 0, Schedule(job.id, *rows, form)) for form in (0, 1)]
     assert RestrictedMaster(Grouping.of(arrays)).add([*columns, *columns]) == 2
+
+
+def test_a_mix_runs_a_job_in_one_form(optima: dict[int, float]) -> None:
+    rng, changed = np.random.default_rng(2), 0
+    for seed in list(optima)[:50]:
+        instance = of_kinds(seed)
+        first, second = drawn(instance, rng), drawn(instance, rng)
+        both = first.schedules.keys() & second.schedules.keys()
+        changed += any(first.schedules[k].form != second.schedules[k].form for k in both)
+        mix = recombined(first, second, Budget())
+        assert mix.value >= max(first.value, second.value)
+        assert oasis.verify(instance, mix.by_id) == pytest.approx(mix.value)
+    assert changed > 3
 
 
 def test_a_search_in_windows_chooses_forms(optima: dict[int, float]) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from oasis.solvers.budget import Budget, WorkCounter
-from offline.heuristics import alternation
-from offline.heuristics.alternation import Alternation
+from offline.heuristics import recombination
+from offline.heuristics.recombination import Alternation
 
 
 class Log:
@@ -38,8 +38,8 @@ class Log:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alternation, "GROWTH", 2.0)
-    monkeypatch.setattr(alternation, "MOST_WAIT", 3)
+    monkeypatch.setattr(recombination, "GROWTH", 2.0)
+    monkeypatch.setattr(recombination, "MOST_WAIT", 3)
 
 
 def run(log: Log, searches: list[tuple[str, Callable[[Budget], bool]]], work: float) -> None:
@@ -79,3 +79,22 @@ def test_it_ends_where_no_search_has_anything_to_do_or_nothing_is_left_to_gain()
     log.best.is_proven = True
     run(log, [("b", log.search("b", 1.0))], 3.0)
     assert log.names() == "a"
+
+
+def test_what_others_have_found_can_be_taken_up_before_each_turn() -> None:
+    log, seen = Log(), list[str]()
+    searches = [("a", log.search("a", 1.0)), ("b", log.search("b", 2.0))]
+    search = Alternation(searches, log.best, 1.0, before_turn=lambda: seen.append(log.names()))
+    search.search(Budget(4.0, WorkCounter()))
+    assert seen == ["", "a", "ab", "abb"]
+
+
+def test_no_turn_takes_all_that_is_left() -> None:
+    log = Log()
+    searches = [("a", log.search("a", 0.0)), ("b", log.search("b", 0.0))]
+    budget = Budget(16.0, WorkCounter())
+    search = Alternation(searches, log.best, 9.0, 0.25)
+    search._turns[1].search = log.search("b", 0.0, spend=4.0)  # takes more than it is given
+    search.search(budget)
+    assert log.turns[:2] == [("a", 4.0), ("b", 3.0)]
+    assert budget.passed

@@ -19,7 +19,7 @@ from oasis.solvers.running import RunningSolve
 from offline import solve
 from offline.benders import decomposition
 from offline.benders.decomposition import LEVELS
-from offline.heuristics.alternation import Alternation
+from offline.heuristics.recombination import Alternation
 from offline.params import BendersParams
 from tests.oracle.odds import CROSSED, at_odds, unit_job
 from tests.oracle.test_benders import SMALL, unaided

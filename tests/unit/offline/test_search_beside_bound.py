@@ -19,8 +19,11 @@ from oasis.solvers.budget import Budget
 from offline import ConfigurationParams, solve
 from offline import processes as helper
 from offline.column_generation import solve as colgen
+from offline.column_generation import solve as searching
 from offline.column_generation.solve import Configuration, Heuristics
+from offline.heuristics import recombination
 from offline.heuristics.best_solution import BestSolution, PartialSolution
+from offline.heuristics.recombination import take_up
 from offline.model.arrays import OfflineArrays
 from offline.problem import OfflineProblem
 from offline.processes import Helper, Message, Partner, ProcessTask
@@ -120,12 +123,12 @@ def test_no_second_process(
 def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It does not begin as it would alone, and looks before each turn."""
+    """It does not begin as it would alone, and mixes before each turn."""
     state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
     start = warm_start_of(HARD, None, state, needs_prices=True)
     state.found(oasis.verify(HARD, start.schedules), start.schedules)
 
-    def take(best: BestSolution) -> None:
+    def take(best: BestSolution, _: Budget) -> None:
         taken.append(best.state.phase)
         if len(taken) == 3:
             state.budget.stopping.end(Status.TIME_LIMIT)
@@ -134,7 +137,7 @@ def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
     rng = np.random.default_rng(0)
     heuristics = Heuristics(OfflineProblem(HARD, start, state), PARAMS, state.budget, rng)
     monkeypatch.setattr(Heuristics, "start", None)
-    monkeypatch.setattr(BestSolution, "catch_up", take)
+    monkeypatch.setattr(searching, "take_up", take)
     beside: Any = SimpleNamespace(is_working=True, partner=Partner(told.append))
     found = Configuration(PARAMS)._bound_and_improve(heuristics, start.prices, beside)
     assert found is Status.TIME_LIMIT
@@ -163,15 +166,41 @@ def empty_and_known() -> tuple[BestSolution, dict[str, Any]]:
     return BestSolution(start, state, lambda found: oasis.verify(instance, found)), schedules
 
 
-def test_better_schedules_from_elsewhere_are_taken_up_and_others_are_not() -> None:
+@pytest.mark.parametrize("is_own", [True, False])
+def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
+    is_own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     best, schedules = empty_and_known()
-    arrays, (one, *_) = best.solution.arrays, schedules
-    found = {name: schedules[name] for name in schedules if name != one}
+    arrays = best.solution.arrays
+    least, *others = sorted(
+        schedules, key=lambda name: PartialSolution(arrays, {name: schedules[name]}).value
+    )
+    if is_own:
+        best.offer(PartialSolution(arrays, {least: schedules[least]}))
+    found = {name: schedules[name] for name in others}
     value = PartialSolution(arrays, found).value
     best.state.found(value, found, "another process")
-    best.catch_up()
-    assert (best.value, set(best.solution.by_id)) == (value, set(found))
-    best.offer(PartialSolution(arrays, schedules))
+    mixes = list[float]()
+
+    def counted(*solutions: Any) -> PartialSolution:
+        mix = original(*solutions)
+        mixes.append(mix.value)
+        return mix
+
+    original = recombination.recombined
+    monkeypatch.setattr(recombination, "recombined", counted)
+    take_up(best, Budget())
+    take_up(best, Budget())
+    assert len(mixes) == is_own
+    assert set(best.solution.by_id) == set(schedules if is_own else others)
+    assert best.is_own == is_own
+    assert best.state.incumbent == pytest.approx(best.value)
+
+
+def test_nothing_new_from_elsewhere_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    best, schedules = empty_and_known()
+    best.offer(PartialSolution(best.solution.arrays, schedules))
     known = best.solution
-    best.catch_up()
+    monkeypatch.setattr(recombination, "recombined", None)
+    take_up(best, Budget())
     assert best.solution is known
