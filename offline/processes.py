@@ -1,87 +1,89 @@
-"""A second process beside a solve: its start, its end, and the messages between the two."""
+"""A second process beside a solve: its start, its end, and the messages between the two.
+
+A message is its kind and what it tells, pickled: both ends run the same code.
+"""
 
 from __future__ import annotations
 
-import json
 import logging
+import math
 import multiprocessing
 import os
+import pickle
 import queue
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import IO, Any
 
 from oasis.certify.verify import verify
 from oasis.model.errors import InstanceError, SolverError, VerificationError
 from oasis.model.instance import Instance
 from oasis.model.instance_file import instance_to_dict
 from oasis.model.rounding import FloatArray
-from oasis.model.schedule import Schedule, schedules_by_job
+from oasis.model.schedule import Schedule
 from oasis.solvers import SolveProgress, Status
 from offline.params import Params
 from offline.state import Phase, SolveState
 
-Message = Mapping[str, Any]
-KINDS = ("schedules", "bound", "cuts", "plan", "status", "error", "ended")
+Message = tuple[str, Any]  # "schedules", "bound", "cuts", "plan", "status", "error" or "ended"
 
 
 class Partner:
     """The other process, as either of the two sees it: what it says and what it is told."""
 
-    def __init__(self, send: Callable[[str], None]) -> None:
+    def __init__(self, send: Callable[[Message], None]) -> None:
         self._send = send
-        self.inbox: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.is_over = False  # it is not heard any more
-        self._takers: dict[str, Callable[[Message], None]] = {}
-        self._waiting: dict[str, list[Message]] = {}
+        self._takers: dict[str, Callable[[Any], None]] = {}
+        self._waiting: dict[str, list[Any]] = {}
 
-    def tell(self, message: Message) -> None:
+    def tell(self, kind: str, content: object) -> None:
         """Send a message."""
-        self._send(line(message))
+        self._send((kind, content))
 
-    def on(self, kind: str, take: Callable[[Message], None]) -> None:
-        """Let `take` have all messages of a kind, those first that have come before."""
+    def on(self, kind: str, take: Callable[[Any], None]) -> None:
+        """Let `take` have what all messages of a kind tell, those first that have come before."""
         self._takers[kind] = take
-        for message in self._waiting.pop(kind, ()):
-            take(message)
+        for content in self._waiting.pop(kind, ()):
+            take(content)
+
+    def hear(self, source: IO[bytes]) -> None:
+        """Keep each message until the other process ends, in a thread."""
+        try:
+            while True:
+                self.inbox.put(pickle.load(source))
+        except EOFError:
+            self.inbox.put(("ended", None))
+        except pickle.UnpicklingError as error:  # killed in the middle of a message, for one
+            self.inbox.put(("error", f"expected a message: {error}"))
 
     def listen(self) -> None:
         """Pass on what has come since the last call."""
         while not (self.is_over or self.inbox.empty()):
-            self.pass_on(_message(self.inbox.get()))
+            self.pass_on(self.inbox.get())
 
     def pass_on(self, message: Message) -> None:
         """Give a message to the receiver of its kind, now or when it registers."""
-        kind = next(iter(message), "")
+        kind, content = message
         if kind in self._takers:
-            self._takers[kind](message)
+            self._takers[kind](content)
         else:
             # The other process may speak before the searches here exist.
-            self._waiting.setdefault(kind, []).append(message)
+            self._waiting.setdefault(kind, []).append(content)
 
 
-def line(message: Message) -> str:
-    """Encode a message for the pipe."""
-    return json.dumps(message) + "\n"
+def write(message: object, sink: IO[bytes]) -> None:
+    """Send what the other end of a pipe reads with `pickle.load`."""
+    pickle.dump(message, sink)
+    sink.flush()
 
 
-def _message(text: str) -> Message:
-    """Parse a line; an error message if it does not follow the protocol."""
-    try:
-        message = json.loads(text)
-    except ValueError:
-        message = None
-    is_known = isinstance(message, dict) and next(iter(message), None) in KINDS
-    return message if is_known else {"error": f"expected a message, got {text!r}"}
-
-
-def plain(schedules: Mapping[str, Schedule]) -> list[dict[str, Any]]:
-    """Schedules as `oasis.model.schedule.schedules_by_job` reads them."""
-    return [schedule.to_dict() for schedule in schedules.values()]
+CLEARLY = 1e-5  # relative: a bound that is lower by less than this is not told
 
 
 class StateExchange:
@@ -94,10 +96,8 @@ class StateExchange:
         state: SolveState,
         known: tuple[Mapping[str, Schedule], float],
         by: str,
-        least: float,
     ) -> None:
         self.partner, self.instance, self.state, self._by = partner, instance, state, by
-        self._least = least  # relative: a bound that is lower by less than this is not told
         self._told, self._told_bound = known
         partner.on("schedules", self._take_schedules)
         partner.on("bound", self._take_bound)
@@ -105,45 +105,48 @@ class StateExchange:
     def report(self, _: SolveProgress | None = None) -> None:
         """Tell of a lower bound, and of better schedules."""
         state = self.state
-        if state.bound < self._told_bound * (1 - self._least):
+        if state.bound < self._told_bound * (1 - CLEARLY):
             self._told_bound = state.bound
-            self.partner.tell({"bound": state.bound})
+            self.partner.tell("bound", state.bound)
         # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
         if state.schedules is not self._told:
             self._told = state.schedules
-            self.partner.tell({"schedules": plain(self._told), "by": state.found_by})
+            self.partner.tell("schedules", (state.schedules, state.found_by))
 
-    def _take_schedules(self, message: Message) -> None:
-        state, schedules = self.state, schedules_by_job(message["schedules"])
+    def _take_schedules(self, content: tuple[Mapping[str, Schedule], str]) -> None:
+        state, (schedules, by) = self.state, content
         try:
             value = verify(self.instance, schedules)
         except VerificationError as error:
             raise SolverError(f"the second process found infeasible schedules: {error}") from error
         if value > (state.incumbent or 0.0):
             self._told = schedules  # the other process has them
-            state.found(value, schedules, message.get("by", self._by))
+            state.found(value, schedules, by)
 
-    def _take_bound(self, message: Message) -> None:
-        self._told_bound = min(self._told_bound, message["bound"])  # it knows
-        self.state.proved(message["bound"], self._by)
+    def _take_bound(self, bound: float) -> None:
+        self._told_bound = min(self._told_bound, bound)  # it knows
+        self.state.proved(bound, self._by)
 
 
 LOGGER = logging.getLogger(__name__)
 
 CHILD = "from offline.tasks import main; main()"
 EXIT_SECONDS = 5.0  # for a process that was killed to be gone
-TOLD_BEFORE = 1e-5  # relative: a bound that is lower by less than this is not sent
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """The task of a helper process."""
+    """The task of a helper process, and what is known when it starts."""
 
     name: str
     phase: Phase
     params: Params
     seed: int
     prices: tuple[FloatArray, FloatArray] | None = None
+    instance: Mapping[str, Any] = field(default_factory=dict)
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    bound: float = math.inf
+    seconds: float | None = None
 
     @property
     def failure(self) -> str:
@@ -156,15 +159,14 @@ class Helper:
 
     def __init__(self, instance: Instance, state: SolveState, task: ProcessTask) -> None:
         self.instance, self.state, self.task = instance, state, task
-        self.process: subprocess.Popen[str] | None = None
-        self._outbox: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.process: subprocess.Popen[bytes] | None = None
+        self._outbox: queue.SimpleQueue[ProcessTask | Message | None] = queue.SimpleQueue()
         self.partner = Partner(self._send)
         known = state.schedules, state.bound
-        self._exchange = StateExchange(
-            self.partner, instance, state, known, task.phase, TOLD_BEFORE
-        )
-        for take in (self._take_status, self._take_error, self._take_ended):
-            self.partner.on(take.__name__.removeprefix("_take_"), take)
+        self._exchange = StateExchange(self.partner, instance, state, known, task.phase)
+        takers = (("status", self._take_status), ("error", self._fail), ("ended", self._take_ended))
+        for kind, take in takers:
+            self.partner.on(kind, take)
         self._threads: list[threading.Thread] = []
 
     @property
@@ -212,68 +214,49 @@ class Helper:
 
     def _start(self) -> None:
         try:
-            problem = self._problem()
+            task = self._with_what_is_known()
             process = self.process = _started()
         except (InstanceError, OSError) as error:  # no file can hold a utility; no memory
             self._fail(str(error))
             return
         LOGGER.info("a process joins, task: %s, process %d", self.task.name, process.pid)
         self.state.notes["processes"] = 2
-        self._outbox.put(problem)
-        for work in (self._write, self._read):
-            thread = threading.Thread(
-                target=work, args=(process,), name=self.task.name, daemon=True
-            )
+        self._outbox.put(task)
+        for work, stream in ((self._write, process.stdin), (self.partner.hear, process.stdout)):
+            thread = threading.Thread(target=work, args=(stream,), name=task.name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def _problem(self) -> str:
-        """The first line that the process reads."""
-        budget, task = self.state.budget, self.task
+    def _with_what_is_known(self) -> ProcessTask:
+        """What the process reads first."""
+        state, budget = self.state, self.state.budget
         # not `budget.left`, which calls `listen`, and that is what this is called by
         seconds = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
-        problem = {
-            "task": task.name,
-            "instance": instance_to_dict(replace(self.instance, metadata={})),
-            "schedules": plain(self.state.schedules),
-            "params": task.params.to_dict(),
-            "seed": task.seed,
-            "bound": self.state.bound,
-            "seconds": seconds,
-            "prices": None if task.prices is None else [table.tolist() for table in task.prices],
-        }
-        return line(problem)
+        return replace(
+            self.task,
+            instance=instance_to_dict(replace(self.instance, metadata={})),
+            schedules=state.schedules,
+            bound=state.bound,
+            seconds=seconds,
+        )
 
-    def _send(self, text: str) -> None:
-        """Write a line to the process, unless the process has ended."""
+    def _send(self, message: Message) -> None:
+        """Write a message to the process, unless the process has ended."""
         if self.is_working:
-            self._outbox.put(text)
+            self._outbox.put(message)
 
-    def _write(self, process: subprocess.Popen[str]) -> None:
-        """Write each line to the process until there are no more, in a thread."""
-        assert process.stdin is not None
+    def _write(self, sink: IO[bytes]) -> None:
+        """Write what is to be sent until there is no more, in a thread."""
         # it may end before it has read everything; its exit code will be told
         with suppress(BrokenPipeError):
-            for text in iter(self._outbox.get, None):
-                process.stdin.write(text)
-                process.stdin.flush()
+            for message in iter(self._outbox.get, None):
+                write(message, sink)
 
-    def _read(self, process: subprocess.Popen[str]) -> None:
-        """Keep each message until the process ends, in a thread."""
-        assert process.stdout is not None
-        for text in process.stdout:
-            if text.endswith("\n"):  # else it was killed in the middle of a message
-                self.partner.inbox.put(text)
-        self.partner.inbox.put(line({"ended": True}))
-
-    def _take_status(self, message: Message) -> None:
-        LOGGER.info("the process ended its task, %s: %s", self.task.name, message["status"])
+    def _take_status(self, status: str) -> None:
+        LOGGER.info("the process ended its task, %s: %s", self.task.name, status)
         self.partner.is_over = True
 
-    def _take_error(self, message: Message) -> None:
-        self._fail(message["error"])
-
-    def _take_ended(self, _: Message) -> None:
+    def _take_ended(self, _: None) -> None:
         assert self.process is not None
         self._fail(f"its process ended with {self.process.wait(EXIT_SECONDS)}")
 
@@ -286,7 +269,7 @@ class Helper:
         )
 
 
-def _started() -> subprocess.Popen[str]:
+def _started() -> subprocess.Popen[bytes]:
     """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
     places = [os.path.abspath(place) for place in sys.path]
     return subprocess.Popen(
@@ -294,8 +277,6 @@ def _started() -> subprocess.Popen[str]:
         [sys.executable, "-P", "-c", CHILD],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
         env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
         start_new_session=True,
     )

@@ -30,7 +30,7 @@ from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.params import BendersParams
 from offline.periods import PeriodBound
-from offline.processes import Helper, Message
+from offline.processes import Helper
 from offline.state import Phase
 
 FIRST_TURN = 3.0  # of a search, in seconds or units of work
@@ -164,11 +164,6 @@ class Decomposition:
         """Whether another process searches for schedules."""
         return self._helper is not None and self._helper.is_working
 
-    def _tell(self, message: Message) -> None:
-        """Send a message to the process that looks for schedules, if there is one."""
-        if self._helper is not None and self._is_helped:
-            self._helper.partner.tell(message)
-
     def cut_the_relaxation(self) -> Mapping[str, float]:
         """Solve the master's relaxation repeatedly, and cut off counts that cannot be placed."""
         self.state.enter(Phase.CUTTING_PLANES)
@@ -217,7 +212,8 @@ class Decomposition:
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
         self._near = self.model.near(plan, self.params.window)
-        self._tell({"plan": [*plan.items()]})
+        if self._helper is not None and self._is_helped:
+            self._helper.partner.tell("plan", plan)
         refining = self.budget.share(REFINE_SHARE)
         # Only a plan that breaks no cut in fractions is worth whole counts.
         cuts = self.refine(solution, refining) or self.search_near_plan()

@@ -156,10 +156,10 @@ class CountModel(ScheduleModel):
                 slots[c.index] = range(min(some), max(some) + window + 1)
         return slots
 
-    def worth(self, least: float, most: float = math.inf) -> RowArrays:
-        """Row that bounds the total utility of a plan from below and above."""
+    def worth(self, least: float) -> RowArrays:
+        """Row that bounds the total utility of a plan from below."""
         columns = np.flatnonzero(self._read.costs)
-        limits = np.array([least]), np.array([most])
+        limits = np.array([least]), np.array([math.inf])
         return RowArrays.of_terms([(columns, self._read.costs[columns])], *limits)
 
     def within(self, room: Mapping[tuple[str, int], float]) -> RowArrays:

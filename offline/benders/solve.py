@@ -25,7 +25,7 @@ from offline.heuristics.best_solution import BestSolution, DualValues
 from offline.heuristics.window_search import WindowSearch
 from offline.params import BendersParams, ColumnGenerationParams
 from offline.problem import Method, OfflineProblem, seed_of
-from offline.processes import Helper, Message, Partner, ProcessTask, has_second_core
+from offline.processes import Helper, Partner, ProcessTask, has_second_core
 from offline.state import Phase
 
 # Shares of what is left for the configuration LP, whose prices guide the searches, and for the
@@ -117,6 +117,6 @@ class ScheduleSearch:
             self.parts.best.state.enter(Phase.PLANS)
             replanning.mix(plan, budget)
 
-    def _take_plan(self, message: Message) -> None:
+    def _take_plan(self, plan: Mapping[int, int]) -> None:
         """Keep a plan until its turn comes; only the last one counts."""
-        self._plan = dict(message["plan"])
+        self._plan = plan

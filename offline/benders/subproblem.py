@@ -23,7 +23,7 @@ from offline.benders.master import CountModel, Row
 from offline.model.arrays import GROUPS, units_that_fit
 from offline.model.capacities import Limit, limits_of_server, solve_within
 from offline.patterns import Cut, CutGenerator, PatternPool, classes
-from offline.processes import Message, Partner
+from offline.processes import Partner
 
 # For placing counts by the patterns that cover them, seconds or units of work.
 PLACING_LIMIT = 1.0
@@ -217,7 +217,7 @@ class Separation:
             for group in GROUPS
         }
         self._partner: Partner | None = None
-        self._heard: list[Message] = []
+        self._heard: list[tuple[str, Cut]] = []
 
     def share(self, partner: Partner) -> None:
         """Exchange new cuts with another process from now on."""
@@ -255,15 +255,15 @@ class Separation:
     def _learnt(self, group: str, cut: Cut, slots: Iterable[int]) -> list[Row]:
         """Add the rows of a new cut for these slots."""
         if self._partner is not None:
-            self._partner.tell({"cuts": group, "weights": cut.weights.tolist()})
+            self._partner.tell("cuts", (group, cut))
         return self.model.add(group, cut, slots)
 
     def _take_up(self) -> None:
         """Store the cuts of the other process; their rows are added where they are violated."""
         heard = self._heard.copy()
         self._heard.clear()
-        for message in heard:
-            self.model.add(message["cuts"], Cut(np.array(message["weights"])), [])
+        for group, cut in heard:
+            self.model.add(group, cut, [])
 
     def _broken(self, group: str, slot: int, counts: FloatArray) -> list[Row]:
         """Add the rows of known cuts that the counts (I,) of a slot break."""

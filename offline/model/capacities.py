@@ -133,26 +133,17 @@ def limits_of_server(
             yield Limit(capacity_r, amounts, variables)
 
 
-def limits_of(
-    capacity: FloatArray, demand: FloatArray, jobs: Iterable[JobVariables], group: str
-) -> Iterator[Limit]:
-    """(4) or (5) with the capacities (T, S, R) that each slot has, demands (I, R) by job."""
-    users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
-    for c in jobs:
-        for place, variable in c.units(group).items():
-            if variable.upBound > 0:
-                users.setdefault(place, []).append((demand[c.index], variable))
-    for place, here in users.items():
-        yield from limits_of_server(capacity[place], here)
-
-
 def limits_of_empty_servers(arrays: OfflineArrays, jobs: Iterable[JobVariables]) -> Iterator[Limit]:
     """(4): sum_i w_i^r y_ih(t) <= c_h^r, and (5): sum_i s_i^r z_ik(t) <= c_k^r."""
-    users = list(jobs)
-    for group in GROUPS:
-        capacity = arrays.group(group).capacity
-        every_slot = np.broadcast_to(capacity, (arrays.horizon, *capacity.shape))
-        yield from limits_of(every_slot, arrays.group(group).demand, users, group)
+    all_jobs = list(jobs)
+    for name in GROUPS:
+        group = arrays.group(name)
+        users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
+        for c in all_jobs:
+            for place, variable in c.units(name).items():
+                users.setdefault(place, []).append((group.demand[c.index], variable))
+        for (_, server), here in users.items():
+            yield from limits_of_server(group.capacity[server], here)
 
 
 def solve_within(

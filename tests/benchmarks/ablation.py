@@ -3,9 +3,9 @@
     python -m tests.benchmarks.ablation --csv solves.csv
     python -m tests.benchmarks.ablation --table solves.csv > ablation.csv
 
-Each solve has a minute and one core, or two and thus its second process where the part needs that
-(`--cores 2` runs those alone). What the file has already is not solved again. A size is `testbed`
-or HORIZONxSERVERSxJOBS of the preset `calibrated`; each is solved by the method that `auto` takes.
+Each solve has one core, or two and thus a second process, for as long as LIMITS says. What the file
+has already is not solved again. A size is `testbed` or HORIZONxSERVERSxJOBS of the preset
+`calibrated`; each is solved by the decomposition, unless METHOD names another.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from unittest import mock
 
-from offline import periods, processes, solve
+from offline import patterns, periods, processes, solve
 from offline.benders import decomposition, primal, replanning, slot_model, subproblem
 from offline.column_generation import cutting, restricted_master
-from offline.heuristics import (
-    recombination,
-    window_search,
-)
+from offline.heuristics import recombination, window_search
 from tests.benchmarks.distribution import instance
 
-SIZES = ("testbed", "20x50x50", "100x50x100", "300x50x400")
 METHOD = {"300x50x400": "colgen"}
-DECOMPOSED = ("testbed", "20x50x50", "100x50x100")
-PRICED = ("300x50x400",)
-TABLE_SIZES = (*SIZES[1:], "300x50x100")  # `testbed` is always proven: there, time counts
+DECOMPOSED, PRICED, LONG = ("20x50x50",), ("300x50x400",), ("300x50x100",)
+SIZES = (*DECOMPOSED, *LONG, *PRICED)  # `testbed` is always proven: there, time counts
+LIMITS = dict.fromkeys(("testbed", *DECOMPOSED), 30.0) | dict.fromkeys((*LONG, *PRICED), 45.0)
+CORES = (1, 2)
 ALL = "all parts"
 Row = Mapping[str, str]
 
@@ -54,11 +52,10 @@ class Part(NamedTuple):
 
     name: str
     code: Sequence[Any]  # modules, classes and functions that exist for it alone
-    sizes: Sequence[str]
+    sizes: Sequence[tuple[int, Sequence[str]]]  # with so many cores
     patches: Sequence[Patch] = ()
     params: Mapping[str, Any] = MappingProxyType({})  # of the method
     method: str | None = None  # instead of that of the size
-    cores: int = 1
 
     @property
     def lines(self) -> int:
@@ -78,6 +75,10 @@ def better(first: Any, second: Any, _: Any) -> Any:
     return max((first, second), key=lambda solution: solution.value)
 
 
+def unlifted(_: Any, cut: Any, *__: Any) -> Any:
+    return cut
+
+
 def once(self: Any) -> Any:
     """The relaxation of the master without cutting planes."""
     with mock.patch.object(self.separation, "cut", nothing([])):
@@ -86,45 +87,64 @@ def once(self: Any) -> Any:
 
 CUT_THE_RELAXATION = decomposition.Decomposition.cut_the_relaxation
 
+ONE_AND_TWO = ((1, DECOMPOSED), (2, DECOMPOSED))
 PARTS = (
-    Part(ALL, (), SIZES),
+    Part(ALL, (), ((1, ("testbed", *DECOMPOSED, *PRICED)), (2, SIZES))),
     Part(
         "plans in whole numbers",
         (primal.PrimalHeuristic.search,),
-        DECOMPOSED,
+        ((1, DECOMPOSED),),
         [Patch(primal.PrimalHeuristic, "search", nothing(0))],
     ),
     Part(
         "replanning",
         (replanning,),
-        DECOMPOSED,
+        ((1, DECOMPOSED),),
         [
             Patch(replanning.Replanning, "search", nothing(False)),
             Patch(replanning.Replanning, "mix", nothing(None)),
         ],
     ),
     Part(
-        "shortfall",
-        (slot_model.Shortfall,),
-        DECOMPOSED,
+        "walks to plans",
+        (replanning.Replanning._walk, replanning.Replanning.place),
+        ((2, DECOMPOSED),),
+        [Patch(replanning.Replanning, "_walk", nothing(None))],
+    ),
+    Part(
+        "mixes with plans",
+        (replanning.Replanning._mix, replanning.Replanning.mix, primal.PlanComparison.within),
+        ((2, DECOMPOSED),),
+        [Patch(replanning.Replanning, "_mix", nothing(None))],
+    ),
+    Part(
+        "lifted cuts",
+        (patterns.CutGenerator._lifted, patterns.PatternPool.add_alone),
+        ((2, DECOMPOSED),),
+        [Patch(patterns.CutGenerator, "_lifted", unlifted)],
+    ),
+    Part(
+        "slot model and shortfall",
+        (slot_model,),
+        ONE_AND_TWO,
         [Patch(slot_model.Shortfall, "search", without_shortfall)],
     ),
     Part(
         "cutting planes",
         (CUT_THE_RELAXATION,),
-        DECOMPOSED,
+        ((1, DECOMPOSED),),
         [Patch(decomposition.Decomposition, "cut_the_relaxation", once)],
     ),
     Part(
         "cuts around plans",
         (decomposition.Decomposition.refine,),
-        DECOMPOSED,
+        ONE_AND_TWO,
         [Patch(decomposition.Decomposition, "refine", nothing(0))],
     ),
     Part(
         "pattern cuts",
         (subproblem.Separation,),
-        DECOMPOSED,
+        ((1, DECOMPOSED),),
         [
             Patch(subproblem.Separation, "cut", nothing([])),
             Patch(subproblem.Separation, "cut_off", nothing(False)),
@@ -133,13 +153,13 @@ PARTS = (
     Part(
         "whole counts first",
         (decomposition.Decomposition.try_whole,),
-        DECOMPOSED,
+        ((1, ("testbed",)),),
         [Patch(decomposition.Decomposition, "try_whole", nothing(None))],
     ),
     Part(
         "window search",
         (window_search,),
-        SIZES,
+        ((1, (*DECOMPOSED, *PRICED)),),
         [
             Patch(window_search.WindowSearch, "search", nothing(False)),
             Patch(window_search.WindowSearch, "start", nothing(None)),
@@ -148,30 +168,22 @@ PARTS = (
     Part(
         "slot cuts",
         (restricted_master.SlotCut, restricted_master.SlotCuts, cutting),
-        PRICED,
+        ((1, PRICED),),
         params={"cutting_share": 0.0},
     ),
     Part(
         "periods",
         (periods,),
-        ("100x50x100", "300x50x100"),
+        ((2, LONG),),
         method="colgen",
-        cores=2,
-    ),
-    Part(
-        "all parts, two processes",
-        (),
-        ("20x50x50", "100x50x100", "300x50x100", "300x50x400"),
-        cores=2,
     ),
     Part(
         "recombination",
         (recombination.recombined, recombination._choices, recombination._limits),
-        PRICED,
+        ((2, PRICED),),
         [Patch(recombination, "recombined", better)],
-        cores=2,
     ),
-    Part("the compact model alone", (), ("testbed", "20x10x20"), method="milp"),
+    Part("the compact model alone", (), ((1, ("testbed",)),), method="milp"),
 )
 BY_NAME = {part.name: part for part in PARTS}
 
@@ -193,18 +205,18 @@ def child(name: str) -> str:
 COLUMNS = ("size", "seed", "part", "cores", "limit", "status", "seconds", "objective", "bound")
 
 
-def solved(part: Part, size: str, seed: int, limit: float) -> dict[str, Any]:
+def solved(part: Part, cores: int, size: str, seed: int) -> dict[str, Any]:
     """One solve without the part, as a row."""
-    method = part.method or METHOD.get(size, "benders")
+    method, limit = part.method or METHOD.get(size, "benders"), LIMITS[size]
     params = dict(part.params)
-    os.sched_setaffinity(0, sorted(CORES)[: part.cores])
+    os.sched_setaffinity(0, sorted(AFFINITY)[-cores:])
     with switched_off(part.name), mock.patch.object(processes, "CHILD", child(part.name)):
         result = solve(instance(size, seed), method, time_limit=limit, params=params or None)
     return {
         "size": size,
         "seed": seed,
         "part": part.name,
-        "cores": part.cores,
+        "cores": cores,
         "limit": limit,
         "status": result.status,
         "seconds": round(result.seconds, 2),
@@ -213,7 +225,7 @@ def solved(part: Part, size: str, seed: int, limit: float) -> dict[str, Any]:
     }
 
 
-CORES = os.sched_getaffinity(0)
+AFFINITY = os.sched_getaffinity(0)
 
 
 def read(path: Path) -> list[Row]:
@@ -223,22 +235,26 @@ def read(path: Path) -> list[Row]:
         return [*csv.DictReader(file)]
 
 
-def run(path: Path, seeds: Sequence[int], limit: float, names: Sequence[str]) -> None:
+def run(path: Path, seeds: Sequence[int], names: Sequence[str], cores: int | None) -> None:
     """Solve what the file lacks, and append each row as it comes."""
-    known = {(row["size"], row["seed"], row["part"]) for row in read(path)}
-    for seed in seeds:
-        for part in (BY_NAME[name] for name in names):
-            for size in part.sizes:
-                if (size, str(seed), part.name) in known:
-                    continue
-                row = solved(part, size, seed, limit)
-                is_new = not path.exists()
-                with path.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, COLUMNS)
-                    if is_new:
-                        writer.writeheader()
-                    writer.writerow(row)
-                print(*row.values(), flush=True)
+    known = {(*place(row), row["part"]) for row in read(path)}
+    wanted = [
+        (BY_NAME[name], number, size, seed)
+        for seed in seeds
+        for name in names
+        for number, sizes in BY_NAME[name].sizes
+        for size in sizes
+        if cores in (None, number) and (size, str(seed), str(number), name) not in known
+    ]
+    for part, number, size, seed in wanted:
+        row = solved(part, number, size, seed)
+        is_new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            if is_new:
+                writer.writeheader()
+            writer.writerow(row)
+        print(*row.values(), flush=True)
 
 
 def gap(row: Mapping[str, str]) -> float:
@@ -246,61 +262,57 @@ def gap(row: Mapping[str, str]) -> float:
     return 100 * (float(row["bound"]) / float(row["objective"]) - 1)
 
 
-def value(row: Mapping[str, str]) -> float:
-    return float(row["objective"])
-
-
-def change(rows: Sequence[Row], base: Mapping[tuple[str, ...], Row]) -> tuple[str, str]:
-    """By how much more a gap is without a part (points: mean, least, most), and a value (%)."""
-    pairs = [(row, base[key]) for row in rows if (key := place(row)) in base]
-    if not pairs:
-        return "", ""
-    gaps = [gap(row) - gap(whole) for row, whole in pairs]
-    values = [100 * (value(row) / value(whole) - 1) for row, whole in pairs]
-    spread = f"{statistics.mean(gaps):+.1f} ({min(gaps):+.1f}, {max(gaps):+.1f})"
-    return spread, f"{statistics.mean(values):+.1f}"
-
-
 def place(row: Row) -> tuple[str, ...]:
     return row["size"], row["seed"], row["cores"]
 
 
+def change(rows: Sequence[Row], base: Mapping[tuple[str, ...], Row]) -> tuple[str, ...]:
+    """By how much more a gap is without a part (points: mean, least, most), value and bound (%)."""
+    pairs = [(row, base[key]) for row in rows if (key := place(row)) in base]
+    if not pairs:
+        return "", "", ""
+    gaps = [gap(row) - gap(whole) for row, whole in pairs]
+    spread = f"{statistics.mean(gaps):+.1f} ({min(gaps):+.1f}, {max(gaps):+.1f})"
+    means = (
+        statistics.mean(100 * (float(row[end]) / float(whole[end]) - 1) for row, whole in pairs)
+        for end in ("objective", "bound")
+    )
+    return spread, *(f"{mean:+.1f}" for mean in means)
+
+
 def table(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
     """A heading, the gaps of the whole, and a row for each part that is off."""
-    sizes = [size for size in TABLE_SIZES if any(row["size"] == size for row in rows)]
-    columns = (heading for size in sizes for heading in (f"{size}: gap", f"{size}: value %"))
+    ends = ("gap", "value %", "bound %")
+    columns = (f"{size}: {end}" for size in SIZES for end in ends)
     yield ("off", "lines", "cores", "seconds at testbed", *columns)
-    base = {place(row): row for row in rows if row["part"].startswith(ALL)}
-    for part in PARTS:
-        own = [row for row in rows if row["part"] == part.name]
+    base = {place(row): row for row in rows if row["part"] == ALL}
+    for part, cores in product(PARTS, map(str, CORES)):
+        own = [row for row in rows if (row["part"], row["cores"]) == (part.name, cores)]
         cells: list[str] = []
-        for size in sizes:
+        for size in SIZES:
             here = [row for row in own if row["size"] == size]
-            if part.name.startswith(ALL):
-                gaps = sorted(gap(row) for row in here)
-                cells += [", ".join(f"{each:.1f}" for each in gaps), ""]
+            if part.name == ALL:
+                cells += [", ".join(f"{each:.1f}" for each in sorted(map(gap, here))), "", ""]
             else:
                 cells += change(here, base)
         seconds = [float(row["seconds"]) for row in own if row["size"] == "testbed"]
         shown = f"{statistics.median(seconds):.1f}" if seconds else ""
         if own:
-            yield part.name, str(part.lines or ""), str(part.cores), shown, *cells
+            yield part.name, str(part.lines or ""), cores, shown, *cells
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--csv", type=Path, help="append each solve to this file")
     parser.add_argument("--table", type=Path, help="print what such a file says, a row a part")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for each solve")
     parser.add_argument("--seeds", type=int, nargs="+", default=[701, 702, 703])
-    parser.add_argument("--cores", type=int, help="only parts that need so many cores")
-    parser.add_argument("--parts", nargs="+", choices=[*BY_NAME])
+    parser.add_argument("--cores", type=int, choices=CORES, help="only solves on so many cores")
+    parser.add_argument("--parts", nargs="+", choices=[*BY_NAME], default=[*BY_NAME])
     given = parser.parse_args()
     if given.table is not None:
         csv.writer(sys.stdout, lineterminator="\n").writerows(table(read(given.table)))
         return
-    names = given.parts or [p.name for p in PARTS if given.cores in (None, p.cores)]
-    run(given.csv, given.seeds, given.limit, names)
+    run(given.csv, given.seeds, given.parts, given.cores)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
+import pickle
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 
 import oasis
 from oasis import Form, Instance, OASiS, Schedule
-from oasis.model.schedule import committed, schedules_by_job
+from oasis.model.schedule import committed
 from oasis.solvers import Status
 from oasis.solvers.budget import Budget, WorkCounter
 from offline import OnlinePrices, WarmStart, configuration_bound, learn_prices, solve
@@ -24,7 +24,6 @@ from offline.heuristics.recombination import recombined
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
-from offline.processes import plain
 from offline.state import SolveState
 from tests.oracle.forms import defined_optimum, of_kinds
 
@@ -157,7 +156,7 @@ def test_schedules_become_values_of_the_model_and_back_and_text(optima: dict[int
             name: run.form for name, run in best.items()
         }
         oasis.verify(instance, back)
-        assert schedules_by_job(json.loads(json.dumps(plain(best)))) == best
+        assert pickle.loads(pickle.dumps(best)) == best
 
 
 # -- heuristics ------------------------------------------------------------------------------------

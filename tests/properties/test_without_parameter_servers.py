@@ -6,7 +6,7 @@ without any with the same one that has such a machine.
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,8 @@ from oasis.solvers import TRUST, Status
 from offline import METHODS, learn_prices, solve
 from offline.column_generation.bound import configuration_bound
 from offline.params import ConfigurationParams
-from offline.processes import plain
+from offline.processes import Message, ProcessTask
+from offline.state import Phase
 from offline.tasks import Child
 from tests.oracle.test_benders import FRACTIONS, SMALL, WHOLE, hurried, proven, unaided
 from tests.properties.test_offline_methods import (
@@ -264,26 +265,20 @@ def test_a_parameter_server_on_no_machine_is_no_schedule(instance: Instance) -> 
             oasis.verify(instance, {job_id: placed})
 
 
-def test_prices_of_no_machine_reach_another_process(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prices_of_no_machine_reach_another_process() -> None:
     instance = oasis.generate("testbed", jobs=3, ps_servers=0, worker_servers=2, seed=1)
     scheduler = oasis.OASiS.from_instance(instance)
     run = oasis.simulate(instance, scheduler)
-    ledger = scheduler.ledger
-    problem = {
-        "task": "heuristics",
-        "instance": instance_to_dict(instance),
-        "schedules": plain(run.schedules),
-        "params": ConfigurationParams().to_dict(),
-        "seed": 0,
-        "seconds": 5.0,
-        "bound": run.total_utility * (1 + 1e-9),
-        "prices": [ledger.worker_prices.tolist(), ledger.ps_prices.tolist()],
-    }
-    child = Child(json.loads(json.dumps(problem)))
+    prices = scheduler.ledger.worker_prices, scheduler.ledger.ps_prices
+    known: Any = {"instance": instance_to_dict(instance), "schedules": run.schedules}
+    known |= {"bound": run.total_utility * (1 + 1e-9), "seconds": 5.0}
+    params, said = ConfigurationParams(), list[Message]()
+    task = ProcessTask("heuristics", Phase.WINDOWS, params, 0, prices, **known)
+    child = Child(pickle.loads(pickle.dumps(task)), said.append)
     assert child.start.prices is not None
-    assert child.start.prices.ps.shape == ledger.ps_prices.shape
+    assert child.start.prices.ps.shape == prices[1].shape
     child.run()
-    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {"status": "optimal"}
+    assert said[-1] == ("status", "optimal")
 
 
 @given(bare(all_instances()), of(True, False))

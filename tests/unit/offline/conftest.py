@@ -19,12 +19,12 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[str]]:
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Every process that a solve starts."""
-    made: list[subprocess.Popen[str]] = []
+    made: list[subprocess.Popen[bytes]] = []
     start = helper._started
 
-    def noted() -> subprocess.Popen[str]:
+    def noted() -> subprocess.Popen[bytes]:
         made.append(start())
         return made[-1]
 

@@ -10,10 +10,13 @@ from typing import Any
 import pulp
 import pytest
 
-from oasis import SolverError
+from oasis import Cluster, Instance, Server, SolverError
 from oasis.solvers import Solution, Status, highs
 from oasis.solvers.arrays import ArrayModel
+from offline.model.arrays import OfflineArrays
 from offline.model.capacities import Limit, solve_within
+from offline.model.milp import CompactModel
+from tests import builders
 
 HALF = 0.5 * (1.0 + 1.0013e-9)  # of a capacity: two are forgiven by HiGHS, not by `fits`
 BY_ROUNDING = 0.5 * (1.0 + 1.001e-9) * (1 + 2**-52)  # the same, but by the last bit alone
@@ -106,3 +109,13 @@ def test_variables_of_the_rows_that_cut_off_have_names_of_their_own(monkeypatch)
     assert solve_within(problem, lambda: limits).objective == 3.0
     assert len(problem.variables()) == 6
     assert len(asked[-1].names) == len(set(asked[-1].names)) == 6 + 2 * 3
+
+
+def test_each_server_has_a_limit_of_its_own_in_each_slot() -> None:
+    servers = tuple(Server(f"w{n}", {"gpu": float(n)}) for n in (1, 3))
+    cluster = Cluster(("gpu",), servers, (), 1.0)
+    jobs = tuple(builders.job(name, 0, 1, workers=2) for name in "ab")
+    model = CompactModel(OfflineArrays.of(Instance(2, cluster, jobs)))
+    limits = {(limit.capacity, limit.amounts) for limit in model.limits()}
+    assert limits == {(1.0, (1.0, 1.0)), (3.0, (1.0, 1.0))}
+    assert len([*model.limits()]) == 4

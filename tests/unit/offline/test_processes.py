@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -51,11 +52,15 @@ def idle(monkeypatch: pytest.MonkeyPatch, during: Callable[[], None] = lambda: N
     monkeypatch.setattr(Decomposition, "run", wait)
 
 
-def said_by(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
-    """Let the process read the problem, say these lines, and wait for its end."""
-    says = "".join(f"print({line!r}, flush=True);" for line in lines)
-    program = f"import sys; sys.stdin.readline(); {says} sys.stdin.read()"
-    monkeypatch.setattr(helper, "CHILD", program)
+def saying(message: object) -> str:
+    """A program that reads, says a message, and waits for its end."""
+    says = f"sys.stdout.buffer.write({pickle.dumps(message)!r}); sys.stdout.flush()"
+    return f"import sys; sys.stdin.buffer.read1(); {says}; sys.stdin.buffer.read()"
+
+
+def said_by(monkeypatch: pytest.MonkeyPatch, kind: str, content: object) -> None:
+    """Let the process say this."""
+    monkeypatch.setattr(helper, "CHILD", saying((kind, content)))
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -64,7 +69,7 @@ def test_bound_of_one_and_schedules_of_the_other_prove_each_other(
 ) -> None:
     optimum = solve(TINY, "bruteforce")
     idle(monkeypatch)
-    said_by(monkeypatch, f'{{"bound": {optimum.objective!r}}}')
+    said_by(monkeypatch, "bound", optimum.objective)
     result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
     assert result.status is Status.OPTIMAL
     assert (result.objective_by, result.bound_by) == (Phase.WARM_START, Phase.REPLANNING)
@@ -75,7 +80,7 @@ def test_bound_of_one_and_schedules_of_the_other_prove_each_other(
 def test_a_bound_that_schedules_refute_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     optimum = solve(TINY, "bruteforce")
     idle(monkeypatch)
-    said_by(monkeypatch, f'{{"bound": {optimum.objective * 0.99!r}}}')
+    said_by(monkeypatch, "bound", optimum.objective * 0.99)
     with pytest.raises(SolverError, match=r"^plans close to the schedules claims the bound"):
         solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start=optimum.schedules)
 
@@ -84,8 +89,8 @@ def test_a_bound_that_schedules_refute_is_no_result(monkeypatch: pytest.MonkeyPa
 def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     idle(monkeypatch)
     job = TINY.jobs[0].id
-    schedule = f'{{"job_id": "{job}", "workers": [[3, 0, 1000]], "ps": [[3, 0, 1000]]}}'
-    said_by(monkeypatch, f'{{"schedules": [{schedule}]}}')
+    schedule = oasis.Schedule(job, [[3, 0, 1000]], [[3, 0, 1000]])
+    said_by(monkeypatch, "schedules", ({job: schedule}, Phase.WINDOWS))
     with pytest.raises(SolverError, match="infeasible"):
         solve(TINY, "benders", time_limit=SECONDS, params=LARGE)
 
@@ -94,12 +99,17 @@ def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        ("import sys; sys.stdin.readline(); sys.exit(7)", "its process ended with 7"),
+        ("import sys; sys.stdin.buffer.read1(); sys.exit(7)", "its process ended with 7"),
         ("import os; os.kill(os.getpid(), 9)", "its process ended with -9"),
-        ('print(\'{"error": "SolverError: no"}\', flush=True)', "SolverError: no"),
-        ("import sys; sys.stdout.write('{\"bou')", "its process ended with 0"),
-        ("print('{\"bou', flush=True)", "expected a message, got '{\"bou\\n'"),
-        ("import time; print(3, flush=True); time.sleep(60)", "expected a message, got '3\\n'"),
+        (saying(("error", "SolverError: no")), "SolverError: no"),
+        (
+            f"import sys; sys.stdout.buffer.write({pickle.dumps(('bound', 1.0))[:-3]!r})",
+            "expected a message: pickle data was truncated",
+        ),
+        (
+            "import time; print(3, flush=True); time.sleep(60)",
+            "expected a message: invalid load key, '3'.",
+        ),
         ("import sys; sys.stdin.close()", "its process ended with 0"),
     ],
 )
@@ -142,7 +152,7 @@ def test_a_utility_that_no_file_can_have_leaves_the_decomposition_alone() -> Non
 
 @pytest.mark.usefixtures("two_cores")
 def test_ctrl_c_leaves_the_interval_and_no_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     def interrupt() -> None:
         if started:
@@ -157,7 +167,7 @@ def test_ctrl_c_leaves_the_interval_and_no_process(
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_time_limit_ends_both(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     idle(monkeypatch)
     # The time passes once the process runs, however long a loaded machine takes to start it.
@@ -173,7 +183,7 @@ def test_a_gap_that_the_other_process_reaches_ends_the_solve(
 ) -> None:
     optimum = solve(TINY, "bruteforce")
     idle(monkeypatch)
-    said_by(monkeypatch, f'{{"bound": {optimum.objective * 1.09!r}}}')
+    said_by(monkeypatch, "bound", optimum.objective * 1.09)
     start = optimum.schedules
     result = solve(TINY, "benders", time_limit=SECONDS, gap=0.1, params=LARGE, warm_start=start)
     assert result.status is Status.GAP_LIMIT
@@ -236,7 +246,7 @@ def known(result: OfflineResult) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_limit_in_work_starts_no_process_and_repeats(
-    started: list[subprocess.Popen[str]],
+    started: list[subprocess.Popen[bytes]],
 ) -> None:
     one, same = (solve(BUSY, "benders", work_limit=0.5, params=LARGE) for _ in range(2))
     assert known(one) == known(same)
@@ -246,7 +256,7 @@ def test_a_limit_in_work_starts_no_process_and_repeats(
 
 
 def test_one_core_and_workers_of_a_sweep_have_no_second_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     assert benders.has_second_core()
@@ -262,13 +272,13 @@ def test_one_core_and_workers_of_a_sweep_have_no_second_process(
 
 @pytest.mark.usefixtures("two_cores")
 def test_schedules_that_are_found_here_reach_the_other_process(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """The process fails as soon as it is told of them."""
     one = dict([next(iter(solve(TINY, "bruteforce").schedules.items()))])
-    says = "print(json.dumps({'error': f'told of {len(news)}'}), flush=True)"
-    hears = "news = json.loads(sys.stdin.readline())['schedules']"
-    child = f"import json, sys; sys.stdin.readline(); {hears}; {says}; sys.stdin.read()"
+    hears = "pickle.load(sys.stdin.buffer); kind, (news, by) = pickle.load(sys.stdin.buffer)"
+    says = "write(('error', f'told of {len(news)} by {by}'), sys.stdout.buffer)"
+    child = f"import pickle, sys; from offline.processes import write; {hears}; {says}"
     monkeypatch.setattr(helper, "CHILD", child)
     monkeypatch.setattr(WindowSearch, "start", lambda *_: None)
 
@@ -281,5 +291,5 @@ def test_schedules_that_are_found_here_reach_the_other_process(
 
     monkeypatch.setattr(Decomposition, "run", find)
     result = solve(TINY, "benders", time_limit=SECONDS, params=LARGE, warm_start={})
-    assert result.parameters["schedule_search_failed"] == "told of 1"
+    assert result.parameters["schedule_search_failed"] == "told of 1 by somebody"
     assert result.objective_by == "somebody"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.heuristics.recombination import take_up
 from offline.model.arrays import OfflineArrays
 from offline.problem import OfflineProblem
-from offline.processes import Helper, Partner, line
+from offline.processes import Helper, Message, Partner, ProcessTask
 from offline.state import OnlinePrices, Phase, SolveState, warm_start_of
 from offline.tasks import Child
 
@@ -42,7 +41,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
 @posix
 @pytest.mark.usefixtures("two_cores")
 def test_the_other_process_alone_finds_the_enumerated_optimum(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     optimum = solve(TINY, "bruteforce").objective
 
@@ -64,9 +63,9 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
 @posix
 @pytest.mark.usefixtures("two_cores")
 def test_heuristics_that_fail_are_reported_and_begun_here(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    monkeypatch.setattr(helper, "CHILD", "import sys; sys.stdin.readline(); sys.exit(7)")
+    monkeypatch.setattr(helper, "CHILD", "import sys; sys.exit(7)")
     begun: list[float] = []
     cut = colgen.cut_configuration_lp
 
@@ -100,7 +99,7 @@ def test_heuristics_that_fail_are_reported_and_begun_here(
 )
 def test_no_second_process(
     monkeypatch: pytest.MonkeyPatch,
-    started: list[subprocess.Popen[str]],
+    started: list[subprocess.Popen[bytes]],
     params: dict[str, Any],
     limit: dict[str, Any],
 ) -> None:
@@ -147,24 +146,14 @@ def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
     assert taken == [Phase.CUTS_IN_SLOTS, Phase.WINDOWS, Phase.WINDOWS]
 
 
-def test_the_process_tells_of_schedules(capsys: pytest.CaptureFixture[str]) -> None:
-    optimum = solve(TINY, "bruteforce")
-    problem = {
-        "task": "heuristics",
-        "instance": instance_to_dict(TINY),
-        "schedules": [],
-        "params": PARAMS.to_dict(),
-        "seed": 0,
-        "seconds": SECONDS,
-        "bound": 1e6,
-        "prices": None,
-    }
-    child = Child(problem)
-    child.partner.inbox.put(line({"bound": optimum.objective * (1 + 1e-9)}))
+def test_the_process_tells_of_schedules() -> None:
+    optimum, said = solve(TINY, "bruteforce"), list[Message]()
+    known: Any = {"instance": instance_to_dict(TINY), "bound": 1e6, "seconds": SECONDS}
+    child = Child(ProcessTask("heuristics", Phase.WINDOWS, PARAMS, 0, **known), said.append)
+    child.partner.inbox.put(("bound", optimum.objective * (1 + 1e-9)))
     child.run()
-    said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
-    assert said[-1] == {"status": "optimal"}
-    assert all(message["by"] in set(Phase) for message in said if "schedules" in message)
+    assert said[-1] == ("status", "optimal")
+    assert all(content[1] in set(Phase) for kind, content in said if kind == "schedules")
 
 
 def empty_and_known() -> tuple[BestSolution, dict[str, Any]]:

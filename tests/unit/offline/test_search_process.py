@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
 from offline.problem import OfflineProblem
-from offline.processes import Message, Partner, line
+from offline.processes import Message, Partner, ProcessTask
 from offline.state import OnlinePrices, Phase, SolveState, WarmStart
 from offline.tasks import Child
 
@@ -55,7 +54,7 @@ def idle(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
 
 @pytest.mark.usefixtures("two_cores")
 def test_the_other_process_alone_finds_the_enumerated_optimum(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     optimum = solve(TINY, "bruteforce").objective
     idle(monkeypatch, optimum * (1 + 1e-9))
@@ -68,10 +67,10 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
 
 @pytest.mark.usefixtures("two_cores")
 def test_a_search_that_fails_is_reported_and_made_here(
-    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[str]]
+    monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """The process is gone before the masters begin, and they look for schedules themselves."""
-    monkeypatch.setattr(helper, "CHILD", "import sys; sys.stdin.readline(); sys.exit(7)")
+    monkeypatch.setattr(helper, "CHILD", "import sys; sys.exit(7)")
     run, looked = Decomposition.run, Decomposition.look_around
     searches: list[float] = []
 
@@ -118,13 +117,10 @@ def test_a_search_that_ends_during_a_master_is_gone_on_with_here() -> None:
     assert len(looked) == 2
 
 
-def test_schedules_that_refute_a_bound_are_told_before_the_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    optimum = solve(TINY, "bruteforce").objective
-    Child(problem() | {"bound": 0.6 * optimum}).run()
-    said = [next(iter(json.loads(text))) for text in capsys.readouterr().out.splitlines()]
-    assert said == ["schedules", "error"]
+def test_schedules_that_refute_a_bound_are_told_before_the_error() -> None:
+    said: list[Message] = []
+    Child(task(0.6 * solve(TINY, "bruteforce").objective), said.append).run()
+    assert [kind for kind, _ in said] == ["schedules", "error"]
 
 
 @pytest.mark.usefixtures("two_cores")
@@ -137,7 +133,7 @@ def test_schedules_that_refute_a_bound_are_told_before_the_error(
     ],
 )
 def test_no_second_process(
-    started: list[subprocess.Popen[str]], params: dict[str, Any], limit: dict[str, Any]
+    started: list[subprocess.Popen[bytes]], params: dict[str, Any], limit: dict[str, Any]
 ) -> None:
     given = LARGE.to_dict() | params
     result = solve(TINY, "benders", params=given, **limit)
@@ -160,37 +156,25 @@ def prepared(params: BendersParams) -> Decomposition:
     return Benders(params).prepared(known, state.budget, rng)
 
 
-def problem() -> dict[str, Any]:
-    """The task as the first line of the process has it, without schedules to start from."""
-    arrays = OfflineArrays.of(TINY)
-    shape = arrays.horizon, 1, len(TINY.cluster.resources)
-    return {
-        "task": "schedule search",
-        "instance": instance_to_dict(TINY),
-        "schedules": [],
-        "params": LARGE.to_dict(),
-        "seed": 0,
-        "seconds": SECONDS,
-        "bound": 1e6,
-        "prices": [np.zeros(shape).tolist(), np.zeros(shape).tolist()],
-    }
+def task(bound: float) -> ProcessTask:
+    """The task as the process has it, without schedules to start from."""
+    free = np.zeros((TINY.horizon, 1, len(TINY.cluster.resources)))
+    known: Any = {"instance": instance_to_dict(TINY), "bound": bound, "seconds": SECONDS}
+    return ProcessTask("schedule search", Phase.REPLANNING, LARGE, 0, (free, free), **known)
 
 
-def test_the_process_tells_of_schedules_until_they_meet_the_bound(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    optimum = solve(TINY, "bruteforce")
-    search = Child(problem())
-    search.partner.inbox.put(line({"bound": optimum.objective * (1 + 1e-9)}))
+def test_the_process_tells_of_schedules_until_they_meet_the_bound() -> None:
+    optimum, said = solve(TINY, "bruteforce"), list[Message]()
+    search = Child(task(1e6), said.append)
+    search.partner.inbox.put(("bound", optimum.objective * (1 + 1e-9)))
     number = {job.id: k for k, job in enumerate(TINY.jobs)}
-    plan = [[number[name], s.completion] for name, s in optimum.schedules.items()]
-    search.partner.inbox.put(line({"plan": plan}))
+    plan = {number[name]: s.completion for name, s in optimum.schedules.items()}
+    search.partner.inbox.put(("plan", plan))
     search.run()
-    said = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
-    assert said[-1] == {"status": "optimal"}
-    told = [message for message in said if "schedules" in message]
+    assert said[-1] == ("status", "optimal")
+    told = [content for kind, content in said if kind == "schedules"]
     assert told
-    assert all(message["by"] in set(Phase) for message in told)
+    assert all(by in set(Phase) for _, by in told)
     assert search.state.incumbent == pytest.approx(optimum.objective)
 
 
@@ -203,7 +187,7 @@ def test_it_mixes_a_plan_once_and_planning_again_ends_for_one_that_waits() -> No
         patch.setattr(parts.replanning, "mix", lambda plan, _: mixed.append(plan))
         search = ScheduleSearch(parts, LARGE, partner)
         form, slot = parts.model.jobs[0].index, min(parts.model.jobs[0].utility)
-        partner.pass_on({"plan": [[form, slot]]})
+        partner.pass_on(("plan", {form: slot}))
         waiting = [parts.replanning.gives_way()]
         for _ in range(2):
             search._approach(Budget())
@@ -219,12 +203,12 @@ def test_a_search_ends_with_its_seconds() -> None:
 
 
 def test_messages_wait_for_who_takes_them() -> None:
-    taken: list[Message] = []
+    taken: list[int] = []
     partner = Partner(lambda _: None)
-    partner.pass_on({"cuts": "worker", "weights": [1.0]})
+    partner.pass_on(("cuts", 1))
     partner.on("cuts", taken.append)
-    partner.pass_on({"cuts": "ps", "weights": [2.0]})
-    assert [message["cuts"] for message in taken] == ["worker", "ps"]
+    partner.pass_on(("cuts", 2))
+    assert taken == [1, 2]
 
 
 def test_a_cut_of_one_side_is_one_of_the_other() -> None:
@@ -232,7 +216,7 @@ def test_a_cut_of_one_side_is_one_of_the_other() -> None:
     one, other = (Separation(CountModel(arrays)) for _ in range(2))
     hears = Partner(lambda _: None)
     other.share(hears)
-    one.share(Partner(lambda text: hears.pass_on(json.loads(text))))
+    one.share(Partner(hears.pass_on))
     most = np.array([c.parallel for c in one.model.jobs], dtype=np.int64) * 50
     group = next(g for g in ("worker", "ps") if one.cut_off(g, most, range(0), Budget()))
     known = len(other.model.cuts[group])
