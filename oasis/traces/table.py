@@ -216,7 +216,9 @@ class Rows:
     def missing(self, column: str | None, *, zero: bool = False) -> Mask:
         """Whether each cell of a column says nothing; `zero` may stand for nothing, too."""
         texts = self.texts(column)
-        nothing = [t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t == "0")]
+        nothing = [
+            t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t in ("0", "0.0"))
+        ]
         return np.asarray(texts.isin(nothing), dtype=bool)
 
     @property

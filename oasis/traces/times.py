@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from math import isinf, isnan, nan
+from math import isinf, nan
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,7 +15,7 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.traces.plain_job import FACTS
-from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError, numbers, pd
+from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError, numbers
 
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
@@ -34,7 +34,6 @@ EPOCH = {  # form -> ticks in a second
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
 BEGIN = datetime(1970, 1, 1)
-LENGTH = len("2017-10-09 07:00:00")
 LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
 OTHERS = "--time-format reads others"
@@ -120,28 +119,9 @@ class TraceTimes:
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         self.unit = self.unit or unit
         # Of forms that are equally frequent, the one that came first.
-        known = self.dates(texts).tolist()
-        rest = [text for text, date in zip(texts, known, strict=True) if isnan(date)]
-        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(rest)}
-        told = (self._known[text][0] if text in self._known else LOCAL for text in texts)
-        forms = Counter(filter(None, told))
+        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(texts)}
+        forms = Counter(filter(None, (self._known[text][0] for text in texts)))
         self.form = forms.most_common(1)[0][0] if forms else self.form
-
-    def dates(self, texts: Sequence[str | None]) -> FloatArray:
-        """Seconds of plain dates or epoch seconds, all at once; NaN where `seconds` has to read."""
-        if self.form == SECONDS and not self._any_year:
-            self._known = {}
-            found = numbers(texts)
-            return np.where((found >= FIRST_SECOND) & (found < LAST_SECOND), found, nan)
-        sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
-        if sign not in (" ", "T") or self.zone or self._format or self._any_year:
-            return np.full(len(texts), nan)
-        form, column = f"%Y-%m-%d{sign}%H:%M:%S", pd.Series(texts, dtype=object)
-        days = pd.to_datetime(column, format=form, errors="coerce")
-        seconds = ((days - pd.Timestamp(BEGIN)) / pd.Timedelta(seconds=1)).to_numpy(float)
-        is_plain = np.array([len(text or "") == LENGTH for text in texts], dtype=bool)
-        is_plain &= (seconds >= FIRST_SECOND) & (seconds < LAST_SECOND)
-        return np.where(is_plain, seconds, nan)
 
     def seconds(self, text: str, name: str, unit: str = "") -> float:
         """Seconds of a time in the column `name`, whose name ends with `unit`."""

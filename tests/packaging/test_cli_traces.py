@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import oasis
+from tests.oracle import fifo_easy
 from tests.packaging.commands import Oasis, assert_refused
 
 SACCT = """\
@@ -73,38 +74,14 @@ def test_import_describe_and_ratio_agree(
     assert run("ratio", path)[0] == 0
 
 
-def fifo(jobs: dict[str, tuple[float, float, int]], gpus: int) -> dict[str, float]:
-    """Times from submission to completion under FIFO: the first in line waits, so do the others."""
-    held: list[tuple[float, int]] = []
-    now, times = 0.0, {}
-    for name, (submitted, took, wanted) in sorted(
-        jobs.items(), key=lambda job: (job[1][0], job[0])
-    ):
-        now = max(now, submitted)
-        while gpus - sum(n for end, n in held if end > now) < wanted:
-            now = min(end for end, _ in held if end > now)
-        held.append((now + took, wanted))
-        times[name] = now + took - submitted
-    return times
-
-
 def test_replay_agrees_with_a_program_of_its_own(run: Oasis, kind: str, trace: Path) -> None:
-    command = (
-        "replay",
-        trace,
-        "--servers",
-        1,
-        "--gpus-per-server",
-        8,
-        "--policies",
-        "fifo",
-        "--json",
-    )
-    code, out, err = run(*command)
+    code, out, err = run("replay", trace, "--machines", "1x8", "--policies", "fifo", "--json")
     assert code == 0
-    times = fifo(JOBS[kind], 8)
+    rows = sorted(JOBS[kind].values(), key=lambda row: row[0])
+    starts = fifo_easy.starts(rows, 8, easy=False)
+    times = [start + row[1] - row[0] for start, row in zip(starts, rows, strict=True)]
     policy = json.loads(out)["policies"]["fifo"]
-    assert policy["mean_completion"] == pytest.approx(sum(times.values()) / len(times))
+    assert policy["mean_completion"] == pytest.approx(sum(times) / len(times))
     assert f"kept {len(times)} of" in err
 
 
