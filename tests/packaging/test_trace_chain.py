@@ -155,7 +155,7 @@ def sample(name: str, directory: Path) -> tuple[list[object], list[object], Rows
     for file, lines in {"jobs": case["lines"], **case.get("files", {})}.items():
         (directory / file).write_text("\n".join(lines), encoding="utf-8")
     options: list[object] = []
-    for key, value in case["options"].items():
+    for key, value in case.get("options", {}).items():
         options += [f"--{key.replace('_', '-')}", *([] if value is True else [value])]
     rows = ((row[1], row[2], row[3]) for row in case["jobs"] if row[3])
     return ["jobs"], options, ordered(rows)
