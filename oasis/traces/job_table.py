@@ -326,12 +326,6 @@ def spread(rows: Frame, count: int) -> Frame:
 
 # --- several runs of one job ---------------------------------------------------------------------
 
-READ_AS = {
-    "joined": "one job each, with the work of all its runs",
-    "last": "the last run of each is read",
-    "each": "each run is read as a job of its own",
-}
-
 
 def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
     """One run for each group, with all their work, on the sum or the maximum of their `gpus`."""
@@ -355,13 +349,12 @@ def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
 
 def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
     """The jobs of runs, by their `key`, in the order of the file; `rows` are told of the others."""
-    group = runs.groupby("key", sort=False)
     last = ~runs.duplicated("key", keep="last")
-    ended = group["has_ended"].transform("last").astype(bool)
+    ended = runs.groupby("key")["has_ended"].transform("last").astype(bool)
     several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
     mixed = several[several["duration"] > 0].groupby("key")["gpus"].nunique() > 1
     if len(several):
-        what = f"{several['key'].nunique()} in {len(several)} rows; {READ_AS[rule]}"
+        what = f"{several['key'].nunique()} in {len(several)} rows; {FACTS['runs'][rule]}"
         rows.notes.append(f"jobs with several runs: {what} (--runs {rule})")
     if rule == "last":
         runs = runs[last]

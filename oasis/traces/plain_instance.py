@@ -252,13 +252,10 @@ class _Reader:
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
         nothing: Any = None
         keys: Any = np.where(where, self._texts(name), nothing)
-        clock = self.clock
-        read = partial(
-            times.duration_seconds if name in DURATIONS else clock.seconds,
-            name=column,
-            unit=self.unit(name),
-        )
-        values = np.array(self.rows.each(keys, read, empty=nan), dtype=float)
+        clock, unit = self.clock, self.unit(name)
+        read: Any = times.duration_seconds if name in DURATIONS else clock.seconds
+        made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
+        values = np.array(made, dtype=float)
         if name == "duration":
             self.read = np.where(np.isnan(values), nan, numbers(keys))
         if clock.second:
@@ -531,4 +528,3 @@ def is_table_of_records(source: TraceSource) -> bool:
 
 
 PLAIN = known_trace("plain")
-PlainOptions: Any = PLAIN.options

@@ -266,11 +266,6 @@ class Rows:
         first = names.map(pd.Series(taken.index, index=taken))
         self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
-    def keep(self, where: Any) -> None:
-        """Leave out the other rows, of which nothing is to be counted."""
-        self.cells, self.fault = self.cells[where], self.fault[where]
-        self.lines = self.cells.index.to_numpy()
-
     def settle(self) -> Mask:
         """Count the rows with a fault; whether each of the others is good."""
         found = pd.Series(self.fault, index=self.lines).dropna()

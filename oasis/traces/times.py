@@ -24,12 +24,8 @@ UNITS: Mapping[str, str] = {word: unit for unit in FACTS["units"] for word in FA
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
-EPOCH = {  # form -> ticks in a second
-    SECONDS: 1,
-    "epoch milliseconds": 10**3,
-    "epoch microseconds": 10**6,
-    "epoch nanoseconds": 10**9,
-}
+# Form -> ticks in a second.
+EPOCH = {f"epoch {part}seconds": 1000**k for k, part in enumerate(("", "milli", "micro", "nano"))}
 # Within these years no number can be both epoch seconds and milliseconds.
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
@@ -148,8 +144,7 @@ class TraceTimes:
             form, seconds, _ = self._parse(text, pattern)
             if form and (pattern or form in allowed):
                 return seconds * (UNIT_SECONDS[self.unit] if form == RELATIVE else 1)
-        zone = "+00:00" if self.form == ZONED else ""
-        example = f"a time such as 2017-10-09 07:00:00{zone}"
+        example = f"a time such as 2017-10-09 07:00:00{'+00:00' if self.form == ZONED else ''}"
         relative = RELATIVE.replace("seconds", UNIT_WORDS[self.unit or "s"])
         shown = {RELATIVE: relative, **dict.fromkeys(EPOCH, self.form)}.get(self.form, example)
         raise InstanceError("start", f"expected busiest, first or {shown}", text)

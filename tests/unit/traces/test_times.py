@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from oasis import InstanceError
+from oasis.traces import PlainOptions
 from oasis.traces.job_table import MachineOptions
-from oasis.traces.plain_instance import PLAIN, PlainOptions
+from oasis.traces.plain_instance import PLAIN
 from oasis.traces.table import MalformedError, TraceSource, numbers
 from oasis.traces.times import (
     EPOCH,
