@@ -181,8 +181,7 @@ def read_instance(
     if (nodes is None) != (trace.nodes is None):
         expected = f"expected {readers.NODES_LOOK} beside its pods, and there alone"
         raise InstanceError("nodes", expected)
-    made, _, _ = trace.imported(path, options or trace.options(), None, nodes)
-    return made
+    return trace.imported(path, options or trace.options(), None, nodes)[0]
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:

@@ -165,7 +165,8 @@ class _Reader:
         timed = () if form.columns else (name for name in TIMED if name in columns)
         self._units = {name: _base(columns[name])[1] for name in timed}
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        self.read = np.zeros(0)  # numbers of durations
+        # Numbers of durations; the name of their column, their unit, and the option for it.
+        self.read, self.read_as = np.zeros(0), (columns.get("duration", ""), "", "")
         self.late = f"{columns.get('started', 'start')} is before {columns['submitted']}"  # a fault
 
     def jobs(self) -> dict[str, Any]:
@@ -258,6 +259,7 @@ class _Reader:
         values = np.array(made, dtype=float)
         if name == "duration":
             self.read = np.where(np.isnan(values), nan, numbers(keys))
+            self.read_as = (column, unit, "duration_unit")
         if clock.second:
             # A time that the clocks showed twice is the second where it else came before `after`.
             double = np.array([clock.second.get(key, nan) for key in keys])
@@ -283,6 +285,10 @@ class _Reader:
                 what = f"jobs whose {column} is not the time from {begin} to {end}"
                 rows.note(what, f"{differ.sum()}; {used}")
             took = np.where(told, duration, took)
+        elif not self._form.columns and self.clock.form == times.RELATIVE:
+            unit = self._options.time_unit or self.unit("started")
+            self.read = took / times.UNIT_SECONDS[unit]
+            self.read_as = (f"{columns['ended']} - {columns.get('started', '')}", unit, "time_unit")
         never = ~told & ~goes & np.isnan(started)
         if joins:
             return np.where(never, 0.0, took)
@@ -345,8 +351,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     ended = int(jobs["has_ended"].sum())
     rows.check_usable(ended or len(jobs), allow_malformed=options.allow_malformed or not ended)
     if not form.in_seconds:  # durations that would be odd as seconds are refused
-        column, unit = columns.get("duration", "duration"), reader.unit("duration")
-        rows.notes[:0] = times.notes_of_durations(reader.read, column, unit)
+        rows.notes[:0] = times.notes_of_durations(reader.read, *reader.read_as)
     running = every[~every["has_ended"]]
     if form.joins:
         jobs = form.joins(jobs, rows)

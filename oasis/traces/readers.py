@@ -88,7 +88,6 @@ PHILLY = known_trace(
 
 JOBS, TASKS, INSTANCES = (FACTS["pai"][table] for table in ("header", "tasks", "instances"))
 TASK_TABLE = "pai_task_table.csv"
-PERCENT = 100.0  # plan_gpu of one GPU
 
 
 def _read_pai(source: TraceSource, options: Any) -> Rows:
@@ -124,7 +123,7 @@ def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -
         if columns is TASKS:
             cells["inst_num"] = cells["inst_num"].replace("", "1")
             cells["plan_gpu"] = cells["plan_gpu"].replace("", "0")
-            found["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / PERCENT
+            found["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / 100  # percent
         began, ended = (~rows.missing(name, zero=True) for name in ("start_time", "end_time"))
         for time, part, has in (("start_time", "begin", began), ("end_time", "end", began & ended)):
             cells[time] = cells[time].where(has, "0")

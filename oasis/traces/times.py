@@ -60,7 +60,6 @@ DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
 
-
 # A form (empty: none), seconds, and what is wrong.
 Moment = tuple[str, float, str]
 
@@ -240,7 +239,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
     return seconds
 
 
-def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
+def notes_of_durations(found: FloatArray, name: str, unit: str, option: str) -> list[str]:
     """How the numbers of a column were read; refuse those that would be odd as seconds."""
     found = found[found > 0]  # a job that never ran says nothing about the unit
     if not len(found):
@@ -250,9 +249,9 @@ def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
         odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
         expected = "expected s, ms, min, h or d, the unit of the durations"
         told = f"the median of the column {name} is {middle:.6g}"
-        raise InstanceError("duration_unit", f"{expected}: {told}, which in seconds is {odd}")
+        raise InstanceError(option, f"{expected}: {told}, which in seconds is {odd}")
     shown = f"{UNIT_WORDS[unit or 's']}; median {middle:.6g} {unit or 's'}"
-    return [f"durations read as {shown} (--duration-unit)"]
+    return [f"durations read as {shown} (--{option.replace('_', '-')})"]
 
 
 def elapsed_seconds(text: str) -> float:
