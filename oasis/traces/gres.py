@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from oasis.traces.table import LARGEST, NUMBER, MalformedError
+from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError
 
-EMPTY = ("", "N/A", "None", "none")
 USAGE = ("gpumem", "gpuutil")  # how much of a GPU was used: no GPUs
 SHARED = ("shard", "mps")  # generic resources that are shares of a GPU, of how many is not said
 # A type that is a slice, of MIG: a100_1g.5gb, 7g.80gb, mig-1g.10gb
@@ -45,7 +44,7 @@ def resources_of(text: str) -> Resources:
     bare = KUBERNETES.sub(lambda found: f"gres/{found[1].replace('mig-', 'gpu:mig-')}", bare)
     for part in BRACKETS.sub("", bare).split(","):
         entry = part.strip().removeprefix(PER_NODE_PREFIX)
-        if entry in EMPTY or ("/" in entry and not entry.startswith("gres/")):
+        if MISSING.fullmatch(entry) or ("/" in entry and not entry.startswith("gres/")):
             continue  # nothing, or a licence, a file system, ...
         found = PARTS.fullmatch(entry)
         if found is None or entry.startswith("PER_"):  # of a task, ...: of how many is not known
@@ -81,19 +80,15 @@ def resources_of(text: str) -> Resources:
     return Resources(gpus, amounts.get("nodes"), tuple(others), PER_NODE_PREFIX in text, parts > 0)
 
 
-def listed_gpus(text: str) -> tuple[float, bool]:
-    """GPUs of a cell, and whether they are parts of GPUs."""
+def listed_gpus(text: str) -> tuple[float, bool] | None:
+    """GPUs of a cell, and whether they are parts of GPUs; None if it does not say."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
         return float(text), float(text) % 1 != 0
     if words := IN_WORDS.fullmatch(text):
         return float(words[1]), False
-    found = resources_of(text) if names_gpus(text) else None
+    if not (NAMED.search(text) or SLICE.search(text)):
+        return None
+    found = resources_of(text)
     # What names GPUs in a way that is not known is no job without GPUs.
-    if found is None or (not found.gpus and any("gpu" in name for name in found.others)):
-        raise MalformedError("")
-    return float(found.gpus), found.is_share
-
-
-def names_gpus(text: str) -> bool:
-    """Whether a cell may be a list with GPUs, or with parts of them."""
-    return bool(NAMED.search(text) or SLICE.search(text))
+    is_odd = not found.gpus and any("gpu" in name for name in found.others)
+    return None if is_odd else (float(found.gpus), found.is_share)

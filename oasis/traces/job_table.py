@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from oasis.model.choices import choice
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InputError, InstanceError
 from oasis.model.instance import Instance
@@ -44,10 +45,7 @@ class Word(Kind):
     def check(self, value: Any, path: str) -> str:
         if not isinstance(value, str):
             raise InstanceError(path, "expected text", value)
-        if self.choices and value not in self.choices:
-            expected = f"expected one of {', '.join(filter(None, self.choices))}, got {value!r}"
-            raise InstanceError(path, expected)
-        return value
+        return choice(value, filter(None, self.choices), path) if value and self.choices else value
 
 
 def options_of_toml(name: str, *bases: type) -> Any:
@@ -56,14 +54,10 @@ def options_of_toml(name: str, *bases: type) -> Any:
     entries: list[Any] = []
     for key, fact in facts:
         default, least = fact["default"], fact.get("minimum", 0)
-        kinds = {
-            **{bool: Flag(), str: Word(tuple(fact.get("choices", ()))), int: Whole(least)},
-            float: Number(least, fact.get("above", False)),
-        }
-        metadata = {
-            **{"kind": kinds[type(default)], "meaning": fact["doc"], "absent": MISSING},
-            **{"help": fact["doc"], "reading": fact.get("reading", True)},
-        }
+        choices, above = tuple(fact.get("choices", ())), fact.get("above", False)
+        kinds = {bool: Flag(), str: Word(choices), int: Whole(least), float: Number(least, above)}
+        metadata = {"kind": kinds[type(default)], "absent": MISSING, "help": fact["doc"]}
+        metadata["reading"] = fact.get("reading", True)
         entries.append((key, type(default).__name__, field(default=default, metadata=metadata)))
     space = {"__doc__": doc[1].strip(), "__module__": "oasis.traces"}
     return make_dataclass(name, entries, bases=bases, namespace=space, frozen=True, slots=True)
@@ -165,39 +159,37 @@ class PlainTrace(Summarised):
         return int(self.frame["is_share"].sum())
 
     @property
-    def malformed_counts(self) -> dict[str, int]:
-        """Number of jobs lost to each kind of malformed row, up to its first colon."""
+    def _lost(self) -> Counter[str]:
+        """Jobs that each kind of malformed row, up to its first colon, or each rule left out."""
         counts: Counter[str] = Counter()
         for kind, found in self.malformed.items():
             if kind not in NO_JOBS:
                 counts[kind.partition(":")[0]] += found["count"]
-        return dict(counts)
+        counts.update({self.rules[rule]: count for rule, count in self.left_out.items()})
+        return +counts
 
     @property
     def is_whole(self) -> bool:
         """Whether no job was left out."""
-        return not any(self.left_out.values()) and not self.malformed_counts
+        return not self._lost
 
     @property
     def kept(self) -> str:
         """One line: how many jobs there are, and what left out the others."""
-        by_rule = [(self.rules[rule], count) for rule, count in self.left_out.items() if count]
-        reasons, kept = [*self.malformed_counts.items(), *by_rule], len(self.frame)
-        total = kept + sum(count for _, count in reasons)
-        if not reasons:
-            return f"kept all {total} jobs" if total != 1 else "kept the only job"
-        said = ", ".join(f"{count} {rule}" for rule, count in reasons)
+        lost, kept = self._lost, len(self.frame)
+        if not lost:
+            return f"kept all {kept} jobs" if kept != 1 else "kept the only job"
+        total = kept + lost.total()
+        said = ", ".join(f"{count} {rule}" for rule, count in lost.items())
         return f"kept {kept} of {total} job{'s' if total != 1 else ''}: {said}"
 
     @property
     def gpu_notes(self) -> list[str]:
         """What is said of jobs with parts of GPUs, and of those that ask for a model."""
-        counts = {
-            "jobs that ask for a model of GPU, which is not respected: all GPUs count alike": int(
-                (self.frame["model"] != "").sum()
-            ),
-            "jobs with a part of a GPU, which count with the next whole number": self.shares,
-        }
+        asking = (self.frame["model"] != "").sum()
+        model = "jobs that ask for a model of GPU, which is not respected: all GPUs count alike"
+        part = "jobs with a part of a GPU, which count with the next whole number"
+        counts = {model: asking, part: self.shares}
         return [f"{text}: {count}" for text, count in counts.items() if count]
 
     def summary(self) -> tuple[str, Facts]:
@@ -334,13 +326,6 @@ def spread(rows: Frame, count: int) -> Frame:
 
 # --- several runs of one job ---------------------------------------------------------------------
 
-WIDTHS = "read with the most of them, for as long as their work needs"
-READ_AS = {
-    "joined": "one job each, with the work of all its runs",
-    "last": "the last run of each is read",
-    "each": "each run is read as a job of its own",
-}
-
 
 def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
     """One run for each group, with all their work, on the sum or the maximum of their `gpus`."""
@@ -364,19 +349,18 @@ def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
 
 def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
     """The jobs of runs, by their `key`, in the order of the file; `rows` are told of the others."""
-    group = runs.groupby("key", sort=False)
     last = ~runs.duplicated("key", keep="last")
-    ended = group["has_ended"].transform("last").astype(bool)
+    ended = runs.groupby("key")["has_ended"].transform("last").astype(bool)
     several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
     mixed = several[several["duration"] > 0].groupby("key")["gpus"].nunique() > 1
     if len(several):
-        what = f"{several['key'].nunique()} in {len(several)} rows; {READ_AS[rule]}"
+        what = f"{several['key'].nunique()} in {len(several)} rows; {FACTS['runs'][rule]}"
         rows.notes.append(f"jobs with several runs: {what} (--runs {rule})")
     if rule == "last":
         runs = runs[last]
     elif rule == "joined":
-        told = f"{mixed.sum()}, {WIDTHS}" if mixed.any() else ""
-        rows.note("jobs whose runs had different numbers of GPUs", told)
+        told = f"{mixed.sum()}, read with the most of them, for as long as their work needs"
+        rows.note("jobs whose runs had different numbers of GPUs", told if mixed.any() else "")
         # A job that goes on has no known work: its earlier runs are left out with the last one. So
         # is an earlier one whose end was never recorded, of a lost node.
         lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)

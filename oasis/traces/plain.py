@@ -24,7 +24,6 @@ OWN = {trace.name: trace for trace in (PLAIN, SLURM, *readers.OWN)}
 FORMATS: Mapping[str, JobTrace] = {
     name: OWN.get(name) or known_trace(name) for name, facts in FACTS.items() if "looks" in facts
 }
-JSON_BEGINS = ("[", "{")
 EXPECTED = f"a trace ({', '.join(FORMATS)})"
 
 
@@ -110,15 +109,11 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
     kind = source.kind()
     refuse_other(kind, FORMATS, expected)
-    if kind is None and source.header.lstrip()[:1] in JSON_BEGINS:
+    if kind is None and source.header.lstrip().startswith(("[", "{")):
         if is_table_of_records(source):
             return "plain"
         raise InstanceError("", f"expected {expected}, got JSON without jobs of a known format")
-    if kind is not None and kind.name in FORMATS:
-        return kind.name
-    # A file that lacks one of Philly's columns still is Philly's: the error then names the column.
-    header = csv_cells(source.header)
-    return "philly" if {"timestamp", "gpu_time"} & set(header) and "num_gpus" in header else "plain"
+    return "plain" if kind is None else kind.name
 
 
 def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOptions:
@@ -186,8 +181,7 @@ def read_instance(
     if (nodes is None) != (trace.nodes is None):
         expected = f"expected {readers.NODES_LOOK} beside its pods, and there alone"
         raise InstanceError("nodes", expected)
-    made, _, _ = trace.imported(path, options or trace.options(), None, nodes)
-    return made
+    return trace.imported(path, options or trace.options(), None, nodes)[0]
 
 
 def kind_of_trace(lines: list[str], document: Any) -> FileKind | None:

@@ -24,7 +24,7 @@ from oasis.traces.gres import listed_gpus
 from oasis.traces.job_table import MachineOptions, PlainTrace, TraceOptions
 from oasis.traces.plain_job import FACTS, UNENDED, state_of
 from oasis.traces.table import Frame, MalformedError, Mask, Rows, TraceSource, cell, numbers, pd
-from oasis.traces.times import UNIT_SECONDS, TraceTimes
+from oasis.traces.times import TraceTimes
 from oasis.version import __version__
 
 # What a table may say of a job -> names of such columns, the likeliest first.
@@ -55,7 +55,7 @@ class JobTrace:
     options: Any = MachineOptions
     finds: Callable[[str], bool] = lambda _: False  # tells it by its first line
     read: Callable[[TraceSource, Any], Rows] | None = None  # if it is no table with a header
-    gpus: Callable[[Any], tuple[Any, ...]] = listed_gpus
+    gpus: Callable[[Any], tuple[Any, ...] | None] = listed_gpus
     # Gives a `key` to rows of which several are of one job.
     joins: Callable[[Frame, Rows], Frame] | None = None
     # Looks at the rows and adds columns, some of `more`.
@@ -113,13 +113,11 @@ class JobTrace:
             with located_at(source=path):  # of two files, the error names the wrong one
                 refuse_other(source.kind(), (self.name,), self.looks)
         trace = self.table(source, options)
-        what, machines = "jobs", None
-        if self.nodes is not None:
-            what, machines = "pods", self.nodes(nodes, options)
-        malformed = {what: dict(trace.malformed)}
-        rows = {what: len(trace.frame)}
+        what = "jobs" if self.nodes is None else "pods"
+        machines = None if self.nodes is None else self.nodes(nodes, options)
+        files, rows = {what: source.name}, {what: len(trace.frame)}
+        malformed, notes = {what: trace.malformed}, {what: [*trace.notes]}
         trace.choose(options)
-        notes = {what: list(trace.notes)}
         if machines is None:
             trace.frame = options.sized(trace.frame)
             notes[what] += trace.gpu_notes
@@ -132,7 +130,6 @@ class JobTrace:
             fit = job_table.fit_machines if machines is None else machines.fit
             options = fit(options, trace.frame, jobs, fixed)
         cluster = options.cluster() if machines is None else machines.cluster(options)
-        files = {what: source.name}
         if machines is not None:
             files["nodes"], rows["nodes"] = machines.rows.name, len(machines.frame)
             malformed["nodes"] = machines.rows.malformed
@@ -168,7 +165,8 @@ class _Reader:
         timed = () if form.columns else (name for name in TIMED if name in columns)
         self._units = {name: _base(columns[name])[1] for name in timed}
         self.clock = TraceTimes(options, is_dated=form.is_dated)
-        self.read = np.zeros(0)  # numbers of durations
+        # Numbers of durations; the name of their column, their unit, and the option for it.
+        self.read, self.read_as = np.zeros(0), (columns.get("duration", ""), "", "")
         self.late = f"{columns.get('started', 'start')} is before {columns['submitted']}"  # a fault
 
     def jobs(self) -> dict[str, Any]:
@@ -230,14 +228,10 @@ class _Reader:
         return found
 
     def _gpus_of(self, text: Any) -> tuple[Any, ...]:
-        try:
-            return self._form.gpus(text)
-        except MalformedError as fault:
-            if fault.kind:
-                raise
+        if (found := self._form.gpus(text)) is None:
             shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
-            kind = f"bad {self.columns['gpus']}"
-            raise MalformedError(kind, shown, "a number >= 0") from None
+            raise MalformedError(f"bad {self.columns['gpus']}", shown, "a number >= 0")
+        return found
 
     def _texts(self, name: str) -> Frame:
         """The cells of a column, empty ones if there is no such."""
@@ -259,20 +253,14 @@ class _Reader:
         where = (~self._missing(name) if wanted is None else wanted) & self.rows.is_good
         nothing: Any = None
         keys: Any = np.where(where, self._texts(name), nothing)
-        unit, clock = self.unit(name), self.clock
-        read: Any = clock.seconds
-        values = np.full(len(keys), nan)
-        if name in DURATIONS:
-            read, values = times.duration_seconds, numbers(keys)
-            values[~((values >= 0) & (values * UNIT_SECONDS[unit] <= table.LARGEST))] = nan
-            self.read = values if name == "duration" else self.read
-            values = values * UNIT_SECONDS[unit]
-        elif clock.form in (times.LOCAL, times.SECONDS):
-            values = clock.dates(keys)
-        keys = np.where(np.isnan(values), keys, nothing)
+        clock, unit = self.clock, self.unit(name)
+        read: Any = times.duration_seconds if name in DURATIONS else clock.seconds
         made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
-        values = np.where(np.isnan(values), made, values)
-        if name not in DURATIONS and clock.second:
+        values = np.array(made, dtype=float)
+        if name == "duration":
+            self.read = np.where(np.isnan(values), nan, numbers(keys))
+            self.read_as = (column, unit, "duration_unit")
+        if clock.second:
             # A time that the clocks showed twice is the second where it else came before `after`.
             double = np.array([clock.second.get(key, nan) for key in keys])
             clock.repeated += int(np.sum(~np.isnan(double)))
@@ -297,6 +285,10 @@ class _Reader:
                 what = f"jobs whose {column} is not the time from {begin} to {end}"
                 rows.note(what, f"{differ.sum()}; {used}")
             took = np.where(told, duration, took)
+        elif not self._form.columns and self.clock.form == times.RELATIVE:
+            unit = self._options.time_unit or self.unit("started")
+            self.read = took / times.UNIT_SECONDS[unit]
+            self.read_as = (f"{columns['ended']} - {columns.get('started', '')}", unit, "time_unit")
         never = ~told & ~goes & np.isnan(started)
         if joins:
             return np.where(never, 0.0, took)
@@ -359,8 +351,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     ended = int(jobs["has_ended"].sum())
     rows.check_usable(ended or len(jobs), allow_malformed=options.allow_malformed or not ended)
     if not form.in_seconds:  # durations that would be odd as seconds are refused
-        column, unit = columns.get("duration", "duration"), reader.unit("duration")
-        rows.notes[:0] = times.notes_of_durations(reader.read, column, unit)
+        rows.notes[:0] = times.notes_of_durations(reader.read, *reader.read_as)
     running = every[~every["has_ended"]]
     if form.joins:
         jobs = form.joins(jobs, rows)
@@ -542,4 +533,3 @@ def is_table_of_records(source: TraceSource) -> bool:
 
 
 PLAIN = known_trace("plain")
-PlainOptions: Any = PLAIN.options

@@ -20,7 +20,7 @@ from oasis.traces import job_table, table
 from oasis.traces.plain_instance import known_trace
 from oasis.traces.plain_job import FACTS, UNENDED, state_of
 from oasis.traces.table import Frame, MalformedError, Rows, TraceSource, cell, numbers, pd
-from oasis.traces.times import UNIT_SECONDS
+from oasis.traces.times import UNIT_SECONDS, duration_seconds
 
 # --- Supercloud -----------------------------------------------------------------------------------
 
@@ -88,8 +88,6 @@ PHILLY = known_trace(
 
 JOBS, TASKS, INSTANCES = (FACTS["pai"][table] for table in ("header", "tasks", "instances"))
 TASK_TABLE = "pai_task_table.csv"
-PERCENT = 100.0  # plan_gpu of one GPU
-NO_TIME = ("", "0", "0.0")  # a time that there is not
 
 
 def _read_pai(source: TraceSource, options: Any) -> Rows:
@@ -125,8 +123,8 @@ def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -
         if columns is TASKS:
             cells["inst_num"] = cells["inst_num"].replace("", "1")
             cells["plan_gpu"] = cells["plan_gpu"].replace("", "0")
-            found["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / PERCENT
-        began, ended = (~cells[name].isin(NO_TIME) for name in ("start_time", "end_time"))
+            found["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / 100  # percent
+        began, ended = (~rows.missing(name, zero=True) for name in ("start_time", "end_time"))
         for time, part, has in (("start_time", "begin", began), ("end_time", "end", began & ended)):
             cells[time] = cells[time].where(has, "0")
             found[part] = np.where(has, rows.number(time), np.nan)
@@ -246,18 +244,11 @@ def _read_batsim(source: TraceSource, _: Any) -> Rows:
         duration = _seconds(cell(job, "profile"), profiles, DEEPEST)
         limit = cell(job, "walltime")
         if limit not in ("", NO_LIMIT):  # Batsim ends a job there
-            duration = min(duration, _real(limit, "walltime"))
+            duration = min(duration, duration_seconds(limit, "walltime", "s"))
         cells = {name: cell(job, name) for name in ("id", "subtime", "res", "user")}
         return [{**cells, "duration": f"{duration:.17g}"}]
 
     return table.entry_rows(source, document.get("jobs"), "jobs", read)
-
-
-def _real(text: str, name: str) -> float:
-    value = float(text) if table.NUMBER.fullmatch(text) else -1.0
-    if not 0 <= value <= table.LARGEST:
-        raise MalformedError(f"bad {name}", expected="a number >= 0")
-    return value
 
 
 def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
@@ -267,11 +258,10 @@ def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
         raise MalformedError(f"there is no profile {name!r:.40}")
     kind = cell(profile, "type")
     if kind in DELAYS:
-        return _real(cell(profile, "delay"), "delay")
-    sequence = profile.get("seq")
-    if kind in SEQUENCES and isinstance(sequence, list) and deepest:
-        times = int(_real(cell(profile, "repeat") or "1", "repeat"))
-        return times * sum(_seconds(str(part), profiles, deepest - 1) for part in sequence)
+        return duration_seconds(cell(profile, "delay"), "delay", "s")
+    sequence, times = profile.get("seq"), cell(profile, "repeat") or "1"
+    if kind in SEQUENCES and isinstance(sequence, list) and times.isdecimal() and deepest:
+        return int(times) * sum(_seconds(str(part), profiles, deepest - 1) for part in sequence)
     raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
 
 
@@ -397,5 +387,4 @@ def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
 
 
 PODS = known_trace("openb", check=_amounts, nodes=Nodes)
-OpenbOptions: Any = PODS.options
 OWN = (PHILLY, SUPERCLOUD, PAI, SWF, GAVEL, BATSIM, PODS)

@@ -161,7 +161,8 @@ def _read(source: TraceSource, options: Any) -> Rows:
     if steps.all():
         rows.reject(steps, table.STEP)
     else:
-        rows.keep(~steps)
+        rows.cells, rows.fault = rows.cells[~steps], rows.fault[~steps]
+        rows.lines = rows.cells.index.to_numpy()
     cells = rows.cells = rows.cells.copy()
     rows.reject(cells[name] == "", f"no {name}")
     # Two names that are cut off alike would become one job.
@@ -246,9 +247,9 @@ def _joined(runs: Frame, rows: Rows) -> Frame:
     key = ["cluster", "id", "user_of"]
     runs["key"] = runs.groupby(key, sort=False).ngroup()
     runs["part"] = runs.groupby([*key, "part"], sort=False).ngroup()
-    runs["begin"] = runs["started"].fillna(0.0)
     # The line decides last, so that runs with the same times keep the order of the file.
-    runs = runs.sort_index().sort_values(["key", "part", "submitted", "begin"], kind="stable")
+    order = ["key", "part", "submitted", "started"]
+    runs = runs.sort_index().sort_values(order, kind="stable", na_position="first")
     runs["run"] = runs.groupby("part").cumcount()
     several = runs.groupby("key")["part"].transform("nunique") > 1
     if several.any():

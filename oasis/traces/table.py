@@ -216,7 +216,9 @@ class Rows:
     def missing(self, column: str | None, *, zero: bool = False) -> Mask:
         """Whether each cell of a column says nothing; `zero` may stand for nothing, too."""
         texts = self.texts(column)
-        nothing = [t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t == "0")]
+        nothing = [
+            t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t in ("0", "0.0"))
+        ]
         return np.asarray(texts.isin(nothing), dtype=bool)
 
     @property
@@ -263,11 +265,6 @@ class Rows:
         taken = names[self.is_good].drop_duplicates()
         first = names.map(pd.Series(taken.index, index=taken))
         self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
-
-    def keep(self, where: Any) -> None:
-        """Leave out the other rows, of which nothing is to be counted."""
-        self.cells, self.fault = self.cells[where], self.fault[where]
-        self.lines = self.cells.index.to_numpy()
 
     def settle(self) -> Mask:
         """Count the rows with a fault; whether each of the others is good."""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from math import isinf, isnan, nan
+from math import isinf, nan
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,7 +15,7 @@ import numpy as np
 from oasis.model.errors import InstanceError
 from oasis.model.rounding import FloatArray
 from oasis.traces.plain_job import FACTS
-from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError, numbers, pd
+from oasis.traces.table import LARGEST, MISSING, NUMBER, MalformedError, numbers
 
 UNIT_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "min": "minutes", "h": "hours", "d": "days"}
@@ -24,17 +24,12 @@ UNITS: Mapping[str, str] = {word: unit for unit in FACTS["units"] for word in FA
 
 LOCAL, ZONED = "a time without a zone", "a time with a zone"
 RELATIVE, SECONDS = "seconds since the trace began", "epoch seconds"
-EPOCH = {  # form -> ticks in a second
-    SECONDS: 1,
-    "epoch milliseconds": 10**3,
-    "epoch microseconds": 10**6,
-    "epoch nanoseconds": 10**9,
-}
+# Form -> ticks in a second.
+EPOCH = {f"epoch {part}seconds": 1000**k for k, part in enumerate(("", "milli", "micro", "nano"))}
 # Within these years no number can be both epoch seconds and milliseconds.
 FIRST_YEAR, LAST_YEAR = 1990, 2100
 FIRST_SECOND = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC).timestamp()
 BEGIN = datetime(1970, 1, 1)
-LENGTH = len("2017-10-09 07:00:00")
 LAST_SECOND = datetime(LAST_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()
 WANTED = "ISO 8601 such as 2017-10-09 07:00:00, or epoch seconds or milliseconds"
 OTHERS = "--time-format reads others"
@@ -64,7 +59,6 @@ DURATION = "a number >= 0, or days, hours, minutes and seconds as d-hh:mm:ss"
 # Medians outside of this are those of hours as small numbers, or of milliseconds.
 SHORTEST_MEDIAN = 1.0
 LONGEST_MEDIAN = 30 * 86400.0
-
 
 # A form (empty: none), seconds, and what is wrong.
 Moment = tuple[str, float, str]
@@ -120,28 +114,9 @@ class TraceTimes:
             self._counts = bool(named or np.any((values > 0) & (values < FIRST_SECOND)))
         self.unit = self.unit or unit
         # Of forms that are equally frequent, the one that came first.
-        known = self.dates(texts).tolist()
-        rest = [text for text, date in zip(texts, known, strict=True) if isnan(date)]
-        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(rest)}
-        told = (self._known[text][0] if text in self._known else LOCAL for text in texts)
-        forms = Counter(filter(None, told))
+        self._known = {text: self._parse(text, self._format) for text in dict.fromkeys(texts)}
+        forms = Counter(filter(None, (self._known[text][0] for text in texts)))
         self.form = forms.most_common(1)[0][0] if forms else self.form
-
-    def dates(self, texts: Sequence[str | None]) -> FloatArray:
-        """Seconds of plain dates or epoch seconds, all at once; NaN where `seconds` has to read."""
-        if self.form == SECONDS and not self._any_year:
-            self._known = {}
-            found = numbers(texts)
-            return np.where((found >= FIRST_SECOND) & (found < LAST_SECOND), found, nan)
-        sign = next((text[10] for text in texts if text and len(text) == LENGTH), "")
-        if sign not in (" ", "T") or self.zone or self._format or self._any_year:
-            return np.full(len(texts), nan)
-        form, column = f"%Y-%m-%d{sign}%H:%M:%S", pd.Series(texts, dtype=object)
-        days = pd.to_datetime(column, format=form, errors="coerce")
-        seconds = ((days - pd.Timestamp(BEGIN)) / pd.Timedelta(seconds=1)).to_numpy(float)
-        is_plain = np.array([len(text or "") == LENGTH for text in texts], dtype=bool)
-        is_plain &= (seconds >= FIRST_SECOND) & (seconds < LAST_SECOND)
-        return np.where(is_plain, seconds, nan)
 
     def seconds(self, text: str, name: str, unit: str = "") -> float:
         """Seconds of a time in the column `name`, whose name ends with `unit`."""
@@ -168,8 +143,7 @@ class TraceTimes:
             form, seconds, _ = self._parse(text, pattern)
             if form and (pattern or form in allowed):
                 return seconds * (UNIT_SECONDS[self.unit] if form == RELATIVE else 1)
-        zone = "+00:00" if self.form == ZONED else ""
-        example = f"a time such as 2017-10-09 07:00:00{zone}"
+        example = f"a time such as 2017-10-09 07:00:00{'+00:00' if self.form == ZONED else ''}"
         relative = RELATIVE.replace("seconds", UNIT_WORDS[self.unit or "s"])
         shown = {RELATIVE: relative, **dict.fromkeys(EPOCH, self.form)}.get(self.form, example)
         raise InstanceError("start", f"expected busiest, first or {shown}", text)
@@ -265,7 +239,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
     return seconds
 
 
-def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
+def notes_of_durations(found: FloatArray, name: str, unit: str, option: str) -> list[str]:
     """How the numbers of a column were read; refuse those that would be odd as seconds."""
     found = found[found > 0]  # a job that never ran says nothing about the unit
     if not len(found):
@@ -275,9 +249,9 @@ def notes_of_durations(found: FloatArray, name: str, unit: str) -> list[str]:
         odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
         expected = "expected s, ms, min, h or d, the unit of the durations"
         told = f"the median of the column {name} is {middle:.6g}"
-        raise InstanceError("duration_unit", f"{expected}: {told}, which in seconds is {odd}")
+        raise InstanceError(option, f"{expected}: {told}, which in seconds is {odd}")
     shown = f"{UNIT_WORDS[unit or 's']}; median {middle:.6g} {unit or 's'}"
-    return [f"durations read as {shown} (--duration-unit)"]
+    return [f"durations read as {shown} (--{option.replace('_', '-')})"]
 
 
 def elapsed_seconds(text: str) -> float:

@@ -1,84 +1,40 @@
-"""The same file through import, describe, replay and ratio, and through an independent program.
+"""The same file through import, describe, replay, whatif and ratio, and another program's FIFO.
 
-The program below reads a file with ``csv`` alone, and knows FIFO and EASY backfilling; it shares
-nothing with the toolkit. Counts of jobs, and mean waiting, completion and makespan must agree.
+`tests.oracle.fifo_easy` shares nothing with the toolkit. A file of each format is a case of
+tests/unit/traces, which has the rows that were written; the whole public traces are read with
+``csv`` alone. Counts, GPUs and durations, mean waiting, completion and makespan must agree.
 """
 
 from __future__ import annotations
 
 import csv
-import heapq
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+import oasis
+from oasis.traces.plain import FORMATS
+from tests.oracle import fifo_easy
+from tests.packaging.commands import Oasis
 
 DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[2] / "../shared/data"))
 PHILLY, PODS = DATA / "philly_sia.csv", DATA / "openb_pod_list_default.csv"
+CASES = Path(__file__).parents[1] / "unit/traces/cases"
+SAMPLES = dict.fromkeys(FORMATS, "a trace is recognised and its jobs are those that were written")
+SAMPLES |= {
+    **{"plain": "plain jobs", "swf": "swf jobs that ran", "openb": "what really happened is kept"},
+    "philly": "every kind of malformed row is reported",  # in the other, a job holds its GPU on
+}
 Rows = list[tuple[float, float, int]]  # submitted, duration, GPUs
 
-SACCT = """\
-JobID|User|Partition|Submit|ElapsedRaw|State|AllocTRES
-{rows}
-90|eve|gpu|2024-03-01T08:00:30|0|CANCELLED|cpu=8,gres/gpu=2
-91|eve|cpu|2024-03-01T08:00:30|600|COMPLETED|cpu=8,mem=8G
-92|eve|gpu|2024-03-01T08:00:30|600|RUNNING|cpu=8,gres/gpu=2
-"""
 
-
-# --- the independent program --------------------------------------------------------------------
-
-
-def fifo(rows: Rows, gpus: int) -> list[float]:
-    """Start of each job: none before the one ahead of it."""
-    now, free, ends, starts = 0.0, gpus, [], []
-    for submitted, duration, wanted in rows:
-        now = max(now, submitted)
-        while ends and (ends[0][0] <= now or free < wanted):
-            end, held = heapq.heappop(ends)
-            now, free = max(now, end), free + held
-        heapq.heappush(ends, (now + duration, wanted))
-        free -= wanted
-        starts.append(now)
-    return starts
-
-
-def easy(rows: Rows, gpus: int) -> list[float]:
-    """FIFO, but a job may pass if it does not delay the first that waits."""
-    starts = [0.0] * len(rows)
-    events = [submitted for submitted, _, _ in rows]  # in order, so a heap
-    running: list[tuple[float, int]] = []
-    queue: list[int] = []
-    coming = 0
-    while events:
-        now = heapq.heappop(events)
-        while coming < len(rows) and rows[coming][0] <= now:
-            queue.append(coming)
-            coming += 1
-        running = [(end, held) for end, held in running if end > now]
-        free = gpus - sum(held for _, held in running)
-        reserved, spare = None, 0  # when the first that waits can start, and what is left then
-        for k in list(queue):
-            _, duration, wanted = rows[k]
-            is_short = reserved is None or now + duration <= reserved
-            if wanted <= free and (is_short or wanted <= spare):
-                free, spare = free - wanted, spare if is_short else spare - wanted
-                running.append((now + duration, wanted))
-                heapq.heappush(events, now + duration)
-                queue.remove(k)
-                starts[k] = now
-            elif reserved is None:
-                at = {end: free + sum(g for e, g in running if e <= end) for end, _ in running}
-                reserved = min(end for end, left in at.items() if left >= wanted)
-                spare = at[reserved] - wanted
-    return starts
-
-
-PROGRAM: dict[str, Callable[[Rows, int], list[float]]] = {"fifo": fifo, "easy": easy}
+# --- the other program --------------------------------------------------------------------------
 
 
 def means(rows: Rows, starts: Iterable[float]) -> dict[str, float]:
@@ -130,57 +86,10 @@ def pod_rows(pods: list[dict[str, str]]) -> Rows:
     ]
 
 
-def sacct_rows(path: Path) -> Rows:
-    return ordered(
-        (
-            epoch(row["Submit"]),
-            float(row["ElapsedRaw"]),
-            int(row["AllocTRES"].partition("gres/gpu=")[2]),
-        )
-        for row in cells(path, "|")
-        if "gres/gpu=" in row["AllocTRES"]
-        and row["State"] != "RUNNING"
-        and float(row["ElapsedRaw"]) > 0
-    )
-
-
-def swf_rows(path: Path) -> Rows:
-    with path.open(encoding="utf-8") as stream:
-        rows = [line.split() for line in stream if not line.startswith(";")]
-    return ordered((float(r[1]), float(r[3]), int(r[4])) for r in rows if float(r[3]) > 0)
-
-
-# --- files that are made here --------------------------------------------------------------------
-
-
-def made(count: int = 40) -> list[tuple[int, int, int, int]]:
-    """Number, submission, duration and GPUs of jobs that crowd a cluster of 8 GPUs."""
-    return [(k, 97 * k % 1201, 300 + 211 * k % 3203, 1 + 5 * k % 8) for k in range(1, count + 1)]
-
-
-def sacct_file(directory: Path) -> Path:
-    day = "2024-03-01T08:{0:02}:{1:02}"
-    lines = [
-        f"{k}|ann|gpu|{day.format(*divmod(s, 60))}|{d}|COMPLETED|cpu=8,node=1,gres/gpu={g}"
-        for k, s, d, g in made()
-    ]
-    path = directory / "sacct.txt"
-    path.write_text(SACCT.format(rows="\n".join(lines)), encoding="utf-8")
-    return path
-
-
-def swf_file(directory: Path) -> Path:
-    rows = [f"{k} {s} 5 {d} {g} -1 -1 {g} 9999 -1 1 3 1 -1 1 -1 -1 -1" for k, s, d, g in made()]
-    rows.append("99 3 -1 -1 4 -1 -1 4 9999 -1 5 3 1 -1 1 -1 -1 -1")  # cancelled before it ran
-    path = directory / "log.swf"
-    path.write_text("; Computer: made here\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    return path
-
-
 # --- the toolkit ---------------------------------------------------------------------------------
 
 
-def replayed(run: Any, path: Path, servers: int, gpus: int, *options: object) -> Any:
+def replayed(run: Oasis, path: Path, servers: int, gpus: int, *options: object) -> Any:
     sizes = ("--servers", servers, "--gpus-per-server", gpus)
     code, out, err = run("replay", path, *sizes, "--policies", "fifo,easy", "--json", *options)
     assert code == 0, err
@@ -189,8 +98,8 @@ def replayed(run: Any, path: Path, servers: int, gpus: int, *options: object) ->
 
 def assert_agree(found: Any, rows: Rows, gpus: int) -> None:
     assert found["jobs"] == len(rows)
-    for name, program in PROGRAM.items():
-        expected = means(rows, program(rows, gpus))
+    for name in ("fifo", "easy"):
+        expected = means(rows, fifo_easy.starts(rows, gpus, name == "easy"))
         assert expected["mean_waiting"] > 0  # or nothing would be compared
         figures = found["policies"][name]
         assert figures["finished"] == len(rows)
@@ -198,7 +107,7 @@ def assert_agree(found: Any, rows: Rows, gpus: int) -> None:
 
 
 @pytest.mark.skipif(not PHILLY.exists(), reason=f"no Philly trace at {PHILLY}")
-def test_a_virtual_cluster_of_philly(run: Any, tmp_path: Path) -> None:
+def test_a_virtual_cluster_of_philly(run: Oasis, tmp_path: Path) -> None:
     cluster = "0e4a51"
     rows = philly_rows(PHILLY, cluster)
     found, err = replayed(run, PHILLY, 8, 8, "--virtual-cluster", cluster)
@@ -217,7 +126,7 @@ def test_a_virtual_cluster_of_philly(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not PODS.exists(), reason=f"no openb trace at {PODS}")
-def test_the_pods_of_openb(run: Any) -> None:
+def test_the_pods_of_openb(run: Oasis) -> None:
     ran = pods_that_ran(PODS)
     kept = ran[:1500]
     found, err = replayed(run, PODS, 2, 8, "--max-jobs", 1500)
@@ -233,41 +142,89 @@ def test_the_pods_of_openb(run: Any) -> None:
     assert f"jobs with a part of a GPU, which count with the next whole number: {shares}" in err
 
 
-@pytest.mark.parametrize(
-    ("kind", "make", "read", "left_out"),
-    [
-        ("slurm", sacct_file, sacct_rows, "1 never ran, 1 has not ended"),
-        ("swf", swf_file, swf_rows, "1 never ran"),
-    ],
-)
-def test_a_file_through_all_commands(
-    run: Any,
-    tmp_path: Path,
-    kind: str,
-    make: Callable[[Path], Path],
-    read: Callable[[Path], Rows],
-    left_out: str,
+# --- a file of each format -----------------------------------------------------------------------
+
+# An instance with the recorded workers alone, whose jobs take as long as recorded.
+EXACT = ("--elasticity", 1, "--epochs", 1, "--gradient-mb", 0, "--minibatch-seconds", 0.001)
+
+
+def sample(name: str, directory: Path) -> tuple[list[object], list[object], Rows]:
+    """The files of a format, the options that they need, and the rows in order of submission."""
+    cases = json.loads((CASES / f"{name}.json").read_text("utf-8"))
+    case = next(case for case in cases if case["about"] == SAMPLES[name])
+    for file, lines in {"jobs": case["lines"], **case.get("files", {})}.items():
+        (directory / file).write_text("\n".join(lines), encoding="utf-8")
+    options: list[object] = []
+    for key, value in case.get("options", {}).items():
+        options += [f"--{key.replace('_', '-')}", *([] if value is True else [value])]
+    rows = ((row[1], row[2], row[3]) for row in case["jobs"] if row[3])
+    return ["jobs"], options, ordered(rows)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_five_commands_and_another_program_agree(
+    name: str, run: Oasis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = make(tmp_path)
-    rows = read(path)
-    assert len(rows) == 40
-    found, err = replayed(run, path, 1, 8)
-    assert_agree(found, rows, 8)
-    assert left_out in err
-    instance = tmp_path / "all.json"
-    given = ("--min-gpus", 1, "--slot-seconds", 600, "--worker-servers", 8)
-    code, _, err = run("import", kind, path, "--all", *given, "-o", instance)
-    assert code == 0
-    kept = next(line for line in err.splitlines() if line.startswith("kept"))
-    assert kept.startswith("kept 40 of ")
-    assert left_out in kept
+    monkeypatch.chdir(tmp_path)
+    files, options, rows = sample(name, tmp_path)
+    gpus = max(row[2] for row in rows)
+    replay, err = replayed(run, Path("jobs"), 1, gpus, *options)
+    assert_agree(replay, rows, gpus)
+    if name == "openb":
+        lines = [
+            "sn,cpu_milli,memory_mib,gpu,model",
+            *(f"n{k},96000,786432,8,T4" for k in range(9)),
+        ]
+        (tmp_path / "nodes").write_text("\n".join(lines))
+        files.append("nodes")
+    given = ("--all", "--ps-servers", 1, *EXACT, "-o", "all.json")
+    code, _, err = run("import", name, *files, *options, *given)
+    assert code == 0, err
     chosen = next(line for line in err.splitlines() if line.startswith("chosen to fit: "))
     assert "--horizon" in chosen
-    assert "--worker-servers" not in chosen  # it was given
-    described = json.loads(run("describe", instance, "--json")[1])
-    assert (described["jobs"], described["can_finish"], described["kept"]) == (40, 40, kept)
-    assert described["servers"]["worker"] == 8
-    code, out, err = run("ratio", instance, "--json", "--work-limit", 1, "--gap", "inf")
+    assert "--ps-servers" not in chosen  # it was given
+    instance = oasis.read("all.json")
+    slot = instance.slot_seconds
+    found = [
+        (job.arrival, job.minibatches * job.minibatch_time * slot, job.chunks)
+        for job in instance.jobs
+    ]
+    expected = [((submitted - rows[0][0]) // slot, *row) for submitted, *row in rows]
+    np.testing.assert_allclose(sorted(found), sorted(expected), rtol=1e-9)
+    described = json.loads(run("describe", "all.json", "--json")[1])
+    assert (described["jobs"], described["can_finish"]) == (len(rows), len(rows))
+    assert described["kept"] in err
+    code, out, err = run("ratio", "all.json", "--json", "--work-limit", 1, "--gap", "inf")
     assert code in (0, 3), err
-    assert json.loads(out)["jobs"] == 40
+    assert json.loads(out)["jobs"] == len(rows)
     assert all(note in err for note in described["notes"])
+    given = ("--machines", f"1x{gpus}", "--policies", "fifo,easy", "--loads", 1, "--json")
+    code, out, err = run("whatif", "jobs", *options, *given)
+    assert code == 0, err
+    (setting,) = json.loads(out)["settings"]
+    hours = sum(duration * held for _, duration, held in rows) / 3600
+    for policy in ("fifo", "easy"):
+        figures = setting["policies"][policy]
+        assert figures["finished"] == len(rows)
+        assert sum(figures["by_size"]["gpu_hours"]) == pytest.approx(hours)
+        for key in ("waiting", "completion"):
+            one = replay["policies"][policy][f"mean_{key}"]
+            assert figures[key]["mean"] == pytest.approx(one)
+
+
+@pytest.mark.parametrize("name", ["helios", "slurm", "batsim"])
+def test_easy_on_a_trace_and_on_its_import(
+    name: str, run: Oasis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, options, rows = sample(name, tmp_path)
+    gpus = max(row[2] for row in rows)
+    given = ("--all", "--workload", "--elasticity", 1, "--machines", f"1x{gpus}", "-o", "all.json")
+    code, _, err = run("import", name, "jobs", *options, *given)
+    assert code == 0, err
+    code, out, err = run("replay", "all.json", "--policies", "easy", "--json")
+    assert code == 0, err
+    found = json.loads(out)["policies"]["easy"]
+    expected = replayed(run, Path("jobs"), 1, gpus, *options)[0]["policies"]["easy"]
+    for key in ("finished", "mean_waiting", "mean_completion", "makespan"):
+        assert found[key] == pytest.approx(expected[key], rel=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,21 @@ from oasis.traces.job_table import combined
 from oasis.traces.plain import FORMATS, format_of
 from oasis.traces.table import TraceSource, pd
 
-FOUND = {
-    path.stem: json.loads(path.read_text("utf-8"))
-    for path in sorted(Path(__file__).parent.glob("cases/*.json"))
-}
+
+def variants(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The cases of which only some words differ: those of `each` stand for <0>, <1>, ..."""
+    for words in case.get("each", [[]]):
+        text = json.dumps({name: value for name, value in case.items() if name != "each"})
+        for k, word in enumerate(words):
+            text = text.replace(f"<{k}>", json.dumps(word)[1:-1])
+        yield json.loads(text)
+
+
 CASES = [
-    pytest.param(name, case, id=f"{name}-{case['about']}-{k}")
-    for name, cases in sorted(FOUND.items())
-    for k, case in enumerate(cases)
+    pytest.param(path.stem, case, id=f"{path.stem}-{case['about']}-{k}")
+    for path in sorted(Path(__file__).parent.glob("cases/*.json"))
+    for k, each in enumerate(json.loads(path.read_text("utf-8")))
+    for case in variants(each)
 ]
 
 
@@ -36,8 +44,8 @@ def test_what_is_read_of_a_text(
     source = TraceSource(
         f"jobs.{name}", tuple(case["lines"]), "jobs" if "files" in case else "FILE"
     )
-    options = trace.options(**case["options"])
-    if "detected" in case:
+    options = trace.options(**case.get("options", {}))
+    if case.get("detected", True):
         assert format_of(source) == name
     if "error" in case:
         with pytest.raises(InstanceError) as caught:
@@ -54,8 +62,8 @@ def test_what_is_read_of_a_text(
     ]
     assert jobs == case["jobs"]
     assert table.frame["model"].tolist() == case.get("models", [""] * len(jobs))
-    assert table.malformed == case["malformed"]
-    assert table.notes == case["notes"]
+    assert table.malformed == case.get("malformed", {})
+    assert table.notes == case.get("notes", [])
 
 
 @pytest.mark.parametrize("gpus", [[2, 2], [2, 4], [1, 2, 4]])

@@ -13,10 +13,10 @@ import pytest
 from experiments.cli.commands.import_trace import elastic_from_window
 from oasis import Instance, InstanceError
 from oasis.simulator import elastic_from_dict
-from oasis.traces import SlurmOptions, SwfOptions
+from oasis.traces import PlainOptions, SlurmOptions, SwfOptions
 from oasis.traces.job_table import MachineOptions
 from oasis.traces.plain import read_instance
-from oasis.traces.plain_instance import PLAIN, JobTrace, PlainOptions
+from oasis.traces.plain_instance import PLAIN, JobTrace
 from oasis.traces.readers import SWF
 from oasis.traces.slurm import SLURM
 from oasis.traces.table import TraceSource, pd, read_source

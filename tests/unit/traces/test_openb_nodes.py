@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from oasis.model.errors import InstanceError
-from oasis.traces.readers import NODE_COLUMNS, Nodes, OpenbOptions
+from oasis.traces import OpenbOptions
+from oasis.traces.readers import NODE_COLUMNS, Nodes
 
 ROW = {"sn": "n0", "cpu_milli": "64000", "memory_mib": "262144", "gpu": "2", "model": "P100"}
 SMALL = OpenbOptions(worker_servers=3, ps_servers=2, server_bandwidth_gbps=12.5)

@@ -1,45 +1,14 @@
-"""Jobs of known formats: policies start them when another program does (cases have the rows)."""
+"""Entries of documents, and a table that stands beside another one."""
 
 from __future__ import annotations
 
-import json
-import os
-from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from baselines import EASY, FIFO
 from oasis.model.errors import InstanceError
-from oasis.simulator import replay, rigid_workload
 from oasis.traces import read_plain
-from oasis.traces.table import MalformedError, TraceSource, cell, entry_rows, source_of
-from tests.oracle import fifo_easy
-
-DATA = Path(os.environ.get("OASIS_DATA", Path(__file__).parents[3] / "../shared/data"))
-REAL = ("philly_sia.csv", "openb_pod_list_default.csv")
-MADE = ("helios", "acme", "supercloud", "tiresias", "philly", "batsim", "slurm")
-
-
-@pytest.mark.parametrize("name", [*REAL, *MADE])
-@pytest.mark.parametrize("easy", [False, True])
-def test_fifo_and_easy_start_each_job_when_another_program_does(name: str, easy: bool) -> None:
-    limits = {}
-    if name in MADE:
-        cases = json.loads((Path(__file__).parent / f"cases/{name}.json").read_text("utf-8"))
-        (lines,) = [case["lines"] for case in cases if case["about"].startswith("a trace is rec")]
-        source = TraceSource("jobs", tuple(lines))
-    elif not (DATA / name).exists():
-        pytest.skip(f"{name} is not at hand: set OASIS_DATA to the directory that has it")
-    else:
-        limits = {"first": 400, "jobs": 250}
-        with (DATA / name).open("rb") as stream:
-            source = source_of(name, b"".join(islice(stream, 2000)))
-    trace = read_plain(source, max_gpus=8, **limits)
-    rows = [(job.submitted, job.duration, job.gpus) for job in trace.jobs]
-    outcome = replay(rigid_workload(trace.jobs, 1, 8), EASY() if easy else FIFO())
-    assert [job.start for job in outcome.jobs] == fifo_easy.starts(rows, 8, easy)
-    assert len(rows) == 40 or limits
+from oasis.traces.table import MalformedError, TraceSource, cell, entry_rows
 
 
 def test_an_entry_of_a_document_that_is_no_cell_is_named() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from oasis import InstanceError
+from oasis.traces import PlainOptions
 from oasis.traces.job_table import MachineOptions
-from oasis.traces.plain_instance import PLAIN, PlainOptions
+from oasis.traces.plain_instance import PLAIN
 from oasis.traces.table import MalformedError, TraceSource, numbers
 from oasis.traces.times import (
     EPOCH,
@@ -329,13 +330,15 @@ def test_units_of_durations(unit: str, expected: float) -> None:
 )
 def test_durations_that_cannot_be_seconds_are_questioned(texts: list[str], message: str) -> None:
     with pytest.raises(InstanceError, match=message):
-        notes_of_durations(numbers(texts), "duration", "")
+        notes_of_durations(numbers(texts), "duration", "", "duration_unit")
     for unit in ("s", "h"):
-        assert notes_of_durations(numbers(texts), "duration", unit)
+        assert notes_of_durations(numbers(texts), "duration", unit, "duration_unit")
 
 
 def test_durations_with_units_of_their_own_and_zeros_are_not_questioned() -> None:
-    notes = notes_of_durations(numbers(["0", "0", "00:00:00.5", "60"]), "duration", "")
+    notes = notes_of_durations(
+        numbers(["0", "0", "00:00:00.5", "60"]), "duration", "", "duration_unit"
+    )
     assert notes == ["durations read as seconds; median 60 s (--duration-unit)"]
 
 

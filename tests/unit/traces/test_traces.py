@@ -8,9 +8,8 @@ import pytest
 import baselines
 import oasis
 from oasis import InstanceError
-from oasis.traces import PhillyOptions, PlainOptions, read_instance
+from oasis.traces import OpenbOptions, PhillyOptions, PlainOptions, read_instance
 from oasis.traces.job_table import FIELDS, MachineOptions, PlainTrace, jobs_of
-from oasis.traces.readers import OpenbOptions
 from oasis.traces.table import csv_rows, malformed_sentences, pd, read_source
 from oasis.workloads import generate
 
