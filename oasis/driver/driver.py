@@ -46,7 +46,14 @@ from oasis.scheduling.view import View
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
 COPIED = (
-    *("retries", "settled", "away", "calendar", "closed", "_untold", "loop", "next_index"),
+    "retries",
+    "settled",
+    "away",
+    "calendar",
+    "closed",
+    "_untold",
+    "loop",
+    "next_index",
     "ahead",
 )
 
@@ -165,7 +172,8 @@ class Driver(World, Generic[Spec]):
         out jobs does not help, all jobs hold what they held before, `SlotOutcome.error` says why,
         and the policy is asked again at the next boundary, then after two slots, four, and so on.
         """
-        was_asked = bool(self.ahead)  # by what was expected: now it is known
+        # A plan that was made within the last slot rests on work that was expected, not yet known.
+        was_asked = bool(self.ahead)
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:

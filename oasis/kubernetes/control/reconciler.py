@@ -487,9 +487,8 @@ class Reconciler:
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
                     pods = job_pods.get(uid, {})
-                    succeeded |= (
-                        {uid} if w.has_succeeded(self._wanted(entry, pods), pods) else set()
-                    )
+                    if w.has_succeeded(self._wanted(entry, pods), pods):
+                        succeeded.add(uid)
         return self.reader.complete | succeeded
 
     def note(
