@@ -36,6 +36,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import EXISTING, without_others
 from oasis.kubernetes.objects.utility_class import with_defaults
+from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -135,7 +136,7 @@ class Controller:
         for kind, where, which, optional in self._followed:
             items = seen.setdefault(kind.plural, [])
             if optional:
-                items += self._objects.list_if_served(kind, where, which)
+                items += map(kind.kept, self._objects.list_if_served(kind, where, which))
             else:
                 items += self._objects.list_all(kind, where, which)[0]
         seen, _ = without_others(with_defaults(seen), self.settings.controller)
@@ -369,6 +370,8 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLASSES, (None,), None, True),
         (WINDOWS, (None,), None, True),
+        (LOCAL_QUEUES, spaces, None, True),
+        (CLUSTER_QUEUES, (None,), None, True),
         *((existing.where, spaces, existing.selector, True) for existing in EXISTING),
     ]
     return [

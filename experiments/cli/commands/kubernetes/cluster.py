@@ -152,7 +152,8 @@ def seen_jobs(
     for namespace in namespaces:
         seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
         for kind in EXISTING:
-            items = objects.list_if_served(kind.where, namespace, kind.selector)
+            found = objects.list_if_served(kind.where, namespace, kind.selector)
+            items = map(kind.where.kept, found)
             seen.setdefault(kind.where.plural, []).extend(items)
     return seen
 
