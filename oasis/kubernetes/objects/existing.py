@@ -292,8 +292,8 @@ def parse_existing(
     meta = item["metadata"]
     notes = meta.get("annotations") or {}
     if (queue := queue_of(item)) is not None:
-        expected = "expected none: Kueue would suspend what is resumed here, and is left to it. "
-        expected += f"Without the label {names.SCHEDULED}, its Workload is scheduled here"
+        expected = "expected none: Kueue would suspend what is resumed here, and is left to it "
+        expected += f"(its Workload is scheduled here if it has no label {names.SCHEDULED})"
         raise InstanceError(f"metadata.labels.{names.QUEUE}", expected, queue)
     workers, servers = tasks_of(kind, item)
     minimum, maximum = _range(kind, item, workers.count)
