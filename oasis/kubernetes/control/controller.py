@@ -36,7 +36,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import EXISTING, without_others
 from oasis.kubernetes.objects.utility_class import with_defaults
-from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES
+from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, WORKLOADS
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -358,7 +358,8 @@ Followed = tuple[ResourceKind, str | None, str | None, bool]
 
 def followed(settings: ControllerSettings) -> list[Followed]:
     """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
-    # Pods are those of all namespaces, because those of others take room on the nodes too; a
+    # Pods are those of all namespaces, because those of others take room on the nodes too (and
+    # Workloads quota); a
     # controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
@@ -372,7 +373,8 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (WINDOWS, (None,), None, True),
         (LOCAL_QUEUES, spaces, None, True),
         (CLUSTER_QUEUES, (None,), None, True),
-        *((existing.where, spaces, existing.selector, True) for existing in EXISTING),
+        *((kind.where, spaces, kind.selector, True) for kind in EXISTING[:-1]),
+        (WORKLOADS, everywhere, None, True),  # those of others use quota
     ]
     return [
         (kind, where, which, optional)

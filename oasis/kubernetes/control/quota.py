@@ -9,17 +9,16 @@ from fractions import Fraction
 from typing import Any
 
 from oasis.driver.entry import Entry
-from oasis.kubernetes.objects.existing import WORKLOAD, items_of
+from oasis.kubernetes.objects.existing import WORKLOAD, items_of, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
-from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, said
+from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, WORKLOADS, said
 from oasis.model.groups import GROUPS
 from oasis.scheduling.site import Site
 
 Object = Mapping[str, Any]
 Seen = Mapping[str, list[Any]]
 Kind = tuple[str, str]  # flavor and resource
-Taken = defaultdict[str, defaultdict[Kind, Fraction]]  # by ClusterQueue
 NOTHING = Fraction(0)
 
 
@@ -45,26 +44,14 @@ class Quota:
             if (queue := local.get((meta["namespace"], name))) is not None:
                 self._queues[meta["uid"]] = queue["clusterQueue"]
         queues = {q["metadata"]["name"]: q for q in seen.get(CLUSTER_QUEUES.plural, ())}
-        used = {name: self._others(queue, items) for name, queue in queues.items()}
+        # Not by the status of the queues, which lags behind that of the Workloads.
+        mine_too = {own_uid(item["metadata"]) for item in items}
+        others = [w for w in seen.get(WORKLOADS.plural, ()) if w["metadata"]["uid"] not in mine_too]
+        used = _used(queues, others)
         mine = sorted(set(self._queues.values()) & queues.keys())
         left = {name: _left(name, queues, used) for name in mine}
         self._free = {name: _summed(amounts) for name, amounts in left.items()}
         self._total = self._over_all(queues, used, left)
-
-    @staticmethod
-    def _others(queue: Object, items: Iterable[Object]) -> dict[Kind, Fraction]:
-        """What others than our Workloads have reserved of a ClusterQueue."""
-        use: defaultdict[Kind, Fraction] = defaultdict(Fraction)
-        for flavor in (queue.get("status") or {}).get("flavorsReservation") or ():
-            for each in flavor["resources"]:
-                use[flavor["name"], each["name"]] += _amount(each.get("total", "0"))
-        for item in items:
-            admission = item["status"].get("admission") or {}
-            if admission.get("clusterQueue") == queue["metadata"]["name"]:
-                for part in admission.get("podSetAssignments") or ():
-                    for name, amount in (part.get("resourceUsage") or {}).items():
-                        use[part["flavors"][name], name] -= _amount(amount)
-        return {kind: max(NOTHING, amount) for kind, amount in use.items()}
 
     @staticmethod
     def _over_all(
@@ -159,6 +146,21 @@ def _key(meta: Object) -> tuple[str, str]:
 
 def _amount(value: Any) -> Fraction:
     return quantity(value, CLUSTER_QUEUES.plural)
+
+
+def _used(
+    queues: Iterable[str], workloads: Iterable[Object]
+) -> dict[str, defaultdict[Kind, Fraction]]:
+    """What Workloads have reserved of each ClusterQueue."""
+    used: dict[str, defaultdict[Kind, Fraction]] = {name: defaultdict(Fraction) for name in queues}
+    for item in workloads:
+        admission = (item.get("status") or {}).get("admission") or {}
+        use = used.get(admission.get("clusterQueue", ""))
+        if use is not None and said(item, "Finished")["status"] != "True":
+            for part in admission.get("podSetAssignments") or ():
+                for name, amount in (part.get("resourceUsage") or {}).items():
+                    use[part["flavors"][name], name] += _amount(amount)
+    return used
 
 
 def _summed(amounts: Mapping[Kind, Fraction]) -> Amounts:

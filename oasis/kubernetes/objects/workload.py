@@ -46,14 +46,18 @@ WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept)
 def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
     """Workloads whose pods have our gate, each as its owner: with its uid, and ``suspend``."""
     # A Workload may be made anew, and its owner stays the same. Of one that is `labelled` as ours,
-    # too, nothing is done here: two would switch it. There the reader of its kind says so.
+    # too, nothing is done here: two would switch it. There the reader of its kind says so. Those of
+    # namespaces that are not watched are seen, for their quota, but not their LocalQueues.
     queues = {_key(item["metadata"]): item for item in seen.get(LOCAL_QUEUES.plural, ())}
     others = {item["metadata"]["uid"] for item in labelled}
     made = []
     for item in seen.get(WORKLOADS.plural, ()):
         owner = next((o for o in item["metadata"].get("ownerReferences") or () if "uid" in o), None)
-        if owner and owner["uid"] not in others and _is_gated(item) and not _is_replaced(item):
-            made.append(_as_owner(item, owner, queues))
+        queue = queues.get(_key(item["metadata"], item["spec"].get("queueName", "-")))
+        if owner is None or queue is None or owner["uid"] in others:
+            continue
+        if _is_gated(item) and not _is_replaced(item):
+            made.append(_as_owner(item, owner, queue))
     return made
 
 
@@ -80,14 +84,13 @@ def said(item: Object, kind: str) -> Object:
     return next((c for c in conditions if c["type"] == kind), silent)
 
 
-def _as_owner(item: Object, owner: Object, queues: Mapping[tuple[str, str], Object]) -> Object:
+def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
     meta, spec, status = item["metadata"], item["spec"], item.get("status") or {}
     notes = meta.get("annotations") or {}
     gates = [name for name in (notes.get(GATED_BY) or "").split(",") if name]
     is_active, is_ours = spec.get("active", True), names.PAUSED in notes
     has_quota = said(item, "QuotaReserved")["status"] == "True"
     target = alone = None
-    queue = queues.get(_key(meta, spec.get("queueName", "-")), {"metadata": {}, "spec": {}})
     if queue["spec"].get("stopPolicy") in HELD and not has_quota:
         target = (queue["metadata"].get("annotations") or {}).get(names.STARTS_IN)
         if target is None:

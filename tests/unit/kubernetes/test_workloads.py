@@ -41,12 +41,19 @@ def queue(name: str, cohort: str | None = None, **quota: str) -> dict[str, Any]:
     flavors = [{"name": "gpu", "resources": [resource]}]
     spec: dict[str, Any] = {"resourceGroups": [{"coveredResources": [GPU], "flavors": flavors}]}
     spec |= {"cohortName": cohort, "preemption": {"reclaimWithinCohort": "Any"}} if cohort else {}
-    return {"metadata": {"name": name}, "spec": spec, "status": {}}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
-def reserved(of: dict[str, Any], gpus: int) -> dict[str, Any]:
-    use = [{"name": "gpu", "resources": [{"name": GPU, "total": str(gpus)}]}]
-    return {**of, "status": {"flavorsReservation": use}}
+def admission(queue: str, gpus: int) -> dict[str, Any]:
+    use = {"name": "main", "flavors": {GPU: "gpu"}, "resourceUsage": {GPU: str(gpus)}}
+    return {"clusterQueue": queue, "podSetAssignments": [use]}
+
+
+def foreign(queue: str, gpus: int) -> dict[str, Any]:
+    """A Workload of others, in a namespace that is not watched."""
+    meta = {"name": "theirs", "namespace": "elsewhere", "uid": f"theirs-{queue}"}
+    spec = {"podSets": [], "queueName": "users"}
+    return {"metadata": meta, "spec": spec, "status": {"admission": admission(queue, gpus)}}
 
 
 class Queued(Played):
@@ -72,13 +79,12 @@ class Queued(Played):
         users = {"metadata": {"name": "users", "namespace": "ns", "annotations": notes}}
         running = {"metadata": {"name": "running", "namespace": "ns"}}
         local = [{**users, "spec": held}, {**running, "spec": {"clusterQueue": "team"}}]
-        mine = sum(self.asks(name) for name in self.work if self.work[name].get("quota"))
-        team = reserved(queue("team", nominalQuota=str(self.quota)), mine + self.taken)
+        work = [*map(self.workload, self.work), foreign("team", self.taken)]
         return {
             **super().seen(),
-            WORKLOADS.plural: [kept(self.workload(name)) for name in self.work],
+            WORKLOADS.plural: [kept(each) for each in work],
             "localqueues": local,
-            "clusterqueues": [team],
+            "clusterqueues": [queue("team", nominalQuota=str(self.quota))],
         }
 
     def asks(self, name: str) -> int:
@@ -92,8 +98,6 @@ class Queued(Played):
         has = bool(said.get("quota"))
         conditions = [condition("QuotaReserved", has, "QuotaReserved" if has else "Pending")]
         conditions += said.get("conditions", [])
-        use = {"name": "main", "flavors": {GPU: "gpu"}, "resourceUsage": {GPU: self.asks(name)}}
-        admission = {"clusterQueue": "team", "podSetAssignments": [use]} if has else None
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name}
         meta = {"name": f"job-{name}", "namespace": "ns", "uid": said["uid"], "annotations": notes}
         meta |= {"ownerReferences": [owner], "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -102,7 +106,10 @@ class Queued(Played):
         return {
             "metadata": meta,
             "spec": spec,
-            "status": {"conditions": conditions, "admission": admission},
+            "status": {
+                "conditions": conditions,
+                "admission": admission("team", self.asks(name)) if has else None,
+            },
         }
 
     def _carry_out(self, action: Action) -> None:
@@ -285,7 +292,7 @@ def test_which_workloads_are_ours() -> None:
     played.batch["plain"]["spec"]["template"]["spec"]["schedulingGates"] = []
     played.work["replaced"]["conditions"] = [condition("Finished", True, "OutOfSync")]
     seen = played.seen()
-    del seen["workloads"][-1]["metadata"]["ownerReferences"]
+    del seen["workloads"][3]["metadata"]["ownerReferences"]
     ((kind, item),) = job_items({**seen, "jobs": []})
     assert (kind, item["metadata"]["uid"]) == (WORKLOAD, "gated")
 
@@ -335,11 +342,9 @@ def test_the_plan_stays_within_the_quota_that_others_leave() -> None:
 def test_what_a_cluster_queue_has_and_can_borrow(quotas: list[Any], free: int) -> None:
     played = Queued(FIFO)
     played.queue_job("one", 1, 1)
-    queues = [
-        reserved(queue(name, cohort, nominalQuota=str(nominal), **more), used)
-        for name, cohort, nominal, used, more in quotas
-    ]
-    quota = Quota(DEFAULT_RESOURCES)
-    quota.look({**played.seen(), "clusterqueues": queues})
+    queues = [queue(name, c, nominalQuota=str(most), **more) for name, c, most, _, more in quotas]
+    work = [foreign(name, used) for name, _, _, used, _ in quotas]
+    quota, seen = Quota(DEFAULT_RESOURCES), played.seen()
+    quota.look({**seen, "clusterqueues": queues, "workloads": seen["workloads"][:1] + work})
     assert quota._free == {"team": {GPU: Fraction(free)}}
     assert quota._total == {GPU: Fraction(free)}
