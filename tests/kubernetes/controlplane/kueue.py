@@ -63,8 +63,9 @@ def start_kueue(plane: ControlPlane) -> Kueue:
     home = plane.directory / "kueue"
     home.mkdir()
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)  # it reads no other
+    certificate = self_signed(key, _NAMES, timedelta(days=3650))
     for name in ("ca.crt", "tls.crt"):
-        (home / name).write_bytes(self_signed(key, _NAMES, timedelta(days=3650)))
+        (home / name).write_bytes(certificate)
     for name in ("ca.key", "tls.key"):
         write_key(home / name, key)
     config, given = home / "config.yaml", {"PROBE": probe, "HOME": str(home)}
