@@ -19,7 +19,7 @@ HANGING := --timeout 900 --timeout-method thread
 # Python compiles what is imported, once; pip would compile all that is installed, tests of libraries too.
 INSTALL := -m pip --quiet --disable-pip-version-check install --no-compile --editable
 
-.PHONY: help example test test-portable nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-train \
+.PHONY: help example test test-portable nightly kubernetes-build kubernetes-test kubernetes-demo kubernetes-kueue kubernetes-train \
   kubernetes-figures image mutants bench check lint types imports spelling docs release-check clean
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
@@ -49,6 +49,10 @@ kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real cont
 
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
+
+kubernetes-kueue: kubernetes-build $(VENV)/test.stamp ## twelve jobs on a real Kueue, beside the simulator (it is built once, ten minutes)
+	$(BIN)/python -m tests.kubernetes.controlplane.build kueue
+	$(BIN)/python -m pytest -v --kubernetes --nightly tests/kubernetes/test_kueue.py
 
 kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stamp ## real trainings on it, as root; NIGHTLY=1 adds JAX, PyTorch, TensorFlow
 	$(BIN)/python -m pytest --kubernetes -v tests/kubernetes/test_training.py \

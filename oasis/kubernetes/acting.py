@@ -22,6 +22,7 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
+from oasis.kubernetes.objects.workload import left_alone, stops
 from oasis.model.groups import GROUPS, TaskGroup
 
 Pod = Mapping[str, Any]
@@ -145,7 +146,7 @@ def steps_of_existing(
     withdrawn = target.withdrawn or uid in steps.withdrawn
     resizable = names.MAXIMUM in (item["metadata"].get("annotations") or {})
     if is_suspended(item):
-        if not (withdrawn or present):
+        if not (withdrawn or present or stops(item)):
             workers = target.workers if resizable else None
             steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
@@ -166,7 +167,7 @@ def has_pods_but_no_plan(
     """Return whether pods that we placed run for an object without a live job."""
     # Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     running = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
-    is_ours = not is_suspended(item) and queue_of(item) is None
+    is_ours = not (is_suspended(item) or left_alone(item)) and queue_of(item) is None
     return is_ours and any(is_over or not p.is_gated(pod) for pod in running)
 
 

@@ -48,4 +48,8 @@ PORT = f"{GROUP}/port"
 STATUS = f"{GROUP}/status"  # JSON, written by us, as the status of an OasisJob
 QUEUE = "kueue.x-k8s.io/queue-name"  # the label by which they are Kueue's
 
+# on what Kueue has
+STARTS_IN = f"{GROUP}/starts-in"  # of a held LocalQueue: in which one its jobs start
+PAUSED = f"{GROUP}/paused"  # of a Workload that is inactive by our plan, not by a person or Kueue
+
 BANDWIDTH = f"{GROUP}/bandwidth"  # extended resource, bits a second

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.cluster import Cluster
-from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM
-from tests.kubernetes.controlplane.gobuild import GoMissingError, GoProgram, ensure
+from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM, JOBSET, KUEUE
+from tests.kubernetes.controlplane.gobuild import GoMissingError, GoProgram, cached, ensure
+from tests.kubernetes.controlplane.kueue import Kueue, start_kueue
 from tests.kubernetes.controlplane.owners import start_owners
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
@@ -66,6 +67,14 @@ def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
 def owners(shared_plane: ControlPlane) -> None:
     """The controllers of JobSets and TrainJobs; to build them takes ten minutes of two cores."""
     start_owners(shared_plane)
+
+
+@pytest.fixture(scope="session")
+def kueue(shared_plane: ControlPlane) -> Kueue:
+    """Kueue, where it is built; `kill` it, and `start` it again."""
+    if cached(KUEUE) is None or cached(JOBSET) is None:
+        pytest.skip("Kueue is not built: make kubernetes-kueue builds it")
+    return start_kueue(shared_plane)
 
 
 @pytest.fixture

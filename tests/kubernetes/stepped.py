@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from oasis.kubernetes.api.resources import OASIS_JOBS
+from oasis.kubernetes.cluster.nodes import has_ended
 from oasis.kubernetes.cluster.pods import is_ending
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
@@ -61,21 +62,25 @@ class Stepped:
         assert reconciler is not None
         if reconciler.slot is not None and self._over(reconciler):
             return True
-        self._begin_next(reconciler)
+        self.begin_next(reconciler)
         return False
 
-    def _begin_next(self, reconciler: Reconciler) -> None:
+    def begin_next(self, reconciler: Reconciler) -> None:
         """Let the jobs of the next slot arrive, and then the slot begin."""
         slot = 0 if reconciler.slot is None else reconciler.slot + 1
-        store = self.controller.stores[OASIS_JOBS.plural]
         for body in self._arrivals(slot):
-            uid = self._scene.submit(body)["metadata"]["uid"]
-            until(
-                lambda uid=uid: uid in {item["metadata"]["uid"] for item in store.items()},
-                f"the controller sees {body['metadata']['name']}",
-            )
+            self.submit(body)
         self._time, self._slot = reconciler.clock.begin(slot), slot
         self._asked_since = time.monotonic()
+
+    def submit(self, body: dict[str, Any]) -> None:
+        """Make a job, and wait until the controller sees it."""
+        store = self.controller.stores[OASIS_JOBS.plural]
+        uid = self._scene.submit(body)["metadata"]["uid"]
+        until(
+            lambda: uid in {item["metadata"]["uid"] for item in store.items()},
+            f"the controller sees {body['metadata']['name']}",
+        )
 
     def _missing(self, reconciler: Reconciler | None) -> str | None:
         """Return what the present slot still waits for; None if nothing is missing."""
@@ -92,8 +97,9 @@ class Stepped:
         for uid in ours.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None
             wanted = 0 if held is None else held.worker_count + held.ps_count
-            found = [pod for pod in ours.get(uid, {}).values() if not is_ending(pod)]
-            if len(found) != wanted or len(ours.get(uid, ())) != wanted:
+            there = [pod for pod in ours.get(uid, {}).values() if not has_ended(pod)]
+            found = [pod for pod in there if not is_ending(pod)]
+            if len(found) != wanted or len(there) != wanted:
                 return f"slot {slot}: {len(found)} of {wanted} pods of {uid} are there"
             if held is not None and len(reconciler.meter.working(uid)) != held.worker_count:
                 return f"slot {slot}: {sorted(reconciler.meter.working(uid))} of {uid} work"

@@ -20,6 +20,7 @@ from oasis.kubernetes.objects.existing import (
     JOBSET,
     JOBSET_NAME,
     TRAINJOB,
+    WORKLOAD,
     PodSet,
     items_of,
     part_of,
@@ -32,6 +33,7 @@ from oasis.kubernetes.objects.network import (
 )
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
+from oasis.kubernetes.objects.workload import OF_POD
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.job import Allocation, Tasks
 
@@ -268,6 +270,9 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
         for item in items_of(seen, kind):
             meta = item["metadata"]
             claims[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
+    for item in items_of(seen, WORKLOAD):  # its name is an annotation of its pods
+        meta = item["metadata"]
+        claims[WORKLOAD.name, meta["namespace"], meta["name"]] = meta["uid"]
     owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
     owners += [(JOB.name, item) for item in items_of(seen, JOB)]
     for name, item in owners:
@@ -290,7 +295,12 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     uid = claims.get((str(kind), meta["namespace"], owner["uid"]))
     if kind == names.KIND:
         return uid if managed and uid == labels.get(names.JOB_UID) else None
-    if kind != JOB.name or not (managed or is_gated(pod)):
+    if not (managed or is_gated(pod)):
+        return None
+    notes = meta.get("annotations") or {}
+    if OF_POD in notes:
+        return claims.get((WORKLOAD.name, meta["namespace"], notes[OF_POD]))
+    if kind != JOB.name:
         return None
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 

@@ -36,6 +36,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.kubernetes.objects.existing import EXISTING, without_others
 from oasis.kubernetes.objects.utility_class import with_defaults
+from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, WORKLOADS
 from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
@@ -135,7 +136,7 @@ class Controller:
         for kind, where, which, optional in self._followed:
             items = seen.setdefault(kind.plural, [])
             if optional:
-                items += self._objects.list_if_served(kind, where, which)
+                items += map(kind.kept, self._objects.list_if_served(kind, where, which))
             else:
                 items += self._objects.list_all(kind, where, which)[0]
         seen, _ = without_others(with_defaults(seen), self.settings.controller)
@@ -356,7 +357,8 @@ Followed = tuple[ResourceKind, str | None, str | None, bool]
 
 def followed(settings: ControllerSettings) -> list[Followed]:
     """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
-    # Pods are those of all namespaces, because those of others take room on the nodes too; a
+    # Pods are those of all namespaces, because those of others take room on the nodes too (and
+    # Workloads quota); a
     # controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
@@ -368,7 +370,10 @@ def followed(settings: ControllerSettings) -> list[Followed]:
         (NETWORK_POLICIES, spaces, names.JOB_UID, False),
         (CLASSES, (None,), None, True),
         (WINDOWS, (None,), None, True),
-        *((existing.where, spaces, existing.selector, True) for existing in EXISTING),
+        (LOCAL_QUEUES, spaces, None, True),
+        (CLUSTER_QUEUES, (None,), None, True),
+        *((kind.where, spaces, kind.selector, True) for kind in EXISTING[:-1]),
+        (WORKLOADS, everywhere, None, True),  # those of others use quota
     ]
     return [
         (kind, where, which, optional)

@@ -10,19 +10,21 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.statuses import NO_JOBSET, StatusWriter
+from oasis.kubernetes.control.statuses import LEFT_ALONE, NO_JOBSET, StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
     TRAINJOB,
     ExistingKind,
     ended,
     job_items,
+    own_uid,
     parse_existing,
     version_of,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
+from oasis.kubernetes.objects.workload import left_alone
 from oasis.model.errors import InstanceError
 from oasis.scheduling.capabilities import wants
 from oasis.scheduling.policy import Policy
@@ -102,13 +104,18 @@ class JobReader:
         job = self.statuses.get(uid)
         if job is None:
             job = self.statuses[uid] = StatusWriter(item, self._clock, kind)
+        if own_uid(job.meta) != own_uid(item["metadata"]):  # made anew, with nothing written on it
+            job.written = None
         job.meta = item["metadata"]
         if job.phase in TERMINAL or self._is_stopped(job, item):
             return None
         if self._is_over(job, item, live, now):
             return None
         job.status["controller"] = self._controller
-        if kind is not TRAINJOB or kind.parts(item):
+        if (why := left_alone(item)) is not None:
+            self.specs.pop(uid, None)
+            job.waits(LEFT_ALONE, why, now)
+        elif kind is not TRAINJOB or kind.parts(item):
             self._read_one(job, item, policy, now)
         elif uid not in self.specs:  # else the Trainer makes its JobSet anew
             job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)

@@ -41,15 +41,23 @@ from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
 from oasis.kubernetes.control.planning import Planning, planned_ahead
+from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, StatusWriter
+from oasis.kubernetes.control.statuses import (
+    CLAIM_REFUSED,
+    NO_NODE,
+    NO_QUOTA,
+    STOPPED,
+    StatusWriter,
+)
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
-from oasis.kubernetes.objects.existing import existing_objects, is_suspended, job_items
+from oasis.kubernetes.objects.existing import WORKLOAD, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import PHASES, TERMINAL
+from oasis.kubernetes.objects.workload import left_alone, preempted, without_quota
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
@@ -113,6 +121,7 @@ class Reconciler:
         self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
+        self.quota = Quota(settings.resources)
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -134,9 +143,11 @@ class Reconciler:
             short = set(self._short.values())
             machines = self.machines.resized(seen, self.settings, short, self._late)
             self._taken = self.machines.taken(machines, seen)
-            if machines is not self.machines:
-                self.driver.resize(machines.site)
-                self.machines = machines
+            self.machines = machines
+            self.quota.look(seen)
+            site = self.quota.limited(machines.site, self.driver.jobs.values())
+            if site != self.driver.site:
+                self.driver.resize(site)
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
@@ -359,6 +370,10 @@ class Reconciler:
             job.waits(NO_NODE, why, now)
             self.meter.note(uid, [], now)
             return None
+        if why := self.quota.refusal(spec):
+            job.waits(NO_QUOTA, why, now)
+            self.meter.note(uid, [], now)
+            return None
         reach = None if self.settings.horizon is not None else reach_of(driver.policy)
         if reach is not None and known is None and (why := too_long(driver, spec, reach)):
             job.waits("TooLong", why, now)
@@ -393,6 +408,8 @@ class Reconciler:
         """Free capacity with unready pods; the job is planned smaller if that suffices."""
         uid, planned = spec.uid, entry.allocation.worker_count
         why = self.patience.refusal(uid) or p.complaint(pods.values())
+        if not why and uid in self.existing:
+            why = without_quota(self.existing[uid][1])
         if not why and uid in self._short:
             why = f"node {self._short[uid]} has no room for them"
         message = f"its pods were not ready within {self.settings.pods_ready_timeout:g} s"
@@ -562,6 +579,7 @@ class Reconciler:
         metas = (item["metadata"] for _, item in job_items(seen))
         uids = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
         uids &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
+        uids -= {uid for uid, (_, item) in self.existing.items() if left_alone(item)}
         entries = {uid: entry for uid, entry in self.live.items() if uid in uids}
         targets = []
         for uid, entry in entries.items():
@@ -586,6 +604,8 @@ class Reconciler:
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
+        # A Workload that makes no sense would hold its quota for ever.
+        over |= {u for u, (k, _) in self.existing.items() if k is WORKLOAD and self._is_invalid(u)}
         steps.actions += [
             Switch(uid, existing, kind, suspend=True)
             for uid, (kind, existing) in self.existing.items()
@@ -594,6 +614,8 @@ class Reconciler:
         ]
         for uid, (_, existing) in self.existing.items():
             if uid in self.statuses:
+                if uid in entries and (why := preempted(existing)) is not None:
+                    self.statuses[uid].in_trouble("Preempted", why, now)
                 waits = uid not in entries and stays_gated(existing, job_pods.get(uid, {}))
                 self.statuses[uid].resumed(waits, now)
         for uid, error in steps.failed.items():
@@ -606,12 +628,18 @@ class Reconciler:
         ]
         return steps
 
+    def _is_invalid(self, uid: str) -> bool:
+        return uid in self.statuses and self.statuses[uid].phase in STOPPED
+
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
         item = self.existing[uid][1] if uid in self.existing else None
-        if item is not None and self.patience.others_switched(uid, is_suspended(item)):
+        # What a Workload says itself is `left_alone`: it follows our switch of its owner later.
+        if item is None or spec.kind == WORKLOAD.name:
+            pass
+        elif self.patience.others_switched(uid, is_suspended(item)):
             verb = "suspended" if is_suspended(item) else "resumed"
             expected = f"expected to be changed here alone, and another {verb} it"
             raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
@@ -678,7 +706,7 @@ class Reconciler:
             "parameters": json.loads(json.dumps(driver.policy.parameters)),
             "making": None if planner is None else planner.making(),
             "cluster": None if planner is None else cluster_to_dict(cluster_of(self.machines.site)),
-            "site": site_text(self.machines.site),
+            "site": site_text(self.driver.site),
             "driver": driver.state(),
             "done": self.done,
             "metered": self.metered,

@@ -29,7 +29,7 @@ from oasis.kubernetes.objects.conditions import (
     time_text,
     with_condition,
 )
-from oasis.kubernetes.objects.existing import ExistingKind, name_of
+from oasis.kubernetes.objects.existing import WORKLOAD, ExistingKind, name_of, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import HOLDING, PHASES
 from oasis.model.decision import Decision
@@ -43,11 +43,13 @@ NO_NODE = "NoNode"  # the reason of `PLACED` while no node admits the job
 PODS_REFUSED = "PodsRefused"  # and while the API server takes none of its pods
 NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
-KEPT_OUT = frozenset({NO_NODE, PODS_REFUSED, CLAIM_REFUSED})
+LEFT_ALONE = "LeftAlone"  # and while another switches its Workload
+NO_QUOTA = "NoQuota"  # and while its ClusterQueue has no quota for it
+KEPT_OUT = frozenset({NO_NODE, PODS_REFUSED, CLAIM_REFUSED, LEFT_ALONE, NO_QUOTA})
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
 # goes in every slot would be two events a slot.
-TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady"})
+TROUBLES = frozenset({"Refused", "Withdrawn", "NotAdmitted", "PodsNotReady", "Preempted"})
 STOPPED = frozenset({"Invalid", "Failed"})  # phases of jobs that nothing is done for until an edit
 
 
@@ -157,7 +159,9 @@ class StatusWriter:
         completes = None
         if decision is not None and decision.completion is not None:
             completes = self._end_of(decision.completion)
-        self.say(ADMITTED, "True", "Admitted", decision_message(decision, "", completes), now)
+        message = decision_message(decision, "", completes)
+        message += "; as far as quota allows" if self.kind is WORKLOAD else ""
+        self.say(ADMITTED, "True", "Admitted", message, now)
 
     def _end_of(self, slot: int) -> str:
         return time_text(self._clock.wall(self._clock.begin(slot + 1)))
@@ -326,7 +330,7 @@ class StatusWriter:
         if self.kind is not None:
             # The uid makes the API server refuse the patch if another object has the name by now.
             text = json.dumps(self.status, sort_keys=True, separators=(",", ":"))
-            meta = {**meta, "uid": self.meta["uid"], "annotations": {names.STATUS: text}}
+            meta = {**meta, "uid": own_uid(self.meta), "annotations": {names.STATUS: text}}
             return {"metadata": meta}
         return {
             "apiVersion": names.API_VERSION,

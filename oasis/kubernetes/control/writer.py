@@ -20,6 +20,7 @@ from oasis.kubernetes.api.resources import (
     SERVICES,
     WINDOWS,
     Objects,
+    ResourceKind,
 )
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.pods import is_gated
@@ -27,7 +28,8 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import controller_of, is_indexed
+from oasis.kubernetes.objects.existing import WORKLOAD, controller_of, is_indexed, own_uid
+from oasis.kubernetes.objects.workload import switching
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -137,8 +139,10 @@ class ClusterWriter:
             kind = CREATED[action.body["kind"]]
             written = self._objects.create(kind, action.body)
         elif isinstance(action, Switch):
-            kind = action.kind.where
-            written = self._objects.merge_patch(kind, _switch_patch(action))
+            kind, body = _switch_patch(action)
+            written = self._objects.merge_patch(kind, body)
+            if kind != action.kind.where:  # the owner of a Workload, which no store has
+                return
         elif isinstance(action, Open):
             written = self._open(action)
         else:
@@ -204,8 +208,10 @@ class ClusterWriter:
         return existing is None or controller_of(existing, job.kind) in mine
 
 
-def _switch_patch(action: Switch) -> dict[str, Any]:
+def _switch_patch(action: Switch) -> tuple[ResourceKind, dict[str, Any]]:
     """The merge patch that suspends or resumes an object, and no other one of its name."""
+    if action.kind is WORKLOAD:
+        return switching(action.found, action.suspend)
     spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
         spec["parallelism"] = action.workers
@@ -214,7 +220,7 @@ def _switch_patch(action: Switch) -> dict[str, Any]:
     # With the uid, a patch is refused (409) if the
     # object was deleted and created under the same name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}
-    return {"metadata": meta, "spec": spec}
+    return action.kind.where, {"metadata": meta, "spec": spec}
 
 
 def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -> dict[str, Any]:
@@ -237,7 +243,7 @@ def _event(job: StatusWriter, kind: str, reason: str, message: str, at: float) -
             "kind": names.KIND if job.kind is None else job.kind.name,
             "name": meta["name"],
             "namespace": meta["namespace"],
-            "uid": meta["uid"],
+            "uid": own_uid(meta),
         },
         "type": kind,
         "reason": reason,

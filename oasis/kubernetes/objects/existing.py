@@ -1,4 +1,4 @@
-"""From a Job, a JobSet or a TrainJob to the job that a policy plans with."""
+"""From a Job, a JobSet, a TrainJob or a Workload to the job that a policy plans with."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from oasis.kubernetes.objects.oasis_job import (
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.workload import API_VERSION, POD_SET, WORKLOADS, read_workloads
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
@@ -78,6 +79,14 @@ def _jobset_parts(item: Object, of: str = "") -> list[PodSet]:
     return parts
 
 
+def _workload_parts(item: Object) -> list[PodSet]:
+    return [
+        PodSet(part["name"], int(part["count"]), int(part["count"]), part["template"], path)
+        for k, part in enumerate(item["spec"]["podSets"])
+        for path in (f"spec.podSets[{k}].template",)
+    ]
+
+
 def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
     where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
     return ExistingKind(name, version, where, *rest, **more)
@@ -92,7 +101,10 @@ TRAINJOB = _kind(
     *("TrainJob", "trainer.kubeflow.org/v1alpha1", partial(_jobset_parts, of="its JobSet, ")),
     ("Complete", "Failed"),
 )
-EXISTING = (JOB, JOBSET, TRAINJOB)
+WORKLOAD = ExistingKind(
+    *("Workload", API_VERSION, WORKLOADS, _workload_parts, ("Finished", "Failed")), selector=None
+)
+EXISTING = (JOB, JOBSET, TRAINJOB, WORKLOAD)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
 CHILDREN_OF = frozenset({JOBSET.name, TRAINJOB.name})  # these make objects of the kinds above
@@ -109,6 +121,8 @@ def _parent_of(item: Object) -> str | None:
 
 def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
     """Objects of one kind that have our label, and stand for jobs of their own."""
+    if kind is WORKLOAD:  # by our gate, because Kueue gives it no label
+        return read_workloads(seen, (i for other in EXISTING[:-1] for i in items_of(seen, other)))
     # Counts and templates of a TrainJob come from its runtime, and from what it patches there: the
     # result is the JobSet of its name that the Trainer makes, suspended as the TrainJob is.
     items = [
@@ -139,6 +153,11 @@ def job_items(
         (None, item) for item in seen.get(names.PLURAL, ())
     ]
     return oasis_jobs + [(kind, item) for kind in EXISTING for item in items_of(seen, kind)]
+
+
+def own_uid(meta: Object) -> str:
+    """The uid of the object itself: a Workload is known by that of its owner."""
+    return str(meta.get("itself", meta["uid"]))
 
 
 def name_of(item: Object, kind: ExistingKind | None) -> str:
@@ -212,7 +231,7 @@ def ended(item: Object, kind: ExistingKind) -> tuple[bool, str | None]:
 def part_of(pod: Object) -> str | None:
     """Name of the `PodSet` that a pod belongs to; None where there is only one."""
     labels = pod["metadata"].get("labels") or {}
-    return labels.get(REPLICATED_JOB)
+    return labels.get(POD_SET, labels.get(REPLICATED_JOB))
 
 
 def tasks_of(kind: ExistingKind, item: Object) -> tuple[PodSet, PodSet | None]:
@@ -273,7 +292,8 @@ def parse_existing(
     meta = item["metadata"]
     notes = meta.get("annotations") or {}
     if (queue := queue_of(item)) is not None:
-        expected = "expected none: Kueue would suspend what is resumed here, and is left to it"
+        expected = "expected none: Kueue would suspend what is resumed here, and is left to it "
+        expected += f"(its Workload is scheduled here if it has no label {names.SCHEDULED})"
         raise InstanceError(f"metadata.labels.{names.QUEUE}", expected, queue)
     workers, servers = tasks_of(kind, item)
     minimum, maximum = _range(kind, item, workers.count)

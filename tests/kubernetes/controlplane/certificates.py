@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,32 +37,41 @@ def make_certificates(directory: Path) -> Certificates:
         directory / "server.key",
         directory / "sa.key",
     )
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    key = ec.generate_private_key(ec.SECP256R1())
+    files.serving.write_bytes(self_signed(key, _NAMES, _LIFETIME))
+    write_key(files.serving_key, key)
+    write_key(files.token_key, rsa.generate_private_key(public_exponent=65537, key_size=2048))
+    return files
+
+
+def self_signed(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, names: Iterable[str], lifetime: timedelta
+) -> bytes:
+    """A certificate for these names and 127.0.0.1 that is its own authority."""
+    now = datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     uses = dict.fromkeys(("digital_signature", "key_cert_sign", "crl_sign"), True)
     others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
     uses |= dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
-    certificate = (
+    return (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - _SKEW)
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .add_extension(x509.KeyUsage(**uses), critical=True)
         .add_extension(
-            x509.SubjectAlternativeName([*map(x509.DNSName, _NAMES), address]), critical=False
+            x509.SubjectAlternativeName([*map(x509.DNSName, names), address]), critical=False
         )
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
     )
-    files.serving.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    _write_key(files.serving_key, key)
-    _write_key(files.token_key, rsa.generate_private_key(public_exponent=65537, key_size=2048))
-    return files
 
 
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
+def write_key(path: Path, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
+    """Write a private key in the form of OpenSSL."""
     path.touch(mode=0o600)
     path.write_bytes(
         key.private_bytes(

@@ -22,27 +22,43 @@ from tests.kubernetes.controlplane.gobuild import ensure, module_directory
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import answers, free_ports
 
+_OF_JOBSETS = {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}
 _CONFIGURATION = Path(__file__).with_name("jobset.yaml")
 
 
 def start_owners(plane: ControlPlane) -> None:
     """Start both controllers, which end with `plane`; builds them if need be."""
-    port, *probes = (f"127.0.0.1:{port}" for port in free_ports(3))
-    components = module_directory(JOBSET, "sigs.k8s.io/jobset") / "config/components"
+    start_jobset(plane)
     manifests = module_directory(TRAINER, "github.com/kubeflow/trainer/v2") / "manifests/base"
-    for crds in (components / "crd/bases", manifests / "crds"):
-        texts = [path.read_text() for path in crds.glob("*_*.yaml")]
-        define(plane.client, [yaml.safe_load(text) for text in texts])
+    define(plane.client, kinds_in(manifests / "crds"))
+    probe = f"127.0.0.1:{free_ports(1)[0]}"
+    _start(plane, "trainer", manifests, [str(ensure(TRAINER))], probe, probe)
+
+
+def start_jobset(plane: ControlPlane) -> None:
+    """Start the controller of JobSets."""
+    port, probe = (f"127.0.0.1:{port}" for port in free_ports(2))
+    components = module_directory(JOBSET, "sigs.k8s.io/jobset") / "config/components"
+    define(plane.client, kinds_in(components / "crd/bases"))
     home, files = plane.directory / "jobset", plane.components.certificates
     home.mkdir()
     shutil.copy(files.serving, home / "tls.crt")
     shutil.copy(files.serving_key, home / "tls.key")
     config, text = home / "config.yaml", _CONFIGURATION.read_text()
-    given = {"PROBE": probes[0], "PORT": port.partition(":")[2], "HOME": str(home)}
+    given = {"PROBE": probe, "PORT": port.partition(":")[2], "HOME": str(home)}
     config.write_text(Template(text).substitute(given))
-    _start(plane, "jobset", components, [str(ensure(JOBSET)), f"--config={config}"], probes[0])
-    apply(plane.client, _webhooks(components, port, files.authority))
-    _start(plane, "trainer", manifests, [str(ensure(TRAINER))], probes[1], probes[1])
+    _start(plane, "jobset", components, [str(ensure(JOBSET)), f"--config={config}"], probe)
+    webhooks = webhooks_at("jobset", components, port, files.authority)
+    for webhook in (each for body in webhooks for each in body["webhooks"]):
+        if webhook["rules"][0]["resources"] == ["pods"]:  # those of JobSets alone
+            webhook["objectSelector"] = {"matchExpressions": [_OF_JOBSETS]}
+    apply(plane.client, webhooks)
+
+
+def kinds_in(directory: Path) -> list[dict[str, Any]]:
+    """The CustomResourceDefinitions in a directory of a module."""
+    texts = (path.read_text() for path in sorted(directory.glob("*_*.yaml")))
+    return [yaml.load(text, yaml.CSafeLoader) for text in texts]
 
 
 def _start(
@@ -58,20 +74,20 @@ def _start(
     plane.run(name, command, partial(answers, f"http://{probe}/readyz"))
 
 
-def _webhooks(components: Path, at: str, authority: Path) -> list[dict[str, Any]]:
-    """JobSet's webhook configurations, called on our port; those for pods, as its own patches
-    say, only for the pods of JobSets."""
-    text = (components / "webhook" / "manifests.yaml").read_text()
-    of_jobsets = {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}
-    found = list(yaml.safe_load_all(text))
+def webhooks_at(prefix: str, components: Path, at: str, authority: Path) -> list[dict[str, Any]]:
+    """The webhook configurations of a module, called on this address."""
+    found = list(yaml.safe_load_all((components / "webhook" / "manifests.yaml").read_text()))
     for body in found:
-        body["metadata"]["name"] = f"jobset-{body['metadata']['name']}"
+        body["metadata"]["name"] = f"{prefix}-{body['metadata']['name']}"
         for webhook in body["webhooks"]:
             path = webhook["clientConfig"]["service"]["path"]
-            webhook["clientConfig"] = {
-                "url": f"https://{at}{path}",
-                "caBundle": base64.b64encode(authority.read_bytes()).decode(),
-            }
-            if webhook["rules"][0]["resources"] == ["pods"]:
-                webhook["objectSelector"] = {"matchExpressions": [of_jobsets]}
+            webhook["clientConfig"] = client_config(f"{at}{path}", authority)
     return found
+
+
+def client_config(at: str, authority: Path) -> dict[str, str]:
+    """How the API server calls a webhook."""
+    return {
+        "url": f"https://{at}",
+        "caBundle": base64.b64encode(authority.read_bytes()).decode(),
+    }

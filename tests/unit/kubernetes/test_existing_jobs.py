@@ -312,7 +312,7 @@ def test_what_is_told_is_written_when_the_gate_opens() -> None:
 def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
     found = indexed(2, MINIMUM="1", MAXIMUM="4")
     assert (read(found).min_workers, read(found).job.chunks) == (1, 4)
-    resumed = _switch_patch(Switch("u", found, JOB, suspend=False, workers=3))
+    _, resumed = _switch_patch(Switch("u", found, JOB, suspend=False, workers=3))
     assert resumed["spec"] == {"suspend": False, "parallelism": 3, "completions": 3}
-    plain = _switch_patch(Switch("u", batch_job(), JOB, suspend=False, workers=3))
+    _, plain = _switch_patch(Switch("u", batch_job(), JOB, suspend=False, workers=3))
     assert plain["spec"] == {"suspend": False, "parallelism": 3}

@@ -29,6 +29,7 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.kubernetes.objects.workload import LOCAL_QUEUES
 from oasis.model.validation import check_unique
 
 GPU = "nvidia.com/gpu"
@@ -142,9 +143,10 @@ def seen_jobs(
     seen: dict[str, list[dict[str, Any]]] = {}
     for namespace in namespaces:
         seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
-        for kind in EXISTING:
-            items = objects.list_if_served(kind.where, namespace, kind.selector)
-            seen.setdefault(kind.where.plural, []).extend(items)
+        kinds = [(kind.where, kind.selector) for kind in EXISTING]
+        for where, selector in (*kinds, (LOCAL_QUEUES, None)):
+            items = map(where.kept, objects.list_if_served(where, namespace, selector))
+            seen.setdefault(where.plural, []).extend(items)
     return seen
 
 

@@ -1,0 +1,211 @@
+"""What Kueue's quota leaves to the Workloads that are planned here: one more limit of the plan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from oasis.driver.entry import Entry
+from oasis.kubernetes.objects.existing import WORKLOAD, items_of, own_uid
+from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
+from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, WORKLOADS, said
+from oasis.model.groups import GROUPS
+from oasis.scheduling.site import Site
+
+Object = Mapping[str, Any]
+Seen = Mapping[str, list[Any]]
+Kind = tuple[str, str]  # flavor and resource
+NOTHING = Fraction(0)
+
+
+class Quota:
+    """Limits the plan to what ClusterQueues have and may borrow, less what others use."""
+
+    # It is read at each boundary. What Kueue gives to others in between it says on the Workloads.
+    def __init__(self, resources: ResourceMap) -> None:
+        self._resources = resources
+        self._queues: dict[str, str] = {}  # ClusterQueue of each Workload, by uid of its owner
+        self._free: dict[str, Amounts] = {}  # for all Workloads of ours in a ClusterQueue
+        self._total: Amounts = {}  # for all of them, of what every such queue limits
+        self._off: dict[int, list[float]] = {}  # taken off each machine, by index of the resource
+
+    def look(self, seen: Seen) -> None:
+        """Read what there is for the Workloads that have not ended."""
+        items = [i for i in items_of(seen, WORKLOAD) if said(i, "Finished")["status"] != "True"]
+        local = {_key(q["metadata"]): q["spec"] for q in seen.get(LOCAL_QUEUES.plural, ())}
+        self._queues.clear()
+        for item in items:
+            meta, spec = item["metadata"], item["spec"]
+            name = spec["target"] or spec.get("queueName", "")
+            if (queue := local.get((meta["namespace"], name))) is not None:
+                self._queues[meta["uid"]] = queue["clusterQueue"]
+        queues = {q["metadata"]["name"]: q for q in seen.get(CLUSTER_QUEUES.plural, ())}
+        # Not by the status of the queues, which lags behind that of the Workloads.
+        mine_too = {own_uid(item["metadata"]) for item in items}
+        others = [w for w in seen.get(WORKLOADS.plural, ()) if w["metadata"]["uid"] not in mine_too]
+        used = _used(queues, others)
+        mine = sorted(set(self._queues.values()) & queues.keys())
+        left = {name: _left(name, queues, used) for name in mine}
+        self._free = {name: _summed(amounts) for name, amounts in left.items()}
+        self._total = self._over_all(queues, used, left)
+
+    @staticmethod
+    def _over_all(
+        queues: Mapping[str, Object],
+        used: Mapping[str, Mapping[Kind, Fraction]],
+        left: Mapping[str, Mapping[Kind, Fraction]],
+    ) -> Amounts:
+        # Queues of one cohort borrow the same quota, which counts once.
+        cohorts: defaultdict[str, list[str]] = defaultdict(list)
+        for name in left:
+            cohorts[queues[name]["spec"].get("cohortName") or f"/{name}"].append(name)
+        totals = []
+        for cohort, names in cohorts.items():
+            total: defaultdict[Kind, Fraction] = defaultdict(Fraction)
+            for name in names:
+                for kind, amount in left[name].items():
+                    total[kind] += amount
+            if len(names) > 1:
+                whole = {n: q for n, q in queues.items() if q["spec"].get("cohortName") == cohort}
+                for kind in total:
+                    nominal = sum((_share(q, kind)[0] for q in whole.values()), NOTHING)
+                    taken = sum((used[name].get(kind, NOTHING) for name in whole), NOTHING)
+                    total[kind] = min(total[kind], max(NOTHING, nominal - taken))
+            totals.append(_summed(total))
+        covered = set.intersection(*map(set, totals)) if totals else set()
+        return {name: sum((each[name] for each in totals), NOTHING) for name in covered}
+
+    def refusal(self, spec: JobSpec) -> str:
+        """Why a job has no quota, whatever else is planned; empty if it may have."""
+        queue = self._queues.get(spec.uid, "")
+        for name, amount in self._free.get(queue, {}).items():
+            asked = spec.min_workers * spec.worker_requests.get(name, NOTHING)
+            asked += (spec.fixed_ps or 0) * spec.ps_requests.get(name, NOTHING)
+            if asked > amount:
+                left = f"leaves {float(amount):g} of {name} to the jobs planned here"
+                return f"ClusterQueue {queue} {left}, and it asks for {float(asked):g}"
+        return ""
+
+    def limited(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> Site:
+        """The machines with no more than there is quota for; what runs keeps its place."""
+        limits = {
+            site.resources.index(name): float(self._total[resource] / unit)
+            for name, resource, unit in self._resources.entries
+            if resource in self._total
+        }
+        if not limits:
+            return site
+        held = self._held(site, entries)
+        rows = [list(machine.amounts) for machine in site.machines]
+        for r, limit in limits.items():
+            excess = sum(row[r] for row in rows) - limit
+            if excess > 0:
+                for row, off in zip(rows, self._take_off(r, excess, rows, held), strict=True):
+                    row[r] -= off
+        pairs = zip(site.machines, rows, strict=True)
+        return replace(site, machines=tuple(replace(m, amounts=tuple(row)) for m, row in pairs))
+
+    def _held(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> list[list[float]]:
+        """What live jobs hold of each machine."""
+        held = [[0.0] * len(site.resources) for _ in site.machines]
+        for entry in entries:
+            asked = (entry.spec.worker_requests, entry.spec.ps_requests)
+            for group, requests in zip(GROUPS, asked, strict=True):
+                amounts = self._resources.amounts(requests)
+                for machine, count in group.placed(entry.allocation):
+                    for r, name in enumerate(site.resources):
+                        held[machine][r] += count * amounts[name]
+        return held
+
+    def _take_off(
+        self, r: int, excess: float, rows: list[list[float]], held: list[list[float]]
+    ) -> list[float]:
+        """How much of each machine no quota is for: of free ones first, and of the same again."""
+        free = [max(0.0, row[r] - use[r]) for row, use in zip(rows, held, strict=True)]
+        before = self._off.get(r, [])
+        is_known = len(before) == len(rows) and sum(before) == excess
+        if is_known and all(off <= room for off, room in zip(before, free, strict=True)):
+            return before
+        off = [0.0] * len(rows)
+        order = sorted(range(len(rows)), key=lambda k: (-free[k], -k))
+        for most in (free, [row[r] for row in rows]):  # what is held goes last
+            for k in order:
+                more = min(excess - sum(off), most[k] - off[k])
+                off[k] += max(0.0, more)
+        self._off[r] = off
+        return off
+
+
+def _key(meta: Object) -> tuple[str, str]:
+    return meta["namespace"], meta["name"]
+
+
+def _amount(value: Any) -> Fraction:
+    return quantity(value, CLUSTER_QUEUES.plural)
+
+
+def _used(
+    queues: Iterable[str], workloads: Iterable[Object]
+) -> dict[str, defaultdict[Kind, Fraction]]:
+    """What Workloads have reserved of each ClusterQueue."""
+    used: dict[str, defaultdict[Kind, Fraction]] = {name: defaultdict(Fraction) for name in queues}
+    for item in workloads:
+        admission = (item.get("status") or {}).get("admission") or {}
+        use = used.get(admission.get("clusterQueue", ""))
+        if use is not None and said(item, "Finished")["status"] != "True":
+            for part in admission.get("podSetAssignments") or ():
+                for name, amount in (part.get("resourceUsage") or {}).items():
+                    use[part["flavors"][name], name] += _amount(amount)
+    return used
+
+
+def _summed(amounts: Mapping[Kind, Fraction]) -> Amounts:
+    """Over the flavors of each resource."""
+    total: defaultdict[str, Fraction] = defaultdict(Fraction)
+    for (_, resource), amount in amounts.items():
+        total[resource] += amount
+    return dict(total)
+
+
+def _share(queue: Object, kind: Kind) -> tuple[Fraction, Fraction, Fraction | None]:
+    """What a ClusterQueue has, what of it others may borrow, and how much it may borrow."""
+    for group in queue["spec"].get("resourceGroups") or ():
+        for flavor in group["flavors"]:
+            for each in flavor["resources"] if flavor["name"] == kind[0] else ():
+                if each["name"] == kind[1]:
+                    nominal = _amount(each["nominalQuota"])
+                    lent, most = each.get("lendingLimit"), each.get("borrowingLimit")
+                    lends = nominal if lent is None else _amount(lent)
+                    return nominal, lends, None if most is None else _amount(most)
+    return NOTHING, NOTHING, NOTHING
+
+
+def _left(
+    name: str, queues: Mapping[str, Object], used: Mapping[str, Mapping[Kind, Fraction]]
+) -> dict[Kind, Fraction]:
+    """What a ClusterQueue has and can borrow now, less what others use."""
+    spec = queues[name]["spec"]
+    cohort = spec.get("cohortName")
+    others = [n for n, q in queues.items() if n != name and q["spec"].get("cohortName") == cohort]
+    reclaims = (spec.get("preemption") or {}).get("reclaimWithinCohort", "Never") != "Never"
+    left = {}
+    for group in spec.get("resourceGroups") or ():
+        for flavor in group["flavors"]:
+            for each in flavor["resources"]:
+                kind = flavor["name"], each["name"]
+                nominal, _, most = _share(queues[name], kind)
+                own, pool = used[name].get(kind, NOTHING), NOTHING
+                for other in others if cohort else ():
+                    has, lends, _ = _share(queues[other], kind)
+                    beyond = max(NOTHING, used[other].get(kind, NOTHING) - (has - lends))
+                    pool += lends - beyond  # negative where it borrows itself
+                if most is not None:
+                    pool = min(pool, most)
+                if reclaims:
+                    pool = max(pool, NOTHING)
+                left[kind] = max(NOTHING, nominal + pool - own)
+    return left

@@ -1,0 +1,284 @@
+"""Beside the real Kueue, which keeps quotas and makes the pods: ``make kubernetes-kueue``."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import oasis
+from baselines import FIFO, SRTF
+from experiments.evaluation.live import cluster_policy
+from experiments.evaluation.policies import POLICIES
+from oasis.kubernetes import names
+from oasis.kubernetes.api.resources import NODES, PODS
+from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
+from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.control.reconciler import Reconciler
+from oasis.kubernetes.objects.existing import (
+    JOB,
+    JOBSET,
+    WORKLOAD,
+    ExistingKind,
+    items_of,
+    parse_existing,
+)
+from oasis.kubernetes.objects.oasis_job import SlotClock
+from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
+from oasis.kubernetes.objects.workload import LOCAL_QUEUES, WORKLOADS, kept, said
+from tests.kubernetes.adapter import scene_with
+from tests.kubernetes.cluster import GPU, Cluster
+from tests.kubernetes.controlplane.access import apply
+from tests.kubernetes.controlplane.audit import denied
+from tests.kubernetes.controlplane.kueue import Kueue
+from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.existing import make, read
+from tests.kubernetes.scene import Scene, told
+from tests.kubernetes.stepped import Stepped
+from tests.kubernetes.tutorial.page import CHART
+
+pytestmark = pytest.mark.nightly  # to build Kueue takes ten minutes of processor time
+Object = dict[str, Any]
+CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
+HORIZON = 150
+
+
+@pytest.fixture
+def scene(cluster: Cluster, kueue: Kueue) -> Scene:
+    """Eight nodes of eight GPUs, the queues of two teams, and our gates on what is in ours."""
+    found = scene_with(cluster, {f"n{k}": "worker" for k in range(8)}, 8, CLOCK)
+    queues = Path(__file__).with_name("queues.yaml").read_text(encoding="utf-8")
+    policies = (CHART / "kueue.yaml").read_text(encoding="utf-8")
+    for text in (queues.replace("$NAMESPACE", found.namespace), policies):
+        apply(cluster.plane.client, yaml.safe_load_all(text))
+
+    def is_gated() -> bool:
+        path, body = JOB.where.path(found.namespace), body_of(found, JOB, "try", 1, 1, 1.0)
+        made = found.admin.connection.request("POST", path, body=body, query={"dryRun": "All"})
+        return "schedulingGates" in made["spec"]["template"]["spec"]
+
+    until(is_gated, "the policies are in force")
+    return found
+
+
+def body_of(
+    scene: Scene,
+    kind: ExistingKind,
+    name: str,
+    workers: int,
+    gpus: int,
+    slots: float,
+    worth: float = 100.0,
+    queue: str = "oasis",
+) -> Object:
+    """A plain object in a queue; on its pods stand what its job is worth, and its work."""
+    clock = scene.clock
+    utility = {
+        "kind": "sigmoid",
+        "priority": worth,
+        "targetSeconds": 2 * slots * clock.slot_seconds,
+    }
+    utility["decayPerSecond"] = 0.2 / clock.slot_seconds
+    work = {"workerSeconds": workers * slots * clock.work_seconds}
+    notes = {names.UTILITY: json.dumps(utility), names.WORK: json.dumps(work)}
+    container = {"name": "train", "image": "train", "resources": {"limits": {GPU: str(gpus)}}}
+    pod: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0}
+    pod["containers"] = [container]
+    spec: Object = {"parallelism": workers, "completions": workers, "backoffLimit": 0}
+    spec["template"] = {"metadata": {"annotations": notes}, "spec": pod}
+    if kind is JOBSET:
+        spec = {"replicatedJobs": [{"name": "worker", "template": {"spec": spec}}]}
+    meta = {"name": name, "namespace": scene.namespace, "labels": {names.QUEUE: queue}}
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+
+
+def submit(scene: Scene, name: str, workers: int, gpus: int, **more: Any) -> Object:
+    return make(scene, JOB, body_of(scene, JOB, name, workers, gpus, 1000.0, **more))
+
+
+def workloads(scene: Scene) -> dict[str, Object]:
+    """Workloads by the name of their owner."""
+    found, _ = scene.admin.list_all(WORKLOADS, scene.namespace, kept=kept)
+    return {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
+
+
+def status(scene: Scene, name: str) -> Object:
+    notes = workloads(scene)[name]["metadata"]["annotations"]
+    return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
+
+
+def running(scene: Scene, name: str) -> dict[str, str]:
+    """Node of each running pod of a job, by the uid of the pod."""
+    return {
+        pod["metadata"]["uid"]: pod["spec"]["nodeName"]
+        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
+        if pod["metadata"]["name"].startswith(f"{name}-")
+        and pod["status"]["phase"] == "Running"
+        and not is_ending(pod)
+    }
+
+
+# -- twelve jobs -----------------------------------------------------------------------------------
+
+
+class Kueued(Stepped):
+    """A controller on the clock of its pods; a job whose work is done ends with its slot."""
+
+    def submit(self, body: Object) -> None:
+        """Make an object, and wait until the controller sees its Workload."""
+        kind = JOBSET if body["kind"] == "JobSet" else JOB
+        uid = make(self._scene, kind, body)["metadata"]["uid"]
+        until(lambda: uid in self._owners(), f"Kueue sees {body['metadata']['name']}")
+
+    def _owners(self) -> dict[str, Object]:
+        items = self.controller.stores[WORKLOADS.plural].items()
+        return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
+
+    def begin_next(self, reconciler: Reconciler) -> None:
+        """Let end what has done its work by the end of this slot."""
+        stores = {name: store.items() for name, store in self.controller.stores.items()}
+        over = []
+        for uid, entry in reconciler.live.items():
+            done = reconciler.done.get(uid, 0.0) + entry.allocation.worker_count
+            if entry.allocation.workers and done >= entry.work - 1e-6:
+                over.append(uid)
+                for pod in reconciler.pods_of(stores)[uid].values():
+                    if not has_ended(pod):
+                        body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
+                        self._scene.admin.merge_patch(PODS, body, "status")
+        until(
+            lambda: all(said(self._owners()[u], "Finished")["status"] == "True" for u in over),
+            "they end",
+        )
+        super().begin_next(reconciler)
+
+
+def twelve(scene: Scene) -> list[tuple[int, Object]]:
+    """Nine Jobs and three JobSets, one a slot."""
+    rng, made = random.Random(7), []
+    for k in range(12):
+        size = rng.choice([(8, 4), (4, 8), (3, 8), (8, 2), (2, 8), (6, 4), (4, 4)])
+        slots, worth = rng.choice([4, 8, 12, 20]), rng.choice([50, 100, 200])
+        kind = JOBSET if k % 4 == 3 else JOB
+        made.append((k, body_of(scene, kind, f"t{k:02d}", *size, slots, worth)))
+    return made
+
+
+@pytest.mark.parametrize("name", ["srtf", "recourse"])
+def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kueue) -> None:
+    begin = scene.plane.audit_position()
+    jobs: list[tuple[int, Object]] = []
+
+    def arrivals(slot: int) -> list[Object]:
+        jobs[:] = jobs or twelve(scene)  # by the clock of the controller
+        if slot == 6 and name == "srtf":  # what is planned meanwhile starts when it is back
+            kueue.kill()
+            kueue.start()
+        return [body for arrival, body in jobs if arrival == slot]
+
+    def over(reconciler: Reconciler) -> bool:
+        phases = [status.phase for status in reconciler.statuses.values()]
+        return len(phases) == len(jobs) and set(phases) == {"Completed"}
+
+    policy = cluster_policy(name, {}, lookahead=HORIZON, horizon=HORIZON)
+    Kueued(scene, policy, arrivals, over, horizon=HORIZON).run()
+    seen = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
+    found = items_of({**seen, WORKLOADS.plural: list(workloads(scene).values())}, WORKLOAD)
+    by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
+    there = {job: status(scene, job)["completionSlot"] for job in by_name}
+    specs = [
+        (parse_existing(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
+        for slot in range(12)
+    ]
+    nodes = {node["metadata"]["name"]: node for node in seen[NODES.plural]}
+    places = places_of(nodes.values(), None)
+    site = site_of(places, nodes, {}, DEFAULT_RESOURCES, scene.clock.work_seconds)
+    instance = instance_of(specs, site, HORIZON, {})
+    run = oasis.simulate(instance, POLICIES[name].make(instance))
+    here = {d.job_id.rpartition("/")[2].split("-")[1]: d.completion for d in run.decisions}
+    assert there == here
+    assert not denied(scene.plane.requests(scene.account, begin))
+
+
+# -- between two teams -----------------------------------------------------------------------------
+
+
+def test_the_plan_follows_quota_that_is_borrowed_and_reclaimed(scene: Scene) -> None:
+    with scene.controller(SRTF):
+        for name, workers in (("a1", 2), ("a2", 2), ("a3", 4)):
+            submit(scene, name, workers, 8)
+        mine = {"a1": 2, "a2": 2, "a3": 4}
+        until(lambda: {n: len(running(scene, n)) for n in mine} == mine, "all 64 GPUs are used")
+        submit(scene, "b1", 4, 8, queue="theirs")
+        until(lambda: len(running(scene, "b1")) == 4, "the other team has its own back")
+
+        def is_told() -> bool:
+            told_of = {name: status(scene, name)["workers"] for name in mine}
+            runs = {name: len(running(scene, name)) for name in mine}
+            return told_of == runs and sum(runs.values()) == 4
+
+        until(is_told, "the plan is what runs, and it is within the quota")
+        submit(scene, "a4", 1, 8)
+        until(lambda: "phase" in status(scene, "a4"), "it is read")
+        assert workloads(scene)["a4"]["spec"]["queueName"] == "oasis", "it is not even tried"
+        jobs = scene.plane.client.resources.get(api_version="batch/v1", kind="Job")
+        gone = {"propagationPolicy": "Background"}
+        jobs.delete(name="b1", namespace=scene.namespace, body=gone)
+        until(lambda: sum(len(running(scene, n)) for n in mine) == 8, "they have it again")
+
+
+def test_pods_go_where_others_leave_room_and_a_killed_controller_goes_on(
+    scene: Scene, kueue: Kueue, tmp_path: Path
+) -> None:
+    submit(scene, "b2", 4, 8, queue="theirs")
+    until(lambda: len(running(scene, "b2")) == 4, "others are there")
+    taken = set(running(scene, "b2").values())
+    words = scene.command("--policy", "fifo")
+    with (tmp_path / "log").open("w") as log:
+        with subprocess.Popen(words, stderr=log) as process:
+            submit(scene, "a5", 2, 8)
+            until(lambda: len(running(scene, "a5")) == 2, "it runs elsewhere")
+            before = running(scene, "a5")
+            assert not taken & set(before.values())
+            process.kill()
+        kueue.kill()
+        kueue.start()
+        submit(scene, "a6", 2, 8)
+        with subprocess.Popen(words, stderr=log) as process:
+            until(lambda: len(running(scene, "a6")) == 2, "and the next beside it")
+            assert running(scene, "a5") == before, "nothing was moved"
+            process.kill()
+
+
+def test_a_job_that_both_would_manage_is_left_alone(scene: Scene) -> None:
+    with scene.controller(FIFO):
+        body = body_of(scene, JOB, "k1", 4, 4, 10.0)
+        body["metadata"]["labels"][names.SCHEDULED] = "true"
+        body["spec"]["suspend"] = True
+        make(scene, JOB, body)
+        runs = submit(scene, "k2", 1, 1)
+        until(lambda: running(scene, "k2"), "another one runs")
+        slots = 3 * scene.clock.slot_seconds
+        until(lambda: told(_status_of_job(scene, "k1")).get("Valid"), "it says so", slots)
+        reason = told(_status_of_job(scene, "k1"))["Valid"]["message"]
+        assert "its Workload is scheduled here if" in reason
+        assert read(scene, JOB, "k1")["metadata"]["generation"] < 3
+        item = workloads(scene)["k2"]
+        meta = {name: item["metadata"][name] for name in ("name", "namespace", "uid")}
+        scene.admin.merge_patch(WORKLOADS, {"metadata": meta, "spec": {"active": False}})
+        until(lambda: not running(scene, "k2"), "somebody stops it")
+        until(lambda: told(status(scene, "k2"))["Placed"]["reason"] == "LeftAlone", "it says so")
+        assert workloads(scene)["k2"]["spec"]["active"] is False
+        assert (
+            read(scene, JOB, "k2")["metadata"]["generation"] <= runs["metadata"]["generation"] + 3
+        )
+
+
+def _status_of_job(scene: Scene, name: str) -> Object:
+    notes = read(scene, JOB, name)["metadata"].get("annotations") or {}
+    return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
