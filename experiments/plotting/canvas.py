@@ -106,7 +106,8 @@ def _read_file(path: Path) -> dict[str, Any]:
     try:
         settings: Any = rc_params_from_file(path, fail_on_error=True, use_default_template=False)
     except (ValueError, KeyError, UnicodeDecodeError) as error:
-        raise InputError("style", f"{path}: {' '.join(str(error).split())}") from None
+        message = str(error)  # of several lines
+        raise InputError("style", f"{path}: {' '.join(message.split())}") from None
     finally:
         logger.removeFilter(refuse)
     return dict(settings)

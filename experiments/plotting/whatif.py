@@ -17,8 +17,8 @@ from experiments.plotting import canvas
 # Narrow enough to be read on a telephone, where a page shows it 10 % smaller.
 WIDTH = 3.9  # inches
 STRIP = 0.52  # inches a policy, in a picture of one row each
-# Of a logarithm of time: so far apart that their labels do not touch.
-TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 86400.0, 864000.0, 8640000.0)
+TICKS = (1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0, 8640000.0)  # of a log of time
+MOST_TICKS = 8  # whose labels do not touch
 
 
 def pictures(result: WhatIf) -> Iterator[tuple[Figure, str]]:
@@ -70,7 +70,11 @@ def waiting_figure(result: WhatIf) -> Figure:
 
 def _time_ticks(ax: Axes) -> None:
     low, high = ax.get_xlim()
-    ticks = [tick for tick in TICKS if low <= tick <= high]
+    apart = (high / low) ** (1 / MOST_TICKS)
+    ticks: list[float] = []
+    for tick in TICKS:
+        if low <= tick <= high and (not ticks or tick >= ticks[-1] * apart):
+            ticks.append(tick)
     # A job that waits for less than a second is drawn at one.
     ax.set_xticks(ticks, ["0" if tick <= 1 else duration_text(tick) for tick in ticks])
     ax.set_xticks([], minor=True)

@@ -13,6 +13,7 @@ MEASURED = re.compile(r"(seconds|jobs_per_second|version|code)$")
 # What a solver finds on its way, and which of several optima: it depends on the processor.
 SOLVED = re.compile(r"(history|upper_bound|gap|_by|offline_schedules)$")
 DURATION = re.compile(r" *\b\d[\d.]*(e[+-]\d+)? (ms|s)\b")  # with the blanks that align it
+HEADING = re.compile(r" +decision$", re.MULTILINE)  # of a column of durations
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 # Another processor adds and raises to powers with another last bit, or two.
 SAME = 1e-12
@@ -62,7 +63,7 @@ def text_of(output: str) -> str:
     try:
         document = json.loads(output)
     except ValueError:
-        return DURATION.sub(" # s", output)
+        return HEADING.sub(" decision", DURATION.sub(" # s", output))
     return json.dumps(repeatable(document), indent=0, sort_keys=True) + "\n"
 
 
