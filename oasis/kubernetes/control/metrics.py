@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
@@ -12,6 +12,8 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+
+from oasis.kubernetes.objects.schema import PHASES
 
 Probe = Callable[[], str | None]  # what is wrong; None if nothing is
 
@@ -73,6 +75,12 @@ class Metrics:
         self.broken = counter(
             "oasis_promises_broken", "Promised completions that could not be kept."
         )
+
+    def count_phases(self, phases: Sequence[str]) -> None:
+        """Count the jobs in each phase."""
+        # A gauge keeps its last value, so phases that no job is in any more are set to 0.
+        for phase in PHASES:
+            self.jobs.labels(phase).set(phases.count(phase))
 
     def attempt(self, method: str, status: int, seconds: float) -> None:
         """Count a request."""

@@ -43,20 +43,14 @@ from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Pati
 from oasis.kubernetes.control.planning import Planning, planned_ahead
 from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import (
-    CLAIM_REFUSED,
-    NO_NODE,
-    NO_QUOTA,
-    STOPPED,
-    StatusWriter,
-)
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, StatusWriter
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import WORKLOAD, existing_objects, is_suspended, job_items
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.schema import PHASES, TERMINAL
+from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.kubernetes.objects.workload import left_alone, preempted, without_quota
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
@@ -605,7 +599,8 @@ class Reconciler:
         steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
         # A Workload that makes no sense would hold its quota for ever.
-        over |= {u for u, (k, _) in self.existing.items() if k is WORKLOAD and self._is_invalid(u)}
+        stopped = {uid for uid, job in self.statuses.items() if job.is_stopped}
+        over |= {u for u, (k, _) in self.existing.items() if k is WORKLOAD and u in stopped}
         steps.actions += [
             Switch(uid, existing, kind, suspend=True)
             for uid, (kind, existing) in self.existing.items()
@@ -627,9 +622,6 @@ class Reconciler:
             if self.patience.may_write(action.job, action_word(action), now)
         ]
         return steps
-
-    def _is_invalid(self, uid: str) -> bool:
-        return uid in self.statuses and self.statuses[uid].phase in STOPPED
 
     def _target(self, entry: Entry[JobSpec], pods: Mapping[str, Any], seen: Seen) -> Target:
         uid, slot = entry.spec.uid, self.slot
@@ -801,7 +793,4 @@ class Reconciler:
                     taker=next(taken, None),
                 )
                 job.in_state(state_of(policy, entry.job), now)
-        phases = [job.phase for job in self.statuses.values()]
-        # A gauge keeps its last value, so phases that no job is in any more are set to 0.
-        for phase in PHASES:
-            self.metrics.jobs.labels(phase).set(phases.count(phase))
+        self.metrics.count_phases([job.phase for job in self.statuses.values()])

@@ -117,7 +117,7 @@ class StatusWriter:
 
     def valid(self, now: float) -> None:
         """Record that the object is valid, perhaps after a correction."""
-        if self.phase in STOPPED:
+        if self.is_stopped:
             self.status["phase"] = "Pending"
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
@@ -183,6 +183,11 @@ class StatusWriter:
         self.say(PLACED, "False", reason, message, now)
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether the job was put aside, and runs again only once it is changed."""
+        return self.phase in STOPPED
+
+    @property
     def is_undecided(self) -> bool:
         """Whether the job is ours, and nothing has been said of it yet."""
         is_told = self.said(ADMITTED) or self.said(PLACED)
@@ -213,7 +218,7 @@ class StatusWriter:
 
     def resumed(self, is_resumed: bool, now: float) -> None:
         """Record whether its owner has resumed it while nothing is planned for it."""
-        is_refused = self.is_kept_out or self.phase in STOPPED
+        is_refused = self.is_kept_out or self.is_stopped
         message = "its owner resumed it, but nothing is planned for it: its pods stay gated"
         self._tell(GATED, "Resumed", message if is_resumed and is_refused else None, now)
 
