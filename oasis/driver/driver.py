@@ -177,7 +177,7 @@ class Driver(World, Generic[Spec]):
         self._pass(slot, facts)
         # After an error that no job explains, asking at once would only fail again.
         if self.again_at is not None and slot < self.again_at:
-            self._leave_closed(facts.calendar, slot)
+            self._leave_lost(facts, slot)
             return SlotOutcome(error=self._error, again_at=self.again_at)
         # Every attempt changes the books and the policy: a failed
         # one must leave no trace in the next.
@@ -189,7 +189,7 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             culprit = self._find_cause(facts, failed, saved, outcome.error)
             if culprit is None:
-                self._leave_closed(facts.calendar, slot)
+                self._leave_lost(facts, slot)
                 # Twice as long each time, up to a limit: a policy that recovers is asked soon.
                 self.again_at = slot + min(LONGEST_WAIT, 2**self._errors)
                 self._error, self._errors = outcome.error, self._errors + 1
@@ -241,7 +241,7 @@ class Driver(World, Generic[Spec]):
         as it was, and the boundary finds out what causes it.
         """
         assert self.slot is not None
-        saved = self._saved()
+        saved, given = self._saved(), {index: entry.given for index, entry in self.jobs.items()}
         for entry in self.jobs.values() if not self.ahead else ():
             self._expect(entry)
         self.ahead = 1
@@ -250,10 +250,14 @@ class Driver(World, Generic[Spec]):
             self._roll_back(saved)
             return outcome
         room = self.room
-        for entry in self.jobs.values():
+        for index, entry in self.jobs.items():
             is_new = entry.arrived > self.slot and not entry.begun
             if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
                 entry.settle()
+            elif (
+                not entry.begun
+            ):  # a plan that is only made fixes no form: its machines may be lost
+                entry.given = given.get(index)
         self._keep_policy()
         return outcome
 
@@ -635,11 +639,13 @@ class Driver(World, Generic[Spec]):
         count = bisect_left(range(last), True, first + 1, key=fails)
         return uids[count - 1], errors[count]
 
-    def _leave_closed(self, calendar: Calendar, slot: int) -> None:
-        """Take jobs off the machines that are closed in `slot`, though the policy fails."""
-        closed = calendar.closed(slot)
+    def _leave_lost(self, facts: Facts[Spec], slot: int) -> None:
+        """Take jobs off the machines that they cannot have in `slot`, though the policy fails."""
+        closed = facts.calendar.closed(slot)
         for index, entry in self.jobs.items():
-            if entry.allocation.machines & closed:
+            # What runs on a machine that is down stays planned there; nothing begins on one.
+            lost = closed if entry.allocation == entry.settled else closed | facts.down
+            if entry.allocation.machines & lost:
                 entry.allocation, entry.waiting_since = NOTHING, slot
                 self._untold |= {index}
             entry.settle()  # the last plan stays, which may be one for this slot

@@ -90,8 +90,8 @@ class Entry(Tracked, Generic[Spec]):
 
     @property
     def has_form(self) -> bool:
-        """Whether the job has held machines, so that its form is fixed."""
-        return self.given is not None
+        """Whether the job holds machines or has held some, so that its form is fixed."""
+        return self.given is not None or bool(self.allocation.workers)
 
     def be_in(self, form: int) -> None:
         """Enter the form with this index, in which nothing has been done yet."""
@@ -116,7 +116,7 @@ class Entry(Tracked, Generic[Spec]):
                 kept = set(_tasks(self.settled)) & set(_tasks(self.allocation))
                 self.resizes += 1
                 self.restarts += self.spec.resize == "restart" or not kept
-            self.begun = True
+            self.begun, self.given = True, self.allocation.worker_count
         self.settled = self.allocation
 
     def extend(self) -> None:

@@ -125,6 +125,38 @@ def test_a_closed_machine_is_left_though_the_policy_fails_which_is_told_later() 
     assert not driver.by_uid["a"].allocation.workers
 
 
+class Ahead(BasePolicy):
+    """Has `a` run on a machine; when `b` comes within the slot, plans that one there instead."""
+
+    slotted, fails = True, False
+
+    def decide(self, view: Any) -> Plan:
+        if self.fails:
+            raise ZeroDivisionError
+        plan = {each.index: Allocation(((0, 1),)) for each in view.arrived}
+        if view.now == 1 and view.arrived:
+            plan[0] = Allocation(())
+        return Plan(plan)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_job_that_was_planned_between_boundaries_on_a_machine_that_is_lost_never_began(
+    fails: bool,
+) -> None:
+    policy = Ahead()
+    driver: Driver[Any] = Driver(policy, two())
+    specs = {name: Submission(name, job(name, 9.0)) for name in "ab"}
+    driver.boundary(0, Facts({"a": specs["a"]}))
+    assert driver.arrive(specs).error is None
+    late = driver.by_uid["b"]
+    assert (late.allocation.worker_count, late.begun, late.has_form) == (1, False, True)
+    policy.fails = fails
+    outcome = driver.boundary(1, Facts(specs, {"a": 1.0}, down=frozenset({0})))
+    assert (outcome.error is not None) == fails
+    late = driver.by_uid["b"]
+    assert (late.allocation.worker_count, late.begun, late.has_form) == (0, False, False)
+
+
 class Ignoring(Fixed, Planner):
     """Says that it plans around a calendar, and does not."""
 
