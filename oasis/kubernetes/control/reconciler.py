@@ -109,13 +109,14 @@ class Reconciler:
         self.machines = Machines.of(seen, settings, clock)
         self.learning = Learning(clock, self.reader, self.patience)
         self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
-        site = self.machines.site
-        check_policy(policy, site, settings.minimum_run)
+        check_policy(policy, self.machines.site, settings.minimum_run)
+        self.quota = Quota(settings.resources)
+        self.quota.look(seen)
+        site = self.quota.limited(self.machines.site, ())
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
         self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
-        self.quota = Quota(settings.resources)
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -128,20 +129,18 @@ class Reconciler:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
         self._taken = {}
         try:
+            self.quota.look(seen)
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
                 check_policy(self.driver.policy, machines.site)
-                self.driver.rebuild(machines.site)
+                self.driver.rebuild(self.quota.limited(machines.site, ()))
                 self.machines, self.live = machines, {}
                 return
             short = set(self._short.values())
             machines = self.machines.resized(seen, self.settings, short, self._late)
             self._taken = self.machines.taken(machines, seen)
             self.machines = machines
-            self.quota.look(seen)
-            site = self.quota.limited(machines.site, self.driver.jobs.values())
-            if site != self.driver.site:
-                self.driver.resize(site)
+            self.quota.limit(self.driver, machines.site)
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
@@ -243,7 +242,7 @@ class Reconciler:
         """Input of a question about the next slot; None unless a job came that fits now."""
         driver = self.driver
         self.reader.read_new(seen, driver, now)  # a job is claimed, then it begins
-        came = frozenset(uid for uid, job in self.statuses.items() if job.is_undecided)
+        came = frozenset(uid for uid, job in self.statuses.items() if job.may_begin_early)
         if came == self._undecided or self.slot is None or not driver.may_be_asked:
             return None
         self._undecided = came
