@@ -98,7 +98,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._policy_error: Exception | None = None  # that was logged last
         self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
-        self._planning: Planning | None = None
+        self.planning: Planning | None = None  # a question that may still be running
         self._undecided = frozenset[str]()  # uids of jobs, when it was last seen if they fit
         # The slot that runs, None before the first plan, and live jobs by uid with what they hold
         # in it: the books of the driver may be those of the next one, or be changed by a thread.
@@ -179,8 +179,7 @@ class Reconciler:
     @property
     def next_boundary(self) -> float:
         """Begin of the next slot."""
-        slot = self.slot if self._planning is None else self._planning.slot
-        return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
+        return self.clock.epoch if self.slot is None else self.clock.begin(self.slot + 1)
 
     def begin_slot_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
@@ -199,7 +198,7 @@ class Reconciler:
         """
         # `look` says what is there, and `on_end` is called by the thread when the plan is made:
         # then call this again. Until it returns True, `live` and `slot` are those of before.
-        planning = self._planning
+        planning = self.planning
         if planning is None:
             seen = look()
             planning = self._prepare(now, seen) or self._prepare_between(now, seen)
@@ -211,7 +210,7 @@ class Reconciler:
                 planning.start(on_end, patience)
         if planning.answered.done():
             self._follow(planning, look())
-        return self._planning is None
+        return self.planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """Input of the plan for the present slot; None if the slot has begun before."""
@@ -235,8 +234,8 @@ class Reconciler:
         done = dict.fromkeys(self.statuses, 0.0) | self.done
         facts = Facts(specs, done, dict(self.losses), frozenset(ended), *unavailable)
         question = partial(self.driver.boundary, slot, facts)
-        self._planning = Planning(slot, specs, now, question)
-        return self._planning
+        self.planning = Planning(slot, specs, now, question)
+        return self.planning
 
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
         """Input of a question about the next slot; None unless a job came that fits now."""
@@ -253,12 +252,12 @@ class Reconciler:
             with self.handling(uid, "planning", now):
                 any_fits |= driver.fits(spec, room)
         if any_fits:
-            self._planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
-        return self._planning
+            self.planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
+        return self.planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Put a new plan into force: report its decisions, and save it."""
-        self._planning = None
+        self.planning = None
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         before, is_between = self.live, slot == self.slot
         self.act_on_books()
@@ -427,7 +426,7 @@ class Reconciler:
     def tries(self, seen: Seen, now: float) -> list[Create]:
         """Pods to be asked for in a dry run before a plan is made; `learning.tried` is told."""
         slot = self.clock.slot(now)
-        if slot < 0 or self._planning is not None:
+        if slot < 0 or self.planning is not None:
             return []
         is_due = self.driver.slot is None or slot > self.driver.slot
         read = self.reader.read if is_due else self.reader.read_new
