@@ -323,7 +323,7 @@ class Driver(World, Generic[Spec]):
     def rebuild(self, site: Site) -> None:
         """Continue on other machines: at the next boundary all live jobs arrive again."""
         self._begin(site)
-        self._arrive_again = list(self.jobs.values())
+        self._arrive_again += self.jobs.values()
         self.jobs.clear()
 
     def resize(self, site: Site) -> None:

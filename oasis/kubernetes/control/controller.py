@@ -190,10 +190,11 @@ class Controller:
     def _turn(self) -> None:
         """Wait for changes or for the next boundary, then act on them."""
         self._turned = time.monotonic()
-        reconciler = self.reconciler
-        news = self._gather(
-            reconciler.next_boundary if reconciler is not None else self._now() + AGAIN
-        )
+        reconciler, until = self.reconciler, self._now() + AGAIN
+        # A boundary waits for a question that is still running, whose end is news.
+        if reconciler is not None and reconciler.planning is None:
+            until = reconciler.next_boundary
+        news = self._gather(until)
         self._hear_threads()
         if not self.lease.is_held:
             # What is remembered may be outdated from now
@@ -358,8 +359,7 @@ Followed = tuple[ResourceKind, str | None, str | None, bool]
 def followed(settings: ControllerSettings) -> list[Followed]:
     """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
     # Pods are those of all namespaces, because those of others take room on the nodes too (and
-    # Workloads quota); a
-    # controller that has rights in some namespaces alone sees no others.
+    # Workloads quota); a controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
     kinds: list[tuple[ResourceKind, tuple[str | None, ...], str | None, bool]] = [

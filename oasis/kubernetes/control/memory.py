@@ -92,6 +92,7 @@ def _restore(
             log.warning("the clock is %.0f s behind the checkpoint: slots go on from it", behind)
     if not reasons:
         driver.bring_policy(saved["state"])
+        reconciler.quota.limit(driver, reconciler.machines.site)
         driver.planned_with = [amounts for _, amounts, _ in saved["site"]]
         _resume_metering(reconciler, seen, now)
     else:

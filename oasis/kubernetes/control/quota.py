@@ -8,11 +8,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.objects.existing import WORKLOAD, items_of, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
-from oasis.kubernetes.objects.workload import CLUSTER_QUEUES, LOCAL_QUEUES, WORKLOADS, said
+from oasis.kubernetes.objects.workload import (
+    CLUSTER_QUEUES,
+    LOCAL_QUEUES,
+    WORKLOADS,
+    left_alone,
+    said,
+)
 from oasis.model.groups import GROUPS
 from oasis.scheduling.site import Site
 
@@ -35,7 +42,9 @@ class Quota:
 
     def look(self, seen: Seen) -> None:
         """Read what there is for the Workloads that have not ended."""
-        items = [i for i in items_of(seen, WORKLOAD) if said(i, "Finished")["status"] != "True"]
+        # Those that are left alone are no part of the plan: what they have is not free.
+        ours = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
+        items = [i for i in ours if said(i, "Finished")["status"] != "True"]
         local = {_key(q["metadata"]): q["spec"] for q in seen.get(LOCAL_QUEUES.plural, ())}
         self._queues.clear()
         for item in items:
@@ -89,6 +98,12 @@ class Quota:
                 left = f"leaves {float(amount):g} of {name} to the jobs planned here"
                 return f"ClusterQueue {queue} {left}, and it asks for {float(asked):g}"
         return ""
+
+    def limit(self, driver: Driver[JobSpec], site: Site) -> None:
+        """Let the policy plan on no more of the machines than there is quota for."""
+        limited = self.limited(site, driver.jobs.values())
+        if limited != driver.site:
+            driver.resize(limited)
 
     def limited(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> Site:
         """The machines with no more than there is quota for; what runs keeps its place."""
@@ -158,8 +173,10 @@ def _used(
         use = used.get(admission.get("clusterQueue", ""))
         if use is not None and said(item, "Finished")["status"] != "True":
             for part in admission.get("podSetAssignments") or ():
+                flavors = part.get("flavors") or {}  # without one a resource is under no quota
                 for name, amount in (part.get("resourceUsage") or {}).items():
-                    use[part["flavors"][name], name] += _amount(amount)
+                    if name in flavors:
+                        use[flavors[name], name] += _amount(amount)
     return used
 
 

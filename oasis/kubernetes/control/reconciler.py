@@ -98,7 +98,7 @@ class Reconciler:
         self.patience = Patience(settings.pods_ready_timeout, longest)
         self._policy_error: Exception | None = None  # that was logged last
         self._unsaved: Literal["plan", "starts"] | None = None  # what the checkpoint does not have
-        self._planning: Planning | None = None
+        self.planning: Planning | None = None  # a question that may still be running
         self._undecided = frozenset[str]()  # uids of jobs, when it was last seen if they fit
         # The slot that runs, None before the first plan, and live jobs by uid with what they hold
         # in it: the books of the driver may be those of the next one, or be changed by a thread.
@@ -109,13 +109,14 @@ class Reconciler:
         self.machines = Machines.of(seen, settings, clock)
         self.learning = Learning(clock, self.reader, self.patience)
         self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
-        site = self.machines.site
-        check_policy(policy, site, settings.minimum_run)
+        check_policy(policy, self.machines.site, settings.minimum_run)
+        self.quota = Quota(settings.resources)
+        self.quota.look(seen)
+        site = self.quota.limited(self.machines.site, ())
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
         self.tenants = Tenants(clock, policy)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
-        self.quota = Quota(settings.resources)
 
     # -- the cluster -------------------------------------------------------------------------------
 
@@ -128,20 +129,18 @@ class Reconciler:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
         self._taken = {}
         try:
+            self.quota.look(seen)
             if self.machines.have_grown(seen, self.settings.ps_share):
                 machines = Machines.of(seen, self.settings, self.clock)
                 check_policy(self.driver.policy, machines.site)
-                self.driver.rebuild(machines.site)
+                self.driver.rebuild(self.quota.limited(machines.site, ()))
                 self.machines, self.live = machines, {}
                 return
             short = set(self._short.values())
             machines = self.machines.resized(seen, self.settings, short, self._late)
             self._taken = self.machines.taken(machines, seen)
             self.machines = machines
-            self.quota.look(seen)
-            site = self.quota.limited(machines.site, self.driver.jobs.values())
-            if site != self.driver.site:
-                self.driver.resize(site)
+            self.quota.limit(self.driver, machines.site)
         except NodesError as error:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
@@ -180,8 +179,7 @@ class Reconciler:
     @property
     def next_boundary(self) -> float:
         """Begin of the next slot."""
-        slot = self.slot if self._planning is None else self._planning.slot
-        return self.clock.epoch if slot is None else self.clock.begin(slot + 1)
+        return self.clock.epoch if self.slot is None else self.clock.begin(self.slot + 1)
 
     def begin_slot_if_due(self, now: float, seen: Seen) -> bool:
         """Begin the present slot if it has not begun yet, and return whether it did."""
@@ -200,7 +198,7 @@ class Reconciler:
         """
         # `look` says what is there, and `on_end` is called by the thread when the plan is made:
         # then call this again. Until it returns True, `live` and `slot` are those of before.
-        planning = self._planning
+        planning = self.planning
         if planning is None:
             seen = look()
             planning = self._prepare(now, seen) or self._prepare_between(now, seen)
@@ -212,7 +210,7 @@ class Reconciler:
                 planning.start(on_end, patience)
         if planning.answered.done():
             self._follow(planning, look())
-        return self._planning is None
+        return self.planning is None
 
     def _prepare(self, now: float, seen: Seen) -> Planning | None:
         """Input of the plan for the present slot; None if the slot has begun before."""
@@ -236,14 +234,14 @@ class Reconciler:
         done = dict.fromkeys(self.statuses, 0.0) | self.done
         facts = Facts(specs, done, dict(self.losses), frozenset(ended), *unavailable)
         question = partial(self.driver.boundary, slot, facts)
-        self._planning = Planning(slot, specs, now, question)
-        return self._planning
+        self.planning = Planning(slot, specs, now, question)
+        return self.planning
 
     def _prepare_between(self, now: float, seen: Seen) -> Planning | None:
         """Input of a question about the next slot; None unless a job came that fits now."""
         driver = self.driver
         self.reader.read_new(seen, driver, now)  # a job is claimed, then it begins
-        came = frozenset(uid for uid, job in self.statuses.items() if job.is_undecided)
+        came = frozenset(uid for uid, job in self.statuses.items() if job.may_begin_early)
         if came == self._undecided or self.slot is None or not driver.may_be_asked:
             return None
         self._undecided = came
@@ -254,12 +252,12 @@ class Reconciler:
             with self.handling(uid, "planning", now):
                 any_fits |= driver.fits(spec, room)
         if any_fits:
-            self._planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
-        return self._planning
+            self.planning = Planning(self.slot, specs, now, partial(driver.arrive, specs))
+        return self.planning
 
     def _follow(self, planning: Planning, seen: Seen) -> None:
         """Put a new plan into force: report its decisions, and save it."""
-        self._planning = None
+        self.planning = None
         slot, now, outcome = planning.slot, planning.now, planning.answered.result()
         before, is_between = self.live, slot == self.slot
         self.act_on_books()
@@ -428,7 +426,7 @@ class Reconciler:
     def tries(self, seen: Seen, now: float) -> list[Create]:
         """Pods to be asked for in a dry run before a plan is made; `learning.tried` is told."""
         slot = self.clock.slot(now)
-        if slot < 0 or self._planning is not None:
+        if slot < 0 or self.planning is not None:
             return []
         is_due = self.driver.slot is None or slot > self.driver.slot
         read = self.reader.read if is_due else self.reader.read_new

@@ -188,10 +188,12 @@ class StatusWriter:
         return self.phase in STOPPED
 
     @property
-    def is_undecided(self) -> bool:
-        """Whether the job is ours, and nothing has been said of it yet."""
+    def may_begin_early(self) -> bool:
+        """Whether the job is ours, nothing has been said of it yet, and no quota holds for it."""
+        # Quota is read at boundaries alone, so a Workload starts there.
         is_told = self.said(ADMITTED) or self.said(PLACED)
-        return self.is_claimed and self.phase == "Pending" and not is_told
+        is_new = self.is_claimed and self.phase == "Pending" and not is_told
+        return is_new and self.kind is not WORKLOAD
 
     def begins_early(
         self, entry: Entry[JobSpec], slot: int, places: Sequence[Place], now: float

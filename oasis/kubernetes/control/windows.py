@@ -139,5 +139,7 @@ class Windows:
         if starts or not any(place_fewest(Room(site, free, driver.away), job) for job in forms):
             return None
         ahead = [one for one in self._calendar.windows if one.machines & (closed | closing)]
+        if not ahead:  # it went while the policy fails, so that the last plan still keeps it
+            return None
         now = [one for one in ahead if one.holds(int(driver.now))] or ahead[:1]
         return f"waits for maintenance window {' and '.join(one.name for one in now)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import queue
 import threading
 import time
 from collections import Counter
@@ -18,7 +19,7 @@ from baselines import FIFO
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import OASIS_JOBS, Objects
-from oasis.kubernetes.control.controller import Controller
+from oasis.kubernetes.control.controller import AGAIN, Controller
 from oasis.kubernetes.control.machines import Machines
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
@@ -393,6 +394,33 @@ def test_a_plan_of_several_slots_is_acted_on_and_the_present_slot_begins_after_i
     assert (played.reconciler.slot, played.workers(uid)) == (0, 4)
     played.step()
     assert (played.reconciler.slot, played.workers(uid)) == (4, 4)
+
+
+def test_the_loop_waits_for_a_question_that_outlasts_its_slot(played: InThread) -> None:
+    controller, timeouts = Seeing(), []
+
+    def get(timeout: float) -> None:
+        timeouts.append(timeout)
+        raise queue.Empty
+
+    def turn() -> None:
+        controller.reconciler = played.reconciler
+        controller._turn()
+
+    controller.lease.is_held, controller._now = False, played.now
+    controller._news = SimpleNamespace(get=get)  # type: ignore[assignment]
+    played.step()
+    uid = played.submit(rigid("late", 4, 4))
+    played.claim()
+    played.settle()
+    played.slow.may_go.clear()
+    assert not played.reconciler.plan_if_due(played.now(), played.seen, 0.0, played.ended.set)
+    played.slot += 1
+    turn()
+    played.end()
+    turn()
+    assert timeouts == [AGAIN, 0.0]
+    assert played.workers(uid) == 4
 
 
 def test_new_machines_are_planned_at_once_and_no_pod_is_deleted_meanwhile(

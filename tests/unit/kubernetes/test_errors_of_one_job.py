@@ -14,7 +14,7 @@ from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.scheduling import Plan, View
-from tests.unit.kubernetes.played import SLOT, Played, failing, job, node, policy, rigid
+from tests.unit.kubernetes.played import SLOT, Played, failing, job, node, policy, rigid, window
 
 MESSAGE = "arrive once more"
 
@@ -144,6 +144,18 @@ def test_the_policy_is_asked_at_least_now_and_then() -> None:
     gaps = [later - sooner for sooner, later in itertools.pairwise(asked)]
     assert gaps == [1, 2, 4, 8, 16, 32] + [LONGEST_WAIT] * (len(gaps) - 6)
     assert len(gaps) > 8
+
+
+def test_a_window_that_went_while_the_policy_fails_is_no_longer_waited_for() -> None:
+    played = Played(failing(policy("fifo"), lambda view: view.now >= 4))
+    played.windows = [window("firmware", 2, 9, nodes=["n0", "n1"])]
+    uid = played.submit(rigid("j", 4, 20))
+    played.run(4)
+    assert played.placed(uid)[1] == "waits for maintenance window firmware"
+    played.windows = [window("other", 2, 9, nodes=["p0"])]
+    played.run(1)
+    assert played.said(uid, "Stalled") is not None
+    assert "maintenance window" not in played.placed(uid)[1]
 
 
 # -- what else may go wrong with one job -----------------------------------------------------------

@@ -15,7 +15,7 @@ from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.objects.existing import WORKLOAD, job_items, own_uid
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, OF_POD, WORKLOADS, kept, switching
-from tests.unit.kubernetes.played import GPU, SLOT, Played, pods
+from tests.unit.kubernetes.played import GPU, SLOT, Played, node, pods, rigid
 
 GATE = [{"name": names.GATE}]
 MARK = {names.PAUSED: "true"}
@@ -45,7 +45,8 @@ def queue(name: str, cohort: str | None = None, **quota: str) -> dict[str, Any]:
 
 
 def admission(queue: str, gpus: int) -> dict[str, Any]:
-    use = {"name": "main", "flavors": {GPU: "gpu"}, "resourceUsage": {GPU: str(gpus)}}
+    usage = {GPU: str(gpus), "pods": str(gpus)}  # no flavor covers the second
+    use = {"name": "main", "flavors": {GPU: "gpu"}, "resourceUsage": usage}
     return {"clusterQueue": queue, "podSetAssignments": [use]}
 
 
@@ -325,6 +326,63 @@ def test_the_plan_stays_within_the_quota_that_others_leave() -> None:
     played.kueue()
     played.run(2)
     assert played.workers(one) == 4
+
+
+def test_between_boundaries_no_workload_starts() -> None:
+    played = Queued(FIFO, gpus=2)
+    played.run(1)
+    name = played.queue_job("one", 4, 2)
+    played.begin_early(0.5)
+    assert played.work[name]["queue"] == "users"
+    played.run(1)
+    assert (played.work[name]["queue"], played.placed(name)[0]) == ("users", "NoQuota")
+
+
+def test_a_takeover_plans_within_quota_from_its_first_question_on() -> None:
+    played = Queued(FIFO)
+    first, one = played.queue_job("first", 4, 9), played.queue_job("one", 4, 9)
+    played.run(1)
+    played.finish(first)
+    played.run(1)
+    played.quota = 4  # what is left, on both nodes
+    played.run(1)
+    arrived = played.status(one)["arrivalSlot"]
+    site = played.reconciler.driver.site
+    assert played.restart().driver.site == site
+    other = played.submit(rigid("other", 4, 2))
+    played.begin_early(0.5)
+    assert (played.workers(one), played.workers(other)) == (4, 0)
+    played.delete(other)
+    played.policy, played.quota = SRTF, 5  # jobs arrive again, on machines that change before
+    played.restart()
+    played.quota = 4
+    played.run(1)
+    assert (played.workers(one), played.status(one)["arrivalSlot"]) == (4, arrived)
+
+
+def test_where_a_node_joins_the_plan_stays_within_quota() -> None:
+    played = Queued(FIFO, gpus=4)
+    one, other = played.queue_job("one", 4, 9), played.queue_job("other", 4, 9)
+    played.run(1)
+    played.nodes.append(node("n9", "worker", 4))
+    played.run(1)
+    assert (played.workers(one), played.work[other]["queue"]) == (4, "users")
+
+
+def test_what_is_left_alone_uses_quota_that_is_not_free() -> None:
+    played = Queued(FIFO, gpus=4)
+    first = played.queue_job("first", 4, 9)
+    played.run(1)
+    for each in played.nodes[:2]:
+        each["spec"]["unschedulable"] = True
+    played.run(1)
+    played.work[first]["active"] = True  # by another, and Kueue admits it
+    played.kueue()
+    for each in played.nodes[:2]:
+        each["spec"]["unschedulable"] = False
+    other = played.queue_job("other", 4, 2)
+    played.run(1)
+    assert (played.placed(first)[0], played.placed(other)[0]) == ("LeftAlone", "NoQuota")
 
 
 @pytest.mark.parametrize(
