@@ -89,7 +89,7 @@ def keep(library: Library, entry: HandedIn) -> LibraryEntry:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Read the command, and say what is known of each instance afterwards."""
-    parser = argparse.ArgumentParser(prog="python docs/curate.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m docs.curate", description=__doc__)
     parser.add_argument("--library", type=Path, default=SHIPPED, help="directory of the table")
     commands = parser.add_subparsers(dest="command", required=True)
     again = commands.add_parser("improve", help="solve what is not proven, and keep what is better")

@@ -59,7 +59,8 @@ class Partner:
                 self.inbox.put(pickle.load(source))
         except EOFError:
             self.inbox.put(("ended", None))
-        except pickle.UnpicklingError as error:  # killed in the middle of a message, for one
+        except Exception as error:  # noqa: BLE001 (pickle may raise any, by what the bytes are)
+            # The other process was killed in the middle of a message, or something was printed.
             self.inbox.put(("error", f"expected a message: {error}"))
 
     def listen(self) -> None:
@@ -83,7 +84,7 @@ def write(message: object, sink: IO[bytes]) -> None:
     sink.flush()
 
 
-CLEARLY = 1e-5  # relative: a bound that is lower by less than this is not told
+CLEARLY = 1e-5  # relative: a bound that is lower by less is not told, unless it is the proof
 
 
 class StateExchange:
@@ -105,7 +106,7 @@ class StateExchange:
     def report(self, _: SolveProgress | None = None) -> None:
         """Tell of a lower bound, and of better schedules."""
         state = self.state
-        if state.bound < self._told_bound * (1 - CLEARLY):
+        if state.bound < self._told_bound * (1 if state.is_proven else 1 - CLEARLY):
             self._told_bound = state.bound
             self.partner.tell("bound", state.bound)
         # Identity, not value: schedules are replaced as a whole, and comparing them takes long.

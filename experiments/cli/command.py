@@ -87,6 +87,9 @@ def _option(parameter: inspect.Parameter) -> inspect.Parameter:
     if (text := mark_of(parameter, str)) is not None:
         kind, others = annotation.__origin__, annotation.__metadata__[1:]
         names = [flag(parameter.name)] if kind is bool else []  # no --no-name beside it
-        annotation = Annotated[(kind, typer.Option(*names, help=text), *others)]
+        # one of a few values is read in any case
+        annotation = Annotated[
+            (kind, typer.Option(*names, help=text, case_sensitive=False), *others)
+        ]
     # Only among keywords may one without a default follow one with a default.
     return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from experiments.evaluation.comparison import Comparison
 from experiments.evaluation.pairs import pairs_of_comparison, said
 from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
-from oasis.model.errors import InputError, located_at
+from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
 from oasis.model.files import write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
@@ -116,23 +117,26 @@ class Delivery:
         """Write the requested files, and print a result with `show` or as JSON."""
         is_wanted = self.output is not None or self.as_json
         plain = document() if is_wanted and callable(document) else document
-        failure: OSError | None = None
-        try:
-            # Files come first: a reader of standard output that goes away must not cost a file.
-            if self.output is not None and not is_stdout(self.output):
-                write_text(self.output, console.json_text(plain))
-            if self.plot is not None and draw is not None:
-                write_picture(draw, self.plot, self.style)
-        except OSError as error:
-            failure = error
+        writes: list[Callable[[], None]] = []
+        # Files come first: a reader of standard output that goes away must not cost a file.
+        if self.output is not None and not is_stdout(self.output):
+            writes.append(partial(write_text, self.output, console.json_text(plain)))
+        if self.plot is not None and draw is not None:
+            writes.append(partial(write_picture, draw, self.plot, self.style))
+        failures: list[str] = []
+        for write in writes:
+            try:
+                write()
+            except OSError as error:
+                failures.append(f"{error.filename}: {error.strerror}")
         try:  # standard output gets the result in any case
             if self.as_json or is_stdout(self.output):
                 console.print_json(plain)
             else:
                 show()
         finally:
-            if failure is not None:
-                raise failure
+            if failures:
+                raise OasisError("; ".join(failures))
 
 
 def deliver(

@@ -288,7 +288,7 @@ class _Reader:
         elif not self._form.columns and self.clock.form == times.RELATIVE:
             unit = self._options.time_unit or self.unit("started")
             self.read = took / times.UNIT_SECONDS[unit]
-            self.read_as = (f"{columns['ended']} - {columns.get('started', '')}", unit, "time_unit")
+            self.read_as = ("", unit, "time_unit")  # no column has them
         never = ~told & ~goes & np.isnan(started)
         if joins:
             return np.where(never, 0.0, took)

@@ -259,9 +259,12 @@ def _seconds(name: str, profiles: Mapping[str, Any], deepest: int) -> float:
     kind = cell(profile, "type")
     if kind in DELAYS:
         return duration_seconds(cell(profile, "delay"), "delay", "s")
-    sequence, times = profile.get("seq"), cell(profile, "repeat") or "1"
-    if kind in SEQUENCES and isinstance(sequence, list) and times.isdecimal() and deepest:
-        return int(times) * sum(_seconds(str(part), profiles, deepest - 1) for part in sequence)
+    sequence, repeat = profile.get("seq"), cell(profile, "repeat") or "1"
+    if kind in SEQUENCES and isinstance(sequence, list) and deepest:
+        times = float(repeat) if table.NUMBER.fullmatch(repeat) else -1.0
+        if times < 0 or not times.is_integer():
+            raise MalformedError("bad repeat", expected="a whole number >= 0")
+        return times * sum(_seconds(str(part), profiles, deepest - 1) for part in sequence)
     raise MalformedError(f"a profile of type {kind or 'none'} says no duration")
 
 

@@ -240,7 +240,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
 
 
 def notes_of_durations(found: FloatArray, name: str, unit: str, option: str) -> list[str]:
-    """How the numbers of a column were read; refuse those that would be odd as seconds."""
+    """How durations, from a column if it has a name, were read; refuse odd ones as seconds."""
     found = found[found > 0]  # a job that never ran says nothing about the unit
     if not len(found):
         return []
@@ -248,7 +248,7 @@ def notes_of_durations(found: FloatArray, name: str, unit: str, option: str) -> 
     if not unit and not SHORTEST_MEDIAN <= middle <= LONGEST_MEDIAN:
         odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
         expected = "expected s, ms, min, h or d, the unit of the durations"
-        told = f"the median of the column {name} is {middle:.6g}"
+        told = f"the median of {f'the column {name}' if name else 'them'} is {middle:.6g}"
         raise InstanceError(option, f"{expected}: {told}, which in seconds is {odd}")
     shown = f"{UNIT_WORDS[unit or 's']}; median {middle:.6g} {unit or 's'}"
     return [f"durations read as {shown} (--{option.replace('_', '-')})"]

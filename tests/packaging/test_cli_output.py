@@ -227,7 +227,7 @@ def test_the_result_is_printed_although_it_cannot_be_written(
 def test_a_file_that_could_not_be_written_is_named_after_the_document(folder: Path) -> None:
     options = ("--json", "-o", "out.json", "--plot", "out.svg")
     code, out, err = shell(folder, *RESULTS["run"], *options, code=SMALL_FILES)
-    assert (code, err) == (2, "oasis: out.json: File too large\n")
+    assert (code, err) == (2, "oasis: out.json: File too large; out.svg: File too large\n")
     assert json.loads(out)["policy"] == "oasis"
     assert not {"out.json", "out.svg"} & set(os.listdir(folder))
 

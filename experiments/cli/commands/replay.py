@@ -74,10 +74,7 @@ TraceFormat = Annotated[
     ),
 ]
 Placement = Annotated[
-    Literal["pooled", "whole"],
-    typer.Option(
-        case_sensitive=False, help="pooled: GPUs wherever they are; whole: all on one server."
-    ),
+    Literal["pooled", "whole"], "pooled: GPUs wherever they are; whole: all on one server."
 ]
 Policies = Annotated[
     str,

@@ -193,9 +193,7 @@ def quote(
             metavar="JOB.json", help="One entry of an instance's jobs.", show_default=False
         ),
     ],
-    policy: Annotated[
-        Literal["oasis", "recourse"], typer.Option(case_sensitive=False, help="Who would decide.")
-    ] = "oasis",
+    policy: Annotated[Literal["oasis", "recourse"], "Who would decide."] = "oasis",
     oasis_options: flags.OasisFlags,
     assignments: flags.Set = None,
     delivery: Delivery,

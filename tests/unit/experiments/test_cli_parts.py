@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 import typer
@@ -68,6 +68,19 @@ def test_a_command_gets_the_options_that_are_given() -> None:
     words = ("--max-jobs", "3", "--coloured")
     assert called(*words) == {"max_jobs": 3, "plain": False}
     assert called("--share", "1") == {"share": 1.0}
+
+
+def test_one_of_a_few_values_is_read_in_any_case() -> None:
+    found = []
+
+    def command(*, form: Annotated[Literal["text", "json"], "Of the log."] = "text") -> None:
+        """Do it."""
+        found.append(form)
+
+    small = typer.Typer()
+    small.command()(as_command(command))
+    CliRunner().invoke(small, ["--form", "JSON"], catch_exceptions=False)
+    assert found == ["json"]
 
 
 def test_errors_of_parameters_become_errors_of_flags() -> None:
@@ -171,7 +184,7 @@ def test_what_cannot_be_written_is_said_after_the_result_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "gone" / "a.json"
-    with pytest.raises(FileNotFoundError, match="No such directory"):
+    with pytest.raises(oasis.OasisError, match="gone: No such directory"):
         deliver({"a": 1}, lambda: None, as_json=True, output=path)
     assert json.loads(capsys.readouterr().out) == {"a": 1}
 

@@ -20,15 +20,15 @@ import oasis
 from oasis import Constant
 from oasis.model.errors import SolverError
 from oasis.solvers import Status
-from oasis.solvers.budget import Stopwatch
+from oasis.solvers.budget import Budget, Stopwatch
 from offline import BendersParams, solve
 from offline import processes as helper
 from offline.benders import solve as benders
 from offline.benders.decomposition import Decomposition
 from offline.heuristics.window_search import WindowSearch
-from offline.processes import Helper
+from offline.processes import Helper, Message, Partner, StateExchange
 from offline.result import OfflineResult
-from offline.state import Phase
+from offline.state import Phase, SolveState
 
 ROOT = Path(__file__).parents[3]
 TINY = oasis.generate("testbed", jobs=3, worker_servers=1, ps_servers=1, horizon=4, seed=3)
@@ -110,6 +110,10 @@ def test_schedules_that_break_a_constraint_are_no_result(monkeypatch: pytest.Mon
             "import time; print(3, flush=True); time.sleep(60)",
             "expected a message: invalid load key, '3'.",
         ),
+        (
+            r"import time; print('cfoo\nbar\n.', flush=True); time.sleep(60)",
+            "expected a message: No module named 'foo'",
+        ),
         ("import sys; sys.stdin.close()", "its process ended with 0"),
     ],
 )
@@ -188,6 +192,18 @@ def test_a_gap_that_the_other_process_reaches_ends_the_solve(
     result = solve(TINY, "benders", time_limit=SECONDS, gap=0.1, params=LARGE, warm_start=start)
     assert result.status is Status.GAP_LIMIT
     assert result.gap == pytest.approx(0.09)
+
+
+@pytest.mark.parametrize(("incumbent", "told"), [(99.9, []), (100.0, ["bound"])])
+def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(
+    incumbent: float, told: list[str]
+) -> None:
+    state, said = SolveState(Budget()), list[Message]()
+    state.found(incumbent, {}, "somebody")
+    state.proved(100.0, "somebody")
+    known = state.schedules, 100.0005
+    StateExchange(Partner(said.append), TINY, state, known, "others").report()
+    assert [kind for kind, _ in said] == told
 
 
 PROGRAM = """
