@@ -10,6 +10,7 @@ from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
+from oasis.kubernetes.cluster.nodes import is_usable
 from oasis.kubernetes.objects.existing import WORKLOAD, items_of, own_uid
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, quantity
@@ -39,9 +40,11 @@ class Quota:
         self._free: dict[str, Amounts] = {}  # for all Workloads of ours in a ClusterQueue
         self._total: Amounts = {}  # for all of them, of what every such queue limits
         self._off: dict[int, list[float]] = {}  # taken off each machine, by index of the resource
+        self._usable: set[str] = set()  # names of nodes
 
     def look(self, seen: Seen) -> None:
         """Read what there is for the Workloads that have not ended."""
+        self._usable = {node["metadata"]["name"] for node in seen["nodes"] if is_usable(node)}
         # Those that are left alone are no part of the plan: what they have is not free.
         ours = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
         items = [i for i in ours if said(i, "Finished")["status"] != "True"]
@@ -115,14 +118,23 @@ class Quota:
         if not limits:
             return site
         held = self._held(site, entries)
-        rows = [list(machine.amounts) for machine in site.machines]
+        # Nothing runs on a node that cannot be used, so its part of the limit goes to the others.
+        nodes = [machine.id.partition("/")[0] for machine in site.machines]
+        up = [node in self._usable for node in nodes]
+        rows = [
+            list(machine.amounts) if is_up else [0.0] * len(site.resources)
+            for machine, is_up in zip(site.machines, up, strict=True)
+        ]
         for r, limit in limits.items():
             excess = sum(row[r] for row in rows) - limit
             if excess > 0:
                 for row, off in zip(rows, self._take_off(r, excess, rows, held), strict=True):
                     row[r] -= off
-        pairs = zip(site.machines, rows, strict=True)
-        return replace(site, machines=tuple(replace(m, amounts=tuple(row)) for m, row in pairs))
+        limited = (
+            replace(machine, amounts=tuple(row)) if is_up else machine
+            for machine, row, is_up in zip(site.machines, rows, up, strict=True)
+        )
+        return replace(site, machines=tuple(limited))
 
     def _held(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> list[list[float]]:
         """What live jobs hold of each machine."""

@@ -369,6 +369,16 @@ def test_where_a_node_joins_the_plan_stays_within_quota() -> None:
     assert (played.workers(one), played.work[other]["queue"]) == (4, "users")
 
 
+@pytest.mark.parametrize("away", [0, 1])
+def test_quota_is_used_on_the_nodes_that_can_be_used(away: int) -> None:
+    played = Queued(FIFO, gpus=4)
+    workers = [n for n in played.nodes if n["metadata"]["labels"][names.NODE_ROLE] == "worker"]
+    workers[away]["spec"]["unschedulable"] = True
+    one = played.queue_job("one", 4, 3)
+    played.run(1)
+    assert played.workers(one) == 4
+
+
 def test_what_is_left_alone_uses_quota_that_is_not_free() -> None:
     played = Queued(FIFO, gpus=4)
     first = played.queue_job("first", 4, 9)
