@@ -308,8 +308,11 @@ class _Reader:
             return 1.0
         if "instances" in parse_map(self._options.map):
             return np.asarray(self.rows.number(column, 1, whole=True), dtype=float)
+        counts = numbers(self._texts("instances"))
+        fault = MalformedError(f"bad {column}", expected="a whole number >= 1")
+        self.rows.reject(counts < 0, fault)
         lists = any("gres/" in text for text in self._texts("gpus"))  # which count all of them
-        if not lists and np.any(numbers(self._texts("instances")) > 1):
+        if not lists and np.any(counts > 1):
             expected = (
                 f"expected instances={column} if {self.columns['gpus']} is of each of them, or "
                 f"instances= if it counts all GPUs of a job: {column} is above 1"
