@@ -124,7 +124,7 @@ class Scenario:
         """GPU-hours that the jobs want, and those there are while they come."""
         came, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
         first, last = float(came.iloc[0]), float(came.iloc[-1])
-        others = sum(n * max(0.0, min(e, last) - max(b, first)) for b, e, n in self.others)
+        others = _held_between(self.others, first, last)
         capacity = max(0.0, self.gpus * (last - first) - others)
         return float(demand) / 3600.0, capacity / 3600.0
 
@@ -248,6 +248,7 @@ class Ran:
     until: float
     moves: int = 0
     preemptions: int = 0
+    held: float = 0.0  # GPU-seconds of other jobs
 
 
 def _waits(progress: JobProgress) -> Iterator[float]:
@@ -290,10 +291,16 @@ def run(scenario: Scenario, policy: Policy) -> Ran:
         outcome.until,
         sum(job.migrations for job in outcome.jobs),
         sum(job.restarts for job in outcome.jobs),
+        outcome.held / workload.site.grid,
     )
 
 
-def really_happened(jobs: pd.DataFrame) -> Ran:
+def _held_between(held: Held, begin: float, end: float) -> float:
+    """GPU-seconds that others hold from `begin` to `end`."""
+    return sum(n * max(0.0, min(until, end) - max(since, begin)) for since, until, n in held)
+
+
+def really_happened(jobs: pd.DataFrame, held: Held = ()) -> Ran:
     """The jobs whose start is recorded: each waits from submission to end, less its duration."""
     jobs = jobs[jobs.started.notna()]
     completion = np.maximum(jobs.ended - jobs.submitted, jobs.duration)
@@ -305,6 +312,7 @@ def really_happened(jobs: pd.DataFrame) -> Ran:
         _levels(np.concatenate([ends, begins]), np.concatenate([-wide, wide])),
         float(ends.max()),
         preemptions=int((ends - begins > jobs.duration * (1 + 1e-9)).sum()),
+        held=_held_between(held, float(jobs.submitted.iloc[0]), float(ends.max())),
     )
 
 
@@ -314,18 +322,22 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
     A percentile is the smallest value that at least so many percent of the jobs do not exceed; the
     median is the mean of the two in the middle, if there are two: as in the figures of a replay.
     Completion and slowdown are those of the jobs that finished; ``gpu_utilisation`` is the mean
-    share of `gpus` in use from the first submission to the end; ``series`` are means over equal
-    parts of that time. ``by_size`` is in the order of `SIZES`, ``by_owner`` in that of the owners.
+    share of `gpus`, less those that others hold, in use from the first submission to the end, None
+    if they hold all; ``series`` are means over equal parts of that time. ``by_size`` is in the order
+    of `SIZES`, ``by_owner`` in that of the owners.
     """
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
+    free = gpus - (ran.held / (ran.until - begin) if ran.held else 0.0)
     unfinished = int(jobs.completion.isna().sum())
     row: dict[str, Any] = {
         "finished": len(jobs) - unfinished,
         "unfinished": unfinished,
         **{name: _summary(jobs[name].dropna()) for name in ("completion", "waiting", "slowdown")},
         # One part: the mean over the whole run.
-        "gpu_utilisation": float(_means(ran.in_use, begin, ran.until, 1)[0]) / gpus,
+        "gpu_utilisation": (
+            float(_means(ran.in_use, begin, ran.until, 1)[0]) / free if free > 0 else None
+        ),
         "preemptions": ran.preemptions,
         "moves": ran.moves,
         "by_size": _by(jobs.drop(columns="utility", errors="ignore"), "size"),
@@ -411,10 +423,16 @@ def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
     return np.asarray(np.diff(np.interp(edges, until, added)) / np.diff(edges))
 
 
-def recorded_figures(jobs: pd.DataFrame, gpus: int) -> dict[str, Any]:
-    """Figures of the recorded run, and ``peak``, the most GPUs in use at once."""
-    ran = really_happened(jobs)
-    peak = int(ran.in_use[1].max())
+def recorded_figures(jobs: pd.DataFrame, gpus: int, held: Held = ()) -> dict[str, Any]:
+    """Figures of the recorded run, and ``peak``, the most GPUs in use at once, also by others."""
+    ran = really_happened(jobs, held)
+    times, in_use = ran.in_use
+    begins, ends, wide = np.array(held, dtype=float).reshape(-1, 3).T
+    _, level = _levels(
+        np.concatenate([ends, times, begins]),
+        np.concatenate([-wide, np.diff(in_use, prepend=0.0), wide]),
+    )
+    peak = int(level.max())
     return {**figures(ran, gpus), "peak": peak, "told": False, "parameters": {}}
 
 

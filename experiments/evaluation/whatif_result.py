@@ -158,7 +158,8 @@ def _part(parts: int) -> Reader[dict[str, Any]]:
 
 
 ROW: dict[str, Any] = {
-    **dict.fromkeys(("finished", "unfinished", "preemptions", "moves", "gpu_utilisation"), real),
+    **dict.fromkeys(("finished", "unfinished", "preemptions", "moves"), real),
+    "gpu_utilisation": optional(real),
     **dict.fromkeys(
         ("completion", "waiting", "slowdown"),
         dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
@@ -475,7 +476,7 @@ def answer(result: WhatIf) -> Cells:
 
 def _absurd(setting: Setting) -> str:
     """Warn of numbers that no cluster has, in reality or under any policy."""
-    most = max(row["gpu_utilisation"] for row in setting.policies.values())
+    most = max(row["gpu_utilisation"] or 0.0 for row in setting.policies.values())
     slow = {name: row["slowdown"]["mean"] or 0.0 for name, row in setting.policies.items()}
     # One bad policy may well let short jobs wait for long; all of them hardly.
     slowest = max(slow.pop(RECORDED, 0.0), min(slow.values(), default=0.0))

@@ -90,7 +90,7 @@ def compared(
     for one in scenarios:
         rows = {}
         if one is first and frames.is_recorded(one.jobs):
-            rows[RECORDED] = frames.recorded_figures(one.jobs, one.gpus)
+            rows[RECORDED] = frames.recorded_figures(one.jobs, one.gpus, one.others)
         bound = records.get(cells[one, None].key)
         bounds = {} if bound is None else bound.figures
         ends = bounds.get("mean_completion"), rows, bounds.get("utility")

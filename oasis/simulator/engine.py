@@ -281,6 +281,7 @@ class Engine(World):
             state.now += math.fsum([self._time_alone(p) for p in state.jobs.values()])
         if state.saving.kept:
             state.saving.advance(state.now, state.free)
+        state.count_reserved()
         for progress in state.jobs.values():
             progress.advance(state.now)
 

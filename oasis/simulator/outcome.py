@@ -156,6 +156,8 @@ class Outcome(Summarised):
     saving : tuple of float
         By resource, the amount in grid units times the time for which machines were kept busy by
         nothing but jobs that saved their state before they left.
+    held : float
+        Likewise, what jobs outside of the run held of the first resource (`Workload.held`).
 
     Examples
     --------
@@ -179,6 +181,7 @@ class Outcome(Summarised):
     seed: int | None
     version: str
     saving: tuple[float, ...] = ()
+    held: float = 0.0
 
     @property
     def completions(self) -> list[float]:
@@ -261,7 +264,8 @@ class Outcome(Summarised):
     def utilisation(self) -> dict[str, dict[str, float | None]]:
         """Mean share of the capacity in use, by group and resource; None where there is none.
 
-        From the first arrival (or time 0 where there is a horizon) to the end of the run.
+        From the first arrival (or time 0 where there is a horizon) to the end of the run, without
+        what others held (`held`).
         """
         size, areas = len(self.site.resources), self._areas()
         return {
@@ -283,14 +287,14 @@ class Outcome(Summarised):
         return self._shares(whole, [math.fsum(row) for row in rows])
 
     def _shares(self, areas: list[float], totals: Sequence[float]) -> dict[str, float | None]:
-        """Mean share in use by resource, of what there is in all while the run lasts."""
+        """Mean share in use by resource, of what there is for its jobs while the run lasts."""
         begin = 0.0
         if self.site.horizon is None and self.jobs:
             begin = self.jobs[0].arrival
-        span, shares = self.until - begin, {}
+        span, shares, held = self.until - begin, {}, self.held
         for name, area, total in zip(self.site.resources, areas, totals, strict=True):
-            supply = total * self.site.grid * span  # amounts in use are in grid units
-            shares[name] = area / supply if supply > 0 else None
+            supply = total * self.site.grid * span - held  # amounts in use are in grid units
+            shares[name], held = area / supply if supply > 0 else None, 0.0
         return shares
 
     def _areas(self) -> list[float]:

@@ -210,6 +210,7 @@ def _run(engine: Engine, policy: Policy, seed: int | None) -> Outcome:
         seed=seed,
         version=__version__,
         saving=tuple(engine.state.saving.busy) if any(engine.state.saving.busy) else (),
+        held=engine.state.reserved_time,
     )
 
 

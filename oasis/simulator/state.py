@@ -229,6 +229,7 @@ class State:
         self.down: set[int] = set()
         # GPUs of jobs that are not in the run: how many, and those that they have on each machine.
         self.held, self.reserved = 0, [0] * len(site.machines)
+        self.reserved_time, self._counted = 0.0, 0.0  # grid units times time, and until when
         # In use by worker tasks, resource by resource, then by parameter servers.
         self.used = [0] * (len(GROUPS) * len(site.resources))
         self.load = Load(site)  # what is on each machine, kept if the speed model asks for it
@@ -281,13 +282,20 @@ class State:
         # What was being saved there is lost with it.
         self.saving.kept.pop(machine, None)
         self.free[machine] = (0,) * len(self.site.resources)
+        self.count_reserved()
         self.reserved[machine] = 0
+
+    def count_reserved(self) -> None:
+        """Add up for how long others have had GPUs, before these change or the run ends."""
+        self.reserved_time += sum(self.reserved) * (self.now - self._counted)
+        self._counted = self.now
 
     def reserve(self) -> list[int]:
         """Let the jobs that are not in the run have their GPUs as these come free.
 
         Return the machines on which they have more or fewer now; the fullest are taken first.
         """
+        self.count_reserved()
         missing, changed = self.held - sum(self.reserved), []
         for k in sorted(range(len(self.free)), key=self.free.__getitem__) if missing else ():
             idle, *others = self.free[k]

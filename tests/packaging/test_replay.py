@@ -184,6 +184,36 @@ def test_every_policy_replays_and_the_figures_add_up(run, trace):
     assert all(found["finished"] == 3 for found in document["policies"].values())
 
 
+STILL_RUNNING = """\
+job,submitted,started,ended,gpus,state
+a,2026-01-05 08:00,2026-01-05 08:00,2026-01-05 09:00,4,COMPLETED
+h,2026-01-05 08:05,2026-01-05 08:05,,4,RUNNING
+b,2026-01-05 08:10,2026-01-05 08:10,2026-01-05 09:10,4,COMPLETED
+c,2026-01-05 08:20,2026-01-05 09:10,2026-01-05 10:10,4,COMPLETED
+"""
+
+
+@pytest.mark.parametrize(("gpus", "span"), [(8, 180), (16, 80), (4, 250)])
+def test_gpus_of_jobs_that_still_run_are_neither_idle_nor_in_use(run, trace, gpus, span):
+    """In minutes: h holds four from 8:05 on, or when a ends, to 10:10 or the end of the run."""
+    options = ("--machines", f"1x{gpus}", "--policies", "fifo", "--json")
+    code, out, err = run(trace(STILL_RUNNING), *options)
+    assert code == 0
+    (fifo,) = json.loads(out)["policies"].values()
+    assert fifo["makespan"] == 60 * span
+    held = 70 if gpus == 4 else min(span, 130) - 5
+    assert fifo["gpu_utilisation"] == pytest.approx(3 * 4 * 60 / (gpus * span - 4 * held))
+    assert "warning" not in err
+
+
+def test_more_gpus_held_than_there_are_get_one_line(run, trace):
+    _, out, err = run(trace(STILL_RUNNING.replace(",,4,", ",,9,")), "--machines", "1x8", "--json")
+    what = "warning: jobs that had begun and not ended hold 9 GPUs, but there are 8: once all have"
+    what += " begun, no other job starts before the trace ends"
+    assert what in json.loads(out)["notes"]
+    assert err.count(what) == 1
+
+
 def test_the_table_says_what_was_replayed_and_what_was_left_out(run, trace):
     path = trace(PHILLY)
     code, out, err = run(path, "--virtual-cluster", "vc1", "--gpus-per-server", 4, "--servers", 2)

@@ -193,6 +193,7 @@ def command(
             cluster = {"servers": servers, "gpus": gpus_per_server}
         with located_at(source=file):
             workload = _workload(trace, sizes, placement)
+        note_held(trace, sizes)
         say_how_it_was_read(trace, is_guessed=format is None)
         about = (
             _about(trace)
@@ -217,6 +218,16 @@ def read_machines(text: str) -> tuple[int, ...]:
     """GPUs of each machine; errors name the flag."""
     with flags.naming_flags(("machines",)), located_at("machines"):
         return machine_list(text)
+
+
+def note_held(trace: PlainTrace, sizes: tuple[int, ...]) -> None:
+    """Add a note if jobs that still run hold more GPUs than the machines of these sizes have."""
+    # They all hold them to the end of the trace.
+    held, there_are = sum(n for begin, end, n in trace.held if max(begin, 0.0) < end), sum(sizes)
+    if held > there_are:
+        what = f"warning: jobs that had begun and not ended hold {held:,} GPUs, but there are"
+        when = "once all have begun, no other job starts before the trace ends"
+        trace.notes = (*trace.notes, f"{what} {there_are:,}: {when}")
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:

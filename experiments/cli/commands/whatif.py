@@ -198,6 +198,7 @@ def command(
         first = replace(frames.Scenario.of(jobs, sizes, placement), held=trace.held)
         at = loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
         scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
+    replay.note_held(trace, sizes)
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
     left_out = left_out_note(names) if policies == ALL else ""
     replay.say_how_it_was_read(trace, is_guessed=format is None)

@@ -91,6 +91,22 @@ def test_the_page_says_what_was_guessed_and_left_out(run: Run, tmp_path: Path) -
     assert all(note in page.read_text() for note in said)
 
 
+def test_jobs_that_still_run_may_leave_nothing_of_the_machines_in_reality(
+    run: Run, tmp_path: Path
+) -> None:
+    trace, result = tmp_path / "held.csv", tmp_path / "r.json"
+    rows = ("a,0,0,60,4", "h,0,0,,16", "b,10,10,70,4")
+    trace.write_text("\n".join(("job,submitted,started,ended,gpus", *rows)))
+    options = ("--machines", "1x8", "--policies", "fifo", "--loads", "1")
+    code, out, err = run("whatif", trace, *options, "-o", result)
+    assert code == 0
+    assert "hold 16 GPUs, but there are 8" in err
+    found = oasis.read_result(result)
+    assert found.first.policies["recorded"]["gpu_utilisation"] is None
+    assert found.first.policies["recorded"]["peak"] == 24
+    assert "up to 24 GPUs were in use at once" in out
+
+
 def test_the_document_is_a_result_that_a_report_takes(
     run: Run, trace: Path, tmp_path: Path
 ) -> None:
