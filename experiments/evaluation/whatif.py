@@ -323,8 +323,8 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
     median is the mean of the two in the middle, if there are two: as in the figures of a replay.
     Completion and slowdown are those of the jobs that finished; ``gpu_utilisation`` is the mean
     share of `gpus`, less those that others hold, in use from the first submission to the end, None
-    if they hold all; ``series`` are means over equal parts of that time. ``by_size`` is in the order
-    of `SIZES`, ``by_owner`` in that of the owners.
+    if they hold all; ``series`` are means over equal parts of that time. ``by_size`` is in the
+    order of `SIZES`, ``by_owner`` in that of the owners.
     """
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
