@@ -190,8 +190,8 @@ class _Reader:
         # Beside seconds or dates, seconds are what is expected.
         is_mixed = relative and not {self.unit("duration"), *self._units.values()} <= {"", "s"}
         bare = [n for n in self._units if n not in DURATIONS and not self._units[n]]
-        told = ", ".join(columns[name] for name in bare) if is_mixed else ""
-        rows.note("times read as seconds, as no unit is named (--time-unit)", told)
+        as_seconds = ", ".join(columns[name] for name in bare) if is_mixed else ""
+        rows.note("times read as seconds, as no unit is named (--time-unit)", as_seconds)
         submitted = self._seconds("submitted", np.full(len(words), True))
         eligible, started = self._seconds("eligible"), self._seconds("started", after=submitted)
         started = np.where(np.isnan(started), submitted + self._seconds("waiting"), started)
