@@ -284,7 +284,7 @@ def test_rights_in_some_namespaces_are_enough_for_them(
         assert denied(asked) == []
         assert {one.namespace for one in asked} == {"", system, *spaces}
         everywhere = {one.resource for one in asked if not one.namespace}
-        known = {"nodes", "utilityclasses", "capacitywindows"}
+        known = {"nodes", "utilityclasses", "capacitywindows", "clusterqueues"}
         assert everywhere == known  # there is no window to write a condition on
         assert verbs(asked) <= granted(rights(system, spaces))
     finally:
