@@ -60,8 +60,8 @@ def test_no_ability_of_a_policy_is_guessed() -> None:
                 and ast.unparse(node.args[0]).rpartition(".")[2] == "policy"
             ):
                 found.setdefault(name, []).append(ast.unparse(node))
-    whats = ("'needs', ''", "'state_of', None", "attribute, False")
-    asked = [f"getattr(policy, {what})" for what in whats]
+    attributes = ("'needs', ''", "'state_of', None", "attribute, False")
+    asked = [f"getattr(policy, {each})" for each in attributes]
     assert {name: sorted(calls) for name, calls in found.items()} == {
         "oasis/scheduling/capabilities.py": asked
     }
