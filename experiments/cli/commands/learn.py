@@ -15,9 +15,9 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT, InterruptedWorkError
-from experiments.cli.options import Limits, Output, ResultFile
+from experiments.cli.options import Limits, Output, PrintedFile
 from experiments.cli.results import deliver, read_instance, say_written, write_document
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
 from oasis.model.validation import number
@@ -122,7 +122,7 @@ def curve(
     seconds: Annotated[
         bool, "The steps are seconds: the work of these jobs is from the first row to the last."
     ] = False,
-    output: ResultFile = None,
+    output: PrintedFile = None,
 ) -> None:
     """Make the training curve of a job from a log, for policies such as SpeCon.
 
@@ -152,8 +152,9 @@ def _with_curve(
     path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
 ) -> dict[str, Any]:
     """Plain data of a workload with curves added to some jobs."""
-    document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
-    elastic_from_dict(document)
+    with located_at("--into"), located_at(source=path):
+        document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
+        elastic_from_dict(document)
     present = [job["id"] for job in document["jobs"]]
     chosen = present if ids is None else [name.strip() for name in ids.split(",")]
     unknown = next((name for name in chosen if name not in present), None)
