@@ -25,6 +25,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator.elastic import elastic_from_dict
 from oasis.solvers import Status
+from oasis.traces.table import how_many
 
 
 def learn(
@@ -84,8 +85,8 @@ def learn(
     except KeyboardInterrupt:
         raise InterruptedWorkError("interrupted; nothing is written") from None
     write_document(learned.to_dict(), output)
-    jobs, slots = len(learned.jobs), learned.slots_per_day
-    say_written(output, f"prices of {slots} slots of the day from {jobs} jobs")
+    slots, jobs = how_many(learned.slots_per_day, "slot"), how_many(len(learned.jobs), "job")
+    say_written(output, f"prices of {slots} of the day from {jobs}")
     for file, status in zip(files, ended, strict=True):
         if status is not Status.OPTIMAL:
             console.note(f"{file}: {status} before its LP was solved, so its prices are less exact")

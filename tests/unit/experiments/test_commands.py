@@ -111,6 +111,16 @@ def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[s
     )
 
 
+def test_one_job_is_no_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, _, errors = said(capsys, "generate", "--preset", "testbed", "--jobs", "1", "-o", "i.json")
+    assert ": 1 job, 7 worker servers, 2 parameter-server hosts, 10 slots of 1200 s" in errors
+    assert said(capsys, "run", "i.json")[1].startswith("oasis on 1 job\n")
+    assert said(capsys, "compare", "i.json", "--policies", "fifo")[1].startswith("1 job\n")
+
+
 def test_characters_that_the_font_lacks_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
