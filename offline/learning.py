@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +14,9 @@ from oasis.model.rounding import FloatArray
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION, PriceBounds, PriceFunction
 from oasis.online.recourse.learned import LearnedPrices
+from oasis.solvers import Status
 from oasis.solvers.budget import Stop
-from offline.column_generation.bound import configuration_bound
+from offline.column_generation.bound import ConfigurationBound, configuration_bound
 
 
 def learn_prices(
@@ -27,6 +28,7 @@ def learn_prices(
     gap: float | None = None,
     no_improvement: float | None = None,
     min_utility_fraction: float = DEFAULT_MIN_UTILITY_FRACTION,
+    on_bound: Callable[[ConfigurationBound], None] | None = None,
 ) -> LearnedPrices:
     """Learn what resources were worth from instances of the past.
 
@@ -46,6 +48,9 @@ def learn_prices(
         exact where one of these ends it.
     min_utility_fraction : float
         phi of the bounds U and L.
+    on_bound : callable, optional
+        Called with the configuration LP of each instance, in their order; its status says whether
+        a limit has ended it.
 
     Raises
     ------
@@ -53,6 +58,8 @@ def learn_prices(
         If instances do not go together; names the first that differs from the one before.
     ValueError
         If there is no instance, or a limit or fraction is not allowed.
+    KeyboardInterrupt
+        At Ctrl-C: prices of an LP that it has cut short would pass for those of the day.
 
     References
     ----------
@@ -85,6 +92,10 @@ def learn_prices(
         slots = np.arange(instance.horizon) % size
         np.add.at(days, slots, 1.0)
         bound = configuration_bound(instance, stop=stop)
+        if bound.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if on_bound is not None:
+            on_bound(bound)
         for group, prices in zip(GROUPS, (bound.worker_prices, bound.ps_prices), strict=True):
             by_slot = group_prices(prices, group.capacity(instance.cluster))
             np.add.at(sums[group], slots, by_slot)

@@ -337,6 +337,11 @@ ResultFile = Annotated[
     ),
     JSON,
 ]
+PrintedFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="File to write. [default: standard output]"),
+    JSON,
+]
 Picture = Annotated[
     Path | None,
     typer.Option("--plot", help="Draw it to this file (.png, .svg or .pdf)."),

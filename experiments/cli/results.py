@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Collection
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +31,8 @@ from oasis.simulator import Workload, elastic_from_dict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+GLYPH = re.compile(r"Glyph (\d+) .* missing from ", re.DOTALL)  # as matplotlib warns
 
 
 def read_document(path: Path) -> Any:
@@ -72,8 +77,25 @@ def write_instance(instance: oasis.Instance, output: Path) -> None:
 
 def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
     """Draw in a style, and write the picture to the requested file."""
-    with pages().drawing_style(style):
+    with pages().drawing_style(style), naming_glyphs():
         pages().save(draw(), output)
+
+
+@contextmanager
+def naming_glyphs() -> Iterator[None]:
+    """Inside, characters that the font of pictures lacks make one line, not a warning each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph ")
+        yield
+    lacking = ""
+    for one in caught:
+        if found := GLYPH.match(str(one.message)):
+            lacking += chr(int(found[1]))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if lacking:
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in dict.fromkeys(lacking))
+        console.note(f"some characters are not in the font: {shown}")
 
 
 def write_document(document: dict[str, Any], output: Path) -> None:

@@ -106,7 +106,7 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
             f"max {seconds(latency['max'])}",
         ),
     ]
-    facts += [(name.replace("_", " "), f"{value}") for name, value in run.report.items() if value]
+    facts += [(name.replace("_", " "), _told(value)) for name, value in run.report.items() if value]
     facts += _unfinished(run)
     if run.outcome is not None and run.outcome.given_up_after_start:
         jobs, share = run.outcome.given_up_after_start, percent(run.outcome.wasted_share)
@@ -116,6 +116,11 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         if parts:  # no machine hosts parameter servers where no job has any
             facts.append((f"{group} servers used", ", ".join(parts)))
     return facts
+
+
+def _told(value: Any) -> str:
+    """What a policy reports of itself: a list without its brackets."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def solve_facts(result: OfflineResult) -> Facts:

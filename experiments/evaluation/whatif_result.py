@@ -128,6 +128,9 @@ class WhatIf:
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
         if not settings:
             raise InputError("settings", "expected at least one")
+        for name, reader in ABOUT.items():
+            if name in data:
+                entry(data, name, reader)
         fields = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in fields}
         return cls(settings, owners, about)
@@ -179,6 +182,24 @@ def _shaped(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
     return {**mapping(data), **read}
 
 
+def _goal(data: Any) -> dict[str, Any]:
+    """The goal, and for each policy the numbers of machines that were tried."""
+    search = {"machines": optional(count), "tried": list_of(partial(_numbers, length=2))}
+    shape = {"policies": object_of(partial(_shaped, shape=search))}
+    goal = _shaped(data, {"text": text, "least": count, "most": count, **shape})
+    entry(data, "text", Goal.read)
+    for name, one in goal["policies"].items():
+        found = goal["most"] if one["machines"] is None else one["machines"]
+        if found not in dict(one["tried"]):
+            raise InputError(f"policies.{name}.tried", f"expected a value with {found} machines")
+    return goal
+
+
+# What the document may say of the run as a whole.
+ABOUT: dict[str, Reader[Any]] = {
+    **dict.fromkeys(("notes", "missing", "failed"), list_of(text)),
+    **{"trace": optional(mapping), "goal": _goal},
+}
 OF = {
     **dict.fromkeys(("wait", "waiting"), "waiting"),
     **dict.fromkeys(("turnaround", "completion"), "completion"),

@@ -325,6 +325,9 @@ def read_sweep(path: str | os.PathLike[str]) -> pa.Table:
             raise InputError("", f"expected the table of `oasis sweep`, it has no column {name}")
     if not table.num_rows:
         raise InputError("", "expected the table of `oasis sweep`, it has no rows")
+    seeds = table["seed"]
+    if seeds.null_count or not pa.types.is_integer(seeds.type):
+        raise InputError("seed", "expected whole numbers", seeds.to_pylist())
     return table
 
 

@@ -12,6 +12,7 @@ from experiments.evaluation import intervals
 from experiments.evaluation import tables as texts
 from experiments.evaluation.comparison import OF_FINISHED
 from experiments.sweep.store import DONE
+from oasis.model.errors import InputError
 
 LEFT = "unfinished"  # the figure of a run: how many of its jobs did not finish
 _KIND = ("instance.preset", "instance.file")
@@ -57,12 +58,12 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
         row = {name: group[name].iloc[0] for name in axes}
         row |= {"seeds": len(group) - failed, "failed": failed}
         for name in columns:
-            values = [float(value) for value in group[name].dropna()]
+            values = _floats(group[name].dropna()).tolist()
             # A figure of somebody's own task may be below 0, whatever its name suggests.
             scale = intervals.scale_of(name) if min(values, default=0.0) >= 0 else "any"
             is_count = name in intervals.COUNTS and "jobs" in group
             interval = intervals.interval_of(
-                values, scale, group["jobs"].max() if is_count else math.inf
+                values, scale, _floats(group["jobs"]).max() if is_count else math.inf
             )
             has_half = intervals.scale_of(name) != "ratio" and interval.kind != intervals.NONE
             half = intervals.mean_and_half_width(values)[1] if has_half else math.nan
@@ -75,12 +76,19 @@ def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _floats(column: pd.Series[Any]) -> pd.Series[float]:
+    try:
+        return column.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(str(column.name), "expected numbers", column.tolist()) from None
+
+
 def _unfinished(frame: pd.DataFrame) -> pd.Series[float] | None:
     """Jobs that did not finish, by cell; None where the sweep did not count jobs."""
     if LEFT in frame:
-        return frame[LEFT].astype(float)
+        return _floats(frame[LEFT])
     if {"jobs", "finished"} <= set(frame):  # a version that did not count them
-        return frame["jobs"].astype(float) - frame["finished"].astype(float)
+        return _floats(frame["jobs"]) - _floats(frame["finished"])
     return None
 
 

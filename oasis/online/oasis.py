@@ -156,7 +156,8 @@ class OASiS:
                 instance, normalize=normalize, min_utility_fraction=min_utility_fraction
             )
         else:
-            learned.check_resources(instance.cluster.resources, instance.slot_seconds)
+            with located_at("bounds"), located_at(source=bounds if isinstance(bounds, str) else ""):
+                learned.check_resources(instance.cluster.resources, instance.slot_seconds)
             own = learned.bounds
         scale = number(scale, "scale", above=True)
         if scale != 1.0:

@@ -169,12 +169,12 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     for name, kinds in report.items():
         for kind, found in kinds.items():
             unit, where = (ENTRY, ENTRY) if "first_entry" in found else (ROW, "line")
-            rows = _many(found["count"], unit if kind in SOUND else f"malformed {unit}")
+            rows = how_many(found["count"], unit if kind in SOUND else f"malformed {unit}")
             sentences.append(f"{name}: {rows} ({kind}), first at {where} {found[f'first_{unit}']}")
     return sentences
 
 
-def _many(count: int, unit: str) -> str:
+def how_many(count: int, unit: str) -> str:
     """So many rows, or entries."""
     several = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
     return f"{count} {unit if count == 1 else several}"
@@ -308,13 +308,13 @@ class Rows:
         named = faults or every
         shown = named[:MOST_KINDS]
         kinds = [
-            f"{fault}{f' ({_many(n, self.unit)})' if len(named) > 1 else ''}"
+            f"{fault}{f' ({how_many(n, self.unit)})' if len(named) > 1 else ''}"
             for n, _, fault in shown
         ]
         if len(named) > MOST_KINDS:
-            kinds.append(_many(len(named) - MOST_KINDS, "other kind"))
+            kinds.append(how_many(len(named) - MOST_KINDS, "other kind"))
         total = sum(each[0] for each in every)
-        many = f"{_many(0, self.unit).removeprefix('0 ')} of {self.name}"
+        many = f"{how_many(0, self.unit).removeprefix('0 ')} of {self.name}"
         what = f"none of the {total} {many} can be used"
         if good:
             what = f"{count} of the {count + good} {many} cannot be used"

@@ -40,6 +40,12 @@ def meanings() -> dict[str, set[tuple[str, str]]]:
     return found
 
 
+def test_an_option_that_is_compared_with_json_stands_beside_it() -> None:
+    every = list(options())
+    with_json = {path for name, path, _, _ in every if name == "--json"}
+    assert {path for _, path, _, text in every if "as --json does" in text} <= with_json
+
+
 def test_every_option_has_one_meaning() -> None:
     several = {name for name, found in meanings().items() if len(found) > 1}
     short = {"-o", "-n"}  # of --output and --namespace

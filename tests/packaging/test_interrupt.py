@@ -195,6 +195,28 @@ def test_sigterm_ends_other_commands_in_one_line(busy: Path, command: str) -> No
     assert shell(command, busy, code=SENDS_ITSELF) == (130, "", "oasis: interrupted\n")
 
 
+CUTS_THE_LP = """
+import os, signal
+from offline.column_generation.generation import ColumnGeneration
+
+ColumnGeneration._solve = lambda _: os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_prices_of_an_lp_that_did_not_end_do_not_pass_for_its_duals(
+    busy: Path, tmp_path: Path
+) -> None:
+    """Ctrl-C writes none; a limit, which was asked for, writes them and says so."""
+    learn = ("learn", busy, "-o", tmp_path / "p.json")
+    told = "oasis: interrupted; nothing is written\n"
+    assert shell(*learn, code=CUTS_THE_LP) == (130, "", told)
+    assert not (tmp_path / "p.json").exists()
+    code, _, err = shell(*learn, "--work-limit", "0.01")
+    assert code == 3
+    assert f"{busy}: work_limit before its LP was solved, so its prices are less exact\n" in err
+    assert (tmp_path / "p.json").exists()
+
+
 def test_a_second_ctrl_c_ends_the_program_at_once(busy: Path) -> None:
     impatient = "0.4" + 400 * ",0.001"  # those that come while no Python runs count as one
     code, out, err = interrupted(impatient, "solve", busy, "--method", "milp", "--json")

@@ -12,7 +12,7 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.files import Written, is_stdout
-from experiments.cli.options import A_POLICY, AsJson, ResultFile, among, known_policy
+from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, among, known_policy
 from experiments.cli.results import deliver, write_page
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
@@ -79,7 +79,7 @@ def schema(
     kind: Annotated[
         Literal["instance", "workload"], typer.Argument(metavar="KIND", help="Kind of file.")
     ] = "instance",
-    output: ResultFile = None,
+    output: PrintedFile = None,
 ) -> None:
     """Print the JSON Schema of an instance file, or of a workload of elastic jobs.
 

@@ -36,6 +36,7 @@ from experiments.evaluation.provenance import file_reference, instance_reference
 from oasis.model.errors import InputError, located_at
 from oasis.simulator import Policy, Workload
 from oasis.simulator.result import Run
+from oasis.traces.table import how_many
 
 if TYPE_CHECKING:
     from offline import OfflineResult
@@ -155,7 +156,9 @@ def command(
         comparison = with_optimum(comparison, offline)
     document = comparison.to_dict() | {"instance": instance_reference(on, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
-    return deliver_comparison(comparison, document, f"{len(on.jobs)} jobs{over}", delivery)
+    return deliver_comparison(
+        comparison, document, f"{how_many(len(on.jobs), 'job')}{over}", delivery
+    )
 
 
 def compare_on_elastic(

@@ -8,6 +8,7 @@ import oasis
 from experiments.cli.options import Flags, Output, naming_flags
 from experiments.cli.results import say_written, write_instance
 from experiments.evaluation.options import GenerateOptions, options_of
+from oasis.traces.table import how_many
 
 
 def command(
@@ -26,8 +27,11 @@ def command(
 def describe(instance: oasis.Instance) -> str:
     """One line about an instance."""
     cluster = instance.cluster
-    return (
-        f"{len(instance.jobs)} jobs, {len(cluster.worker_ids)} worker servers, "
-        f"{len(cluster.ps_ids)} parameter-server hosts, {instance.horizon} slots "
-        f"of {instance.slot_seconds:g} s"
-    )
+    parts = {
+        "job": len(instance.jobs),
+        "worker server": len(cluster.worker_ids),
+        "parameter-server host": len(cluster.ps_ids),
+        "slot": instance.horizon,
+    }
+    counts = ", ".join(how_many(count, unit) for unit, count in parts.items())
+    return f"{counts} of {instance.slot_seconds:g} s"

@@ -11,7 +11,13 @@ import oasis
 from experiments.cli import console
 from experiments.cli.files import HTML, PICTURE, is_stdout, reading
 from experiments.cli.options import AsJson, InstanceFile, Style
-from experiments.cli.results import read_document, read_instance, write_page, write_picture
+from experiments.cli.results import (
+    naming_glyphs,
+    read_document,
+    read_instance,
+    write_page,
+    write_picture,
+)
 from experiments.evaluation import provenance
 from experiments.evaluation.provenance import check_document, instance_of
 from oasis.model.errors import located_at
@@ -161,7 +167,7 @@ def report(
 
     problems = {provenance.instance_digest(one): one for one in map(read_instance, instances or ())}
     sections = []
-    with drawing_style(style):
+    with drawing_style(style), naming_glyphs():
         for result in results:
             if is_table(result):
                 with located_at(source=result):

@@ -14,15 +14,18 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.options import Limits, Output, ResultFile
+from experiments.cli.exit_codes import DONE, LIMIT, InterruptedWorkError
+from experiments.cli.options import Limits, Output, PrintedFile
 from experiments.cli.results import deliver, read_instance, say_written, write_document
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator.elastic import elastic_from_dict
+from oasis.solvers import Status
+from oasis.traces.table import how_many
 
 
 def learn(
@@ -46,12 +49,13 @@ def learn(
         "as worthless.",
     ] = DEFAULT_MIN_UTILITY_FRACTION,
     limits: Limits,
-) -> None:
+) -> int:
     """Learn prices from past days: the dual values of their configuration LPs, by slot of the day.
 
     The file also holds U and L, estimated from the past jobs, and the jobs, from which futures are
-    sampled. Limits are for each past day; its prices are less exact where a limit ends the LP. The
-    gap is between the LP's bound and OASiS's schedules.
+    sampled. Limits are for each past day; its prices are less exact where a limit ends the LP: a
+    line names that day, and the exit code is 3. The gap is between the LP's bound and OASiS's
+    schedules. Ctrl-C writes no file.
 
     Example: oasis learn monday.json tuesday.json -o prices.json
     """
@@ -62,11 +66,13 @@ def learn(
         expected = f"expected 0 <= fraction < 1, got {min_utility_fraction:g}"
         raise oasis.InputError("--min-utility-fraction", expected)
     past = [read_instance(file) for file in files]
+    ended: list[Status] = []
     try:
         learned = learn_prices(
             past,
             slots_per_day=slots_per_day,
             min_utility_fraction=min_utility_fraction,
+            on_bound=lambda bound: ended.append(bound.status),
             **criteria,
         )
     except oasis.InstanceError as error:
@@ -76,9 +82,15 @@ def learn(
             if inner != error.field:
                 error.field, error.sources = inner, (str(file),)
         raise
+    except KeyboardInterrupt:
+        raise InterruptedWorkError("interrupted; nothing is written") from None
     write_document(learned.to_dict(), output)
-    jobs, slots = len(learned.jobs), learned.slots_per_day
-    say_written(output, f"prices of {slots} slots of the day from {jobs} jobs")
+    slots, jobs = how_many(learned.slots_per_day, "slot"), how_many(len(learned.jobs), "job")
+    say_written(output, f"prices of {slots} of the day from {jobs}")
+    for file, status in zip(files, ended, strict=True):
+        if status is not Status.OPTIMAL:
+            console.note(f"{file}: {status} before its LP was solved, so its prices are less exact")
+    return DONE if set(ended) == {Status.OPTIMAL} else LIMIT
 
 
 POINTS = 64  # of a curve: more than the intervals in which anybody looks at a training
@@ -111,7 +123,7 @@ def curve(
     seconds: Annotated[
         bool, "The steps are seconds: the work of these jobs is from the first row to the last."
     ] = False,
-    output: ResultFile = None,
+    output: PrintedFile = None,
 ) -> None:
     """Make the training curve of a job from a log, for policies such as SpeCon.
 
@@ -141,8 +153,9 @@ def _with_curve(
     path: Path, ids: str | None, log: TrainingLog, points: list[list[float]], seconds: bool
 ) -> dict[str, Any]:
     """Plain data of a workload with curves added to some jobs."""
-    document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
-    elastic_from_dict(document)
+    with located_at("--into"), located_at(source=path):
+        document = dict(read_json(path, (ELASTIC,), "a workload of elastic jobs"))
+        elastic_from_dict(document)
     present = [job["id"] for job in document["jobs"]]
     chosen = present if ids is None else [name.strip() for name in ids.split(",")]
     unknown = next((name for name in chosen if name not in present), None)

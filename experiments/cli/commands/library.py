@@ -16,6 +16,7 @@ from experiments.cli.results import read_document, say_written, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from oasis.model.errors import InputError, located_at
+from oasis.traces.table import how_many
 from oasis.version import __version__
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def list_all(
         console.print_json({"instances": rows, "version": __version__})
         return
     proven = sum(record.proof == "optimal" for record in records)
-    title = f"{len(records)} instances, {proven} of them proven optimal"
+    title = f"{how_many(len(records), 'instance')}, {proven} of them proven optimal"
     console.print_rows(COLUMNS, map(_row, records), title=title)
 
 
@@ -135,7 +136,9 @@ def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJs
     if as_json:
         console.print_json({"verified": len(records), "version": __version__})
         return
-    console.print_text(f"{len(records)} instances: every schedule is worth what the table says")
+    console.print_text(
+        f"{how_many(len(records), 'instance')}: every schedule is worth what the table says"
+    )
 
 
 def _find_record(library: Library, name: str) -> LibraryEntry:

@@ -16,7 +16,7 @@ from experiments.evaluation.policies import OASIS, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts
 from oasis.solvers import Status
-from oasis.traces.table import notes_of
+from oasis.traces.table import how_many, notes_of
 
 COLUMNS = ("job", ">arrives", ">{who} finishes", ">utility", ">offline finishes", ">utility")
 
@@ -105,7 +105,7 @@ def ratio(
         document |= {"per_job": to_dict(rows)} if per_job else {}
 
         def show() -> None:
-            title = f"{who} on {len(instance.jobs)} jobs"
+            title = f"{who} on {how_many(len(instance.jobs), 'job')}"
             console.print_facts(title, ratio_facts(who, result, len(instance.jobs)))
             if theory:
                 console.print_facts("\nTheorem 4", theory_facts(who, result))
@@ -151,7 +151,7 @@ def solve(
         # Outside of `raising`: Ctrl-C must not cut a
         # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
-        title = f"offline optimum of {len(instance.jobs)} jobs"
+        title = f"offline optimum of {how_many(len(instance.jobs), 'job')}"
         shown = partial(console.print_facts, title, solve_facts(result))
         deliver(document, shown, as_json=as_json, output=output)
     return DONE if result.status is Status.OPTIMAL else LIMIT

@@ -39,6 +39,7 @@ from experiments.evaluation.tables import (
 from oasis.model.errors import located_at
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
+from oasis.traces.table import how_many
 
 MOST_ROWS = 20
 
@@ -159,7 +160,9 @@ def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
 
 
 def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:
-    console.print_facts(f"{run.policy} on {len(run.decisions)} jobs", run_facts(run, utilisation))
+    console.print_facts(
+        f"{run.policy} on {how_many(len(run.decisions), 'job')}", run_facts(run, utilisation)
+    )
     if not run.decisions:
         return
     table = [decision_row(decision) for decision in run.decisions[:rows]]

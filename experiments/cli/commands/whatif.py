@@ -17,7 +17,7 @@ from experiments.cli import console, files, options
 from experiments.cli.commands import replay
 from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.results import again, deliver, write_page
+from experiments.cli.results import again, deliver, naming_glyphs, write_page
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
 from experiments.evaluation.machines import MOST_MACHINES
@@ -301,7 +301,7 @@ def _write_page(result: WhatIf, output: Path, style: str | None) -> None:
     from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
     from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
 
-    with drawing_style(style):
+    with drawing_style(style), naming_glyphs():
         section = section_of(output.name, result.to_dict(), None)
     write_page(report_page([section], TITLE), output)
     console.note(f"wrote {output}")

@@ -16,6 +16,7 @@ from experiments.cli.progress import progress
 from experiments.cli.results import say_written, write_instance
 from experiments.evaluation.options import read_seconds
 from experiments.evaluation.policies import OASIS, entry_of
+from oasis.traces.table import how_many
 
 
 def _values(text: str) -> tuple[float, float]:
@@ -107,9 +108,9 @@ def command(
     if (bound := result.corrected_ratio_bound) is not None:
         why = "Theorem 16" if result.bound_2alpha is not None else "weak duality"
         facts += [("theory on this instance", f"at most {console.number(bound)} ({why})")]
-    facts += [("instances tried", f"{worst.evaluations}, from {worst.starts} starts")]
+    facts += [("instances tried", f"{worst.evaluations}, from {how_many(worst.starts, 'start')}")]
     if not is_stdout(output):
         console.print_facts(f"{policy} at its worst", facts)
     if not worst.is_complete:
-        console.note(f"ended after {worst.evaluations} of {evaluations} instances")
+        console.note(f"ended after {worst.evaluations} of {how_many(evaluations, 'instance')}")
     return DONE if worst.is_complete else LIMIT

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oasis.model.cluster import Cluster
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, located_at
 from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.validation import integer
@@ -82,7 +82,8 @@ class SampledFutures(AdmissionRule):
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         if self._learned is not None:
-            self._learned.check_resources(cluster.resources, cluster.slot_seconds)
+            with located_at("prices"):
+                self._learned.check_resources(cluster.resources, cluster.slot_seconds)
         super().reset(cluster, horizon, patience)
         self._grid = grid_of(cluster)
         self._known: deque[tuple[int, LiveJob]] = deque(maxlen=MEMORY)

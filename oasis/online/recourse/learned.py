@@ -248,7 +248,8 @@ class AtLearnedPrices(AdmissionRule):
         }
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
-        self._learned.check_resources(cluster.resources, cluster.slot_seconds)
+        with located_at("prices"):
+            self._learned.check_resources(cluster.resources, cluster.slot_seconds)
         super().reset(cluster, horizon, patience)
 
     def accepts(self, live: LiveJob, plan: WorkingPlan) -> bool:

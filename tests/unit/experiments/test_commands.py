@@ -6,6 +6,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -108,6 +109,32 @@ def test_a_command_may_have_a_default_of_its_own(capsys: pytest.CaptureFixture[s
     assert "[default: 0 and 0.7, side by side]" in " ".join(
         capsys.readouterr().out.replace("│", " ").split()
     )
+
+
+def test_one_job_is_no_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, _, errors = said(capsys, "generate", "--preset", "testbed", "--jobs", "1", "-o", "i.json")
+    assert ": 1 job, 7 worker servers, 2 parameter-server hosts, 10 slots of 1200 s" in errors
+    assert said(capsys, "run", "i.json")[1].startswith("oasis on 1 job\n")
+    assert said(capsys, "compare", "i.json", "--policies", "fifo")[1].startswith("1 job\n")
+
+
+def test_characters_that_the_font_lacks_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    instance = oasis.generate("testbed", jobs=2, worker_servers=2, ps_servers=2, seed=1)
+    names = zip(instance.jobs, ("\u82b8\U0001f680", "a\tb"), strict=True)
+    named = replace(instance, jobs=tuple(replace(job, id=name) for job, name in names))
+    oasis.write(named, "i.json")
+    lacking = "some characters are not in the font: "
+    code, _, errors = said(capsys, "run", "i.json", "--plot", "r.png", "-o", "r.json")
+    assert (code, errors.count(lacking), errors.count("Glyph")) == (0, 1, 0)
+    assert set("\u82b8\U0001f680") < set(errors.partition(lacking)[2])
+    code, _, errors = said(capsys, "report", "r.json", "-o", "r.html")
+    assert (code, errors.count(lacking), errors.count("Glyph")) == (0, 1, 0)
 
 
 ON_NO_SERVERS = (

@@ -31,6 +31,7 @@ from experiments.plotting.comparison import (
 from experiments.report.sections import grid_of, report_page, sweep_section, toml_of
 from experiments.sweep import expand, run_sweep, summarise, sweep_config
 from experiments.sweep.summary import columns_of, label, notes_of, rows_of
+from oasis.model.errors import InputError
 
 SMALL = {"preset": "testbed", "jobs": [3, 4], "worker_servers": 3, "ps_servers": 2, "horizon": 8}
 GRIDS: dict[str, dict[str, Any]] = {
@@ -166,6 +167,20 @@ def test_what_is_no_table_of_a_sweep_is_refused_in_one_line(
     assert oasis_command("report", path, "-o", page) == 2
     assert capsys.readouterr().err == f"oasis: {path}: {said}\n"
     assert not page.exists()
+
+
+@pytest.mark.parametrize("name", ["total_utility", "finished", "unfinished", "jobs"])
+def test_text_where_a_table_has_numbers_is_named(tables: dict[str, Path], name: str) -> None:
+    rows = [row | {name: "abc"} for row in read_sweep(tables["run"]).to_pylist()]
+    with pytest.raises(InputError, match=rf"^{name}: expected numbers, got \['abc'"):
+        sweep_section("a.parquet", pa.Table.from_pylist(rows))
+
+
+def test_a_table_without_a_seed_is_refused(tables: dict[str, Path], tmp_path: Path) -> None:
+    rows = [row | {"seed": None} for row in read_sweep(tables["run"]).to_pylist()]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"^seed: expected whole numbers, got \[None"):
+        read_sweep(tmp_path / "a.parquet")
 
 
 def test_a_table_is_known_by_its_beginning_too(tables: dict[str, Path], tmp_path: Path) -> None:

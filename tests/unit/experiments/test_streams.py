@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,12 @@ def test_a_run_in_which_no_job_ever_held_a_worker_says_so() -> None:
     assert re.fullmatch(expected, facts["did not finish"])
     some = oasis.simulate(oasis.read(EXAMPLE), oasis.Recourse.from_instance(oasis.read(EXAMPLE)))
     assert "no job ever ran" not in str(run_facts(some, {}))
+
+
+def test_a_list_that_a_policy_reports_has_no_brackets() -> None:
+    instance = oasis.read(EXAMPLE)
+    run = oasis.simulate(instance, oasis.OASiS.from_instance(instance))
+    told = replace(run, report={"given_up_after_start": ["j5", "j9"], "plans": 3})
+    facts = run_facts(told, {})
+    assert ("given up after start", "j5, j9") in facts
+    assert ("plans", "3") in facts

@@ -82,11 +82,13 @@ def test_the_command_gives_jobs_their_curve_and_work(tmp_path, capsys):
         (["--seconds"], "--seconds: expected --into, too"),
         (["--ids", "a"], "--ids: expected --into, too"),
         (["--into", "JOBS", "--ids", "x"], "--ids: expected ids of jobs of"),
+        (["--into", "LOG"], "a.csv: expected a workload of elastic jobs"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(tmp_path, capsys, words, message):
     log = write(tmp_path / "a.csv", "time,loss\n0,2\n90,1\n")
     jobs = tmp_path / "jobs.json"
     write(jobs, json.dumps(elastic_data(1)))
-    said("curve", str(log), *(str(jobs) if w == "JOBS" else w for w in words), code=2)
+    files = {"JOBS": str(jobs), "LOG": str(log)}
+    said("curve", str(log), *(files.get(word, word) for word in words), code=2)
     assert message in capsys.readouterr().err

@@ -125,7 +125,14 @@ def test_the_document_is_a_result_that_a_report_takes(
             assert tried[2] == found.first.policies[name]["waiting"]["p95"]
     assert found.reference == "recorded"
     assert found.first.policies["recorded"]["waiting"]["mean"] == 900.0
-    assert found.to_dict() == json.loads(result.read_text())
+    document = json.loads(result.read_text())
+    assert found.to_dict() == document
+    for name in ("notes", "missing", "failed", "goal"):
+        with pytest.raises(InputError, match=rf"^{name}: expected .*, got None"):
+            WhatIf.from_dict(document | {name: None})
+    goal = document["goal"] | {"policies": {"fifo": {"machines": 9, "tried": [[1, 2.0]]}}}
+    with pytest.raises(InputError, match=r"^goal.policies.fifo.tried: expected a value with 9 mac"):
+        WhatIf.from_dict(document | {"goal": goal})
     assert run("report", result, "-o", page)[0] == 0
     for text in ("1 machine fewer", "2 machines more", "Fewest machines for p95 wait &lt; 10 min"):
         assert text in page.read_text()

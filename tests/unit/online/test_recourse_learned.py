@@ -124,6 +124,19 @@ def test_prices_of_another_cluster_are_refused() -> None:
         first.check_resources(("gpu",), first.slot_seconds)
 
 
+def test_prices_of_other_slots_are_named_with_the_option_and_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "p.json")
+    hours = replace(PAST, cluster=replace(PAST.cluster, slot_seconds=3600.0))
+    learned().write(path)
+    with pytest.raises(InstanceError, match=r"^bounds: .*p\.json: slot_seconds: expected 3600"):
+        OASiS.from_instance(hours, bounds=path)
+    for admission in ("learned", "futures"):
+        options: dict[str, Any] = {"commitment": "arrival", "admission": admission}
+        policy = oasis.Recourse(prices=path, **options)
+        with pytest.raises(InstanceError, match=r"^prices\.slot_seconds: expected 3600, got 1200"):
+            oasis.simulate(hours, policy)
+
+
 def test_oasis_takes_its_bounds_from_the_file_and_says_so(tmp_path: Path) -> None:
     first, path = learned(), tmp_path / "prices.json"
     first.write(path)
