@@ -1,4 +1,4 @@
-"""Base classes of the model's objects: a short representation, and copies that share the object."""
+"""What objects of the model share: a short representation, shared copies, counts in words."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from typing import Any, Self
 
 Facts = list[tuple[str, str]]
 LONGEST = 48  # characters of one value in a `repr`
+
+
+def how_many(count: int, unit: str) -> str:
+    """Return a number of things in words, such as "1 row" or "2 entries"."""
+    several = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
+    return f"{count} {unit if count == 1 else several}"
 
 
 class Unchanging:

@@ -21,6 +21,7 @@ from oasis.model.errors import InstanceError
 from oasis.model.extras import require
 from oasis.model.instance import Instance
 from oasis.model.rounding import FloatArray
+from oasis.model.summary import how_many
 
 LINES_LOOKED_AT = 200  # to tell what a file is
 LONGEST_RECORD = 1000  # lines between two quotes
@@ -172,12 +173,6 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
             rows = how_many(found["count"], unit if kind in SOUND else f"malformed {unit}")
             sentences.append(f"{name}: {rows} ({kind}), first at {where} {found[f'first_{unit}']}")
     return sentences
-
-
-def how_many(count: int, unit: str) -> str:
-    """So many rows, or entries."""
-    several = f"{unit.removesuffix('y')}ies" if unit.endswith("y") else f"{unit}s"
-    return f"{count} {unit if count == 1 else several}"
 
 
 # --- rows -----------------------------------------------------------------------------------------

@@ -34,9 +34,9 @@ from experiments.evaluation.policies import (
 )
 from experiments.evaluation.provenance import file_reference, instance_reference
 from oasis.model.errors import InputError, located_at
+from oasis.model.summary import how_many
 from oasis.simulator import Policy, Workload
 from oasis.simulator.result import Run
-from oasis.traces.table import how_many
 
 if TYPE_CHECKING:
     from offline import OfflineResult

@@ -8,7 +8,7 @@ import oasis
 from experiments.cli.options import Flags, Output, naming_flags
 from experiments.cli.results import say_written, write_instance
 from experiments.evaluation.options import GenerateOptions, options_of
-from oasis.traces.table import how_many
+from oasis.model.summary import how_many
 
 
 def command(

@@ -20,12 +20,12 @@ from experiments.cli.results import deliver, read_instance, say_written, write_d
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
+from oasis.model.summary import how_many
 from oasis.model.validation import number
 from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.scheduling.job import TrainingCurve
 from oasis.simulator.elastic import elastic_from_dict
 from oasis.solvers import Status
-from oasis.traces.table import how_many
 
 
 def learn(

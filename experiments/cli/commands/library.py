@@ -16,7 +16,7 @@ from experiments.cli.results import read_document, say_written, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
 from oasis.model.errors import InputError, located_at
-from oasis.traces.table import how_many
+from oasis.model.summary import how_many
 from oasis.version import __version__
 
 if TYPE_CHECKING:

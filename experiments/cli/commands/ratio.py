@@ -15,8 +15,9 @@ from experiments.evaluation.comparison import JobComparison, compare_jobs, to_di
 from experiments.evaluation.policies import OASIS, entry_of
 from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import ratio_facts, solve_facts, theory_facts
+from oasis.model.summary import how_many
 from oasis.solvers import Status
-from oasis.traces.table import how_many, notes_of
+from oasis.traces.table import notes_of
 
 COLUMNS = ("job", ">arrives", ">{who} finishes", ">utility", ">offline finishes", ">utility")
 

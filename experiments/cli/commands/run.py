@@ -37,9 +37,9 @@ from experiments.evaluation.tables import (
     run_facts,
 )
 from oasis.model.errors import located_at
+from oasis.model.summary import how_many
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
-from oasis.traces.table import how_many
 
 MOST_ROWS = 20
 

@@ -16,7 +16,7 @@ from experiments.cli.progress import progress
 from experiments.cli.results import say_written, write_instance
 from experiments.evaluation.options import read_seconds
 from experiments.evaluation.policies import OASIS, entry_of
-from oasis.traces.table import how_many
+from oasis.model.summary import how_many
 
 
 def _values(text: str) -> tuple[float, float]:
