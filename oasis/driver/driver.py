@@ -45,6 +45,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
+# What an attempt changes besides the entries: it is brought back after an error.
 COPIED = (
     "retries",
     "settled",
@@ -52,9 +53,9 @@ COPIED = (
     "calendar",
     "closed",
     "_untold",
+    "ahead",
     "loop",
     "next_index",
-    "ahead",
 )
 
 
@@ -254,9 +255,8 @@ class Driver(World, Generic[Spec]):
             is_new = entry.arrived > self.slot and not entry.begun
             if is_new and entry.allocation.workers and room.hold(entry.job, entry.allocation):
                 entry.settle()
-            elif (
-                not entry.begun
-            ):  # a plan that is only made fixes no form: its machines may be lost
+            elif not entry.begun:
+                # Its machines may be lost before it begins there, so its form stays free.
                 entry.given = given.get(index)
         self._keep_policy()
         return outcome
@@ -281,6 +281,7 @@ class Driver(World, Generic[Spec]):
             entry.held += passed if entry.allocation.workers else 0
             # Training may go on from an older state of it, and then reports less than before.
             if entry.spec.uid in facts.done:
+                # It arrived within the slot that ends: what it did there is before its first slot.
                 if self.slot is not None and entry.arrived > self.slot:
                     entry.early = facts.done[entry.spec.uid]
                 entry.done = max(0.0, facts.done[entry.spec.uid] - entry.early)
