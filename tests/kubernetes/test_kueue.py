@@ -18,7 +18,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, PODS
 from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.existing import (
     JOB,
@@ -147,7 +147,7 @@ class Kueued(Stepped):
             done = reconciler.done.get(uid, 0.0) + entry.allocation.worker_count
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
-                for pod in reconciler.pods_of(stores)[uid].values():
+                for pod in by_job(stores)[uid].values():
                     if not has_ended(pod):
                         body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
                         self._scene.admin.merge_patch(PODS, body, "status")

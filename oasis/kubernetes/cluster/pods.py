@@ -22,15 +22,10 @@ from oasis.kubernetes.objects.existing import (
     TRAINJOB,
     WORKLOAD,
     PodSet,
-    items_of,
+    job_items,
     part_of,
 )
-from oasis.kubernetes.objects.network import (
-    hostname,
-    service_name,
-    variables,
-    with_variables,
-)
+from oasis.kubernetes.objects.network import hostname, service_name, variables, with_variables
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.kubernetes.objects.workload import OF_POD
@@ -121,12 +116,11 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     }
 
 
-def tried_pod(spec: JobSpec) -> tuple[str, dict[str, Any]]:
-    """Name and body of a worker that is asked for in a dry run, to see whether one can be made."""
+def tried_pod(spec: JobSpec) -> dict[str, Any]:
+    """A worker that is asked for in a dry run, to see whether one can be made."""
     name = f"{prefix_of(spec)}-try-{spec.uid[:8]}"
     index = None if spec.network is None else 0
-    pod = WantedPod(name, TaskGroup.WORKER, "", "", index)
-    return name, pod_object(spec, pod, "", 0)
+    return pod_object(spec, WantedPod(name, TaskGroup.WORKER, "", "", index), "", 0)
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -265,19 +259,15 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods of our jobs carry, in their namespaces, the uid of the job."""
     # The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
     # label, and those of a TrainJob that of the JobSet that it makes, which is its own.
+    # The name of a Workload is an annotation of its pods.
     claims: dict[Claim, str] = {}
-    for kind in (TRAINJOB, JOBSET):
-        for item in items_of(seen, kind):
-            meta = item["metadata"]
+    for kind, item in job_items(seen):
+        meta, name = item["metadata"], kind.name if kind else names.KIND
+        if name in (JOBSET.name, TRAINJOB.name):
             claims[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in items_of(seen, WORKLOAD):  # its name is an annotation of its pods
-        meta = item["metadata"]
-        claims[WORKLOAD.name, meta["namespace"], meta["name"]] = meta["uid"]
-    owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
-    owners += [(JOB.name, item) for item in items_of(seen, JOB)]
-    for name, item in owners:
-        meta = item["metadata"]
-        claims[name, meta["namespace"], meta["uid"]] = meta["uid"]
+        else:
+            mark = meta["name"] if kind is WORKLOAD else meta["uid"]
+            claims[name, meta["namespace"], mark] = meta["uid"]
     return claims
 
 
@@ -305,10 +295,11 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 
 
-def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name; `claims` are those of `claims_of`."""
-    jobs: dict[str, dict[str, Object]] = {}
-    for pod in pods:
+def by_job(seen: Mapping[str, Iterable[Object]]) -> dict[str, dict[str, Any]]:
+    """Our pods by uid of their job and by name, whichever controller made them."""
+    jobs: dict[str, dict[str, Any]] = {}
+    claims = claims_of(seen)
+    for pod in seen["pods"]:
         uid = claimed(pod, claims)
         if uid is not None:
             jobs.setdefault(uid, {})[pod["metadata"]["name"]] = pod

@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, phase_of
-from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of
+from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of, take
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 
 Object = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class Requests:
-    """Resource requests of pods, computed once per pod."""
-
-    _known: dict[str, Amounts] = field(default_factory=dict)
-
-    def of(self, pod: Object) -> Amounts:
-        """Requests of `pod`, itself counted as one of ``pods``."""
-        uid = pod["metadata"]["uid"]
-        if uid not in self._known:
-            self._known[uid] = {**requests_of(pod["spec"]), "pods": Fraction(1)}
-        return self._known[uid]
-
-    def forget_others(self, pods: Iterable[Object]) -> None:
-        """Keep only those of `pods`."""
-        existing = {pod["metadata"]["uid"] for pod in pods}
-        self._known = {uid: requests for uid, requests in self._known.items() if uid in existing}
-
-
 def free_room(
-    nodes: Mapping[str, Object],
-    pods: Iterable[Object],
-    requests: Requests,
-    own: Container[str] = (),
-) -> dict[str, dict[str, Fraction]]:
+    nodes: Mapping[str, Object], pods: Iterable[Object], own: Container[str] = ()
+) -> dict[str, Amounts]:
     """Return the free capacity of each node beside every pod bound, or about to bind."""
     # `own` are uids of pods.
     free = {name: dict(allocatable(node)) for name, node in nodes.items()}
@@ -52,10 +30,8 @@ def free_room(
             continue
         is_ours = pod["metadata"]["uid"] in own
         node = p.target_node(pod) if is_ours else pod["spec"].get("nodeName")
-        room = free.get(node or "")
-        if room is not None:
-            for name, amount in requests.of(pod).items():
-                room[name] = room.get(name, Fraction(0)) - amount
+        if node in free:
+            take(free[node], {**requests_of(pod["spec"]), "pods": Fraction(1)})
     return free
 
 

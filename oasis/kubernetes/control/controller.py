@@ -27,7 +27,7 @@ from oasis.kubernetes.api.resources import (
 )
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.cluster.pods import claimed, claims_of
+from oasis.kubernetes.cluster.pods import by_job, claimed, claims_of
 from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -329,7 +329,7 @@ class Controller:
                 last[uid] = min(at, self._now())
         if not first:
             return
-        job_pods = reconciler.pods_of(self._seen())
+        job_pods = by_job(self._seen())
         for uid, at in first.items():
             reconciler.note(uid, job_pods.get(uid, {}), last[uid], broken_at=at)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from oasis.kubernetes.acting import Create, Steps
@@ -29,13 +29,14 @@ class Learning:
         self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
         self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
-    def tries(self, now: float, is_due: bool, pods_of: Callable[[], Pods]) -> list[Create]:
+    def tries(self, now: float, is_due: bool, seen: Mapping[str, list[Any]]) -> list[Create]:
         """Pods to create in a dry run before planning; `tried` takes the answers."""
         # Tried are jobs that are new, edited, or were refused long enough ago. If a slot `is_due`,
         # jobs are tried as well that had capacity in the last slot and got no pod, and jobs in
         # whose namespace pods ended, because that may free quota.
-        slot, job_pods, freed = self._clock.slot(now), pods_of() if is_due else {}, set()
+        slot, freed, job_pods = self._clock.slot(now), set(), None
         if is_due:
+            job_pods = p.by_job(seen)
             pods = (pod for each in job_pods.values() for pod in each.values())
             counts = Counter(pod["metadata"]["namespace"] for pod in pods)
             freed = {space for space, count in self._counts.items() if counts[space] < count}
@@ -51,12 +52,12 @@ class Learning:
                 or (is_due and self._patience.is_refused(uid, "create"))
             )
         ]
-        job_pods = pods_of() if due and not is_due else job_pods
         tries: list[Create] = []
         for spec in due:
+            job_pods = p.by_job(seen) if job_pods is None else job_pods
             if spec.uid not in job_pods:
                 try:
-                    tries += [Create(spec.uid, *p.tried_pod(form)) for form in spec.in_forms]
+                    tries += [Create(spec.uid, p.tried_pod(form)) for form in spec.in_forms]
                 except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                     self._reader.fail(spec.uid, error, "acting on", now)
         return tries

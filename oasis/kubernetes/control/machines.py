@@ -17,13 +17,7 @@ from oasis.kubernetes.cluster.nodes import (
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import (
-    by_job,
-    claims_of,
-    is_ending,
-    lingers,
-    uids_of,
-)
+from oasis.kubernetes.cluster.pods import by_job, is_ending, lingers, uids_of
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
@@ -48,7 +42,7 @@ class Machines:
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
         nodes = by_name(seen)
-        foreign = foreign_use(seen["pods"], ours(seen))
+        foreign = foreign_use(seen["pods"], uids_of(by_job(seen)))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
@@ -76,7 +70,7 @@ class Machines:
         # are placed again where a machine is smaller. Pods of ours that were to be gone by the time
         # `late` count as pods of others: their end is unknown.
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
-        nodes, using = by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
+        nodes, using = by_name(seen), foreign_use(seen["pods"], uids_of(by_job(seen)) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
         offers = dict(self.offers)
         for k, place in enumerate(self.places):
@@ -98,7 +92,7 @@ class Machines:
         """Explain which pods took capacity from these machines."""
         if machines is self:
             return {}
-        takers, mine = {}, ours(seen)
+        takers, mine = {}, uids_of(by_job(seen))
         foreign = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
         for k, (place, old) in enumerate(zip(self.places, self.site.machines, strict=True)):
             amounts = zip(machines.site.machines[k].amounts, old.amounts, strict=True)
@@ -129,11 +123,6 @@ class Machines:
             for k, place in enumerate(self.places)
             if place.node not in nodes or not is_usable(nodes[place.node])
         )
-
-
-def ours(seen: Seen) -> set[str]:
-    """Uids of the pods that are planned here."""
-    return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 
 def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:

@@ -84,7 +84,6 @@ class Reconciler:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
-        self.requests = w.Requests()
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
         self.done: dict[str, float] = {}  # worker-slots that count
         self.metered: dict[str, float] = {}  # for which workers were seen at work
@@ -153,7 +152,7 @@ class Reconciler:
     def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         specs = self.reader.read(seen, self.driver, now, ran)
-        job_pods, slot = self.pods_of(seen), self.clock.slot(now)
+        job_pods, slot = p.by_job(seen), self.clock.slot(now)
         self.admission.look(self.places, seen["nodes"])
         self.admission.forget_others(specs)
         self.learning.accept_bound(job_pods, slot)
@@ -204,7 +203,7 @@ class Reconciler:
             planning = self._prepare(now, seen) or self._prepare_between(now, seen)
             if planning is None:
                 return False
-            if self.driver.arriving_again & self.pods_of(look()).keys():
+            if self.driver.arriving_again & p.by_job(look()).keys():
                 planning.make()  # without a plan their pods would go meanwhile
             else:
                 planning.start(on_end, patience)
@@ -225,7 +224,7 @@ class Reconciler:
         self._close(slot, seen, now)
         self._take_in_nodes(seen)
         specs = self.read_specs(seen, now)
-        job_pods = self.pods_of(seen)
+        job_pods = p.by_job(seen)
         ended = self._ended(job_pods, now)
         # An error in `_ended` has taken its job out of the reader's specs.
         specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
@@ -299,7 +298,7 @@ class Reconciler:
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Tell what is planned for a slot that begins, and forget what was before it."""
-        job_pods, live = self.pods_of(seen), self.live
+        job_pods, live = p.by_job(seen), self.live
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now, before)
         self.withdrawn.clear()
@@ -307,7 +306,6 @@ class Reconciler:
         self._short.clear()
         for uid in live:  # what the plan takes away earns nothing until it is gone
             self.note(uid, job_pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
-        self.requests.forget_others(seen["pods"])
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
         self.learning.forget_others(self.statuses)
@@ -431,7 +429,7 @@ class Reconciler:
         is_due = self.driver.slot is None or slot > self.driver.slot
         read = self.reader.read if is_due else self.reader.read_new
         read(seen, self.driver, now)
-        return self.learning.tries(now, is_due, lambda: self.pods_of(seen))
+        return self.learning.tries(now, is_due, seen)
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says."""
@@ -466,7 +464,7 @@ class Reconciler:
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             self.tenants.held(held)
         self.losses.clear()
-        for uid, pods in self.pods_of(seen).items():
+        for uid, pods in p.by_job(seen).items():
             with self.handling(uid, "following", now):
                 self._read_report(uid, pods)
 
@@ -556,10 +554,6 @@ class Reconciler:
         _, item = self.existing[entry.spec.uid]
         return matched(entry.spec, item, entry.allocation, self.places, pods)
 
-    def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
-        """Pods of each job by name, whichever controller made them."""
-        return p.by_job(seen["pods"], p.claims_of(seen))
-
     # -- what is to be done ------------------------------------------------------------------------
 
     def steps(self, seen: Seen, now: float) -> Steps:
@@ -567,7 +561,7 @@ class Reconciler:
         if self.slot is None or self._unsaved:
             return Steps()
         self.existing = existing_objects(seen)
-        job_pods = self.pods_of(seen)
+        job_pods = p.by_job(seen)
         metas = (item["metadata"] for _, item in job_items(seen))
         uids = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
         uids &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
@@ -592,7 +586,7 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = by_name(seen)
-            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(job_pods))
+            free = w.free_room(nodes, seen["pods"], p.uids_of(job_pods))
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Expose, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import (
     EVENTS,
@@ -135,7 +135,7 @@ class ClusterWriter:
         # Each answer goes into a store before the watch tells of it:
         # otherwise the next turn would plan the same write once more.
         kind = PODS
-        if isinstance(action, Create | Expose):
+        if isinstance(action, Create):
             kind = CREATED[action.body["kind"]]
             written = self._objects.create(kind, action.body)
         elif isinstance(action, Switch):

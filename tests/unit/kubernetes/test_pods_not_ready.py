@@ -120,6 +120,6 @@ def test_only_a_refusal_of_the_pod_itself_is_one(answer: Any, is_refused: bool) 
     connection.request = request  # type: ignore[method-assign]
     body = {"metadata": {"name": "j-try", "namespace": "ns"}}
     clerk = writer(connection)
-    assert bool(clerk.try_out([Create("j", "j-try", body)])) == is_refused
+    assert bool(clerk.try_out([Create("j", body)])) == is_refused
     clerk.close()
     assert asked == [("POST", "All")]

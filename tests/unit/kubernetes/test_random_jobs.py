@@ -121,7 +121,9 @@ class Disturbed(Played):
     def refuses(self, action: Any) -> str | None:
         """Return why a write is refused: its object is gone, or its pod exists already."""
         there = {each["metadata"]["name"]: each for each in self.nodes}
-        if action.job not in self.jobs or (isinstance(action, Create) and action.name in self.pods):
+        if action.job not in self.jobs:
+            return "gone"
+        if isinstance(action, Create) and action.body["metadata"]["name"] in self.pods:
             return "gone"
         pod = getattr(action, "pod", None)
         if pod is not None and pod["metadata"]["name"] not in self.pods:

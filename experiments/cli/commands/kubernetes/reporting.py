@@ -28,7 +28,7 @@ from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
+from oasis.kubernetes.cluster.pods import by_job, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.objects.conditions import time_text
@@ -216,7 +216,7 @@ def _instance(
     nodes = {node["metadata"]["name"]: node for node in listed}
     pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
     places = places_of(nodes.values(), reach.machines.share)
-    own_pods = uids_of(by_job(pods, claims_of(seen)))
+    own_pods = uids_of(by_job({**seen, "pods": pods}))
     site = site_of(
         places, nodes, foreign_use(pods, own_pods), reach.resources, reach.clock.work_seconds
     )
