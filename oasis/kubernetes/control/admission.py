@@ -16,7 +16,6 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
@@ -163,19 +162,16 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
     return replace(spec, job=replace(spec.job, forms=forms))
 
 
-def reach_of(policy: Policy) -> int | None:
-    """Slots that a policy plans ahead; None if no job is too long for it."""
-    return policy.lookahead if isinstance(policy, Planner) else None
-
-
-def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
-    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can."""
+def too_long(driver: Driver[JobSpec], spec: JobSpec) -> str:
+    """Return why the policy, which plans some slots ahead, can never plan a job, or nothing."""
     # A job that is worth nothing by then is left to the policy, which turns it away.
-    slots = driver.fewest_slots(spec)
-    if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+    policy = driver.policy
+    reach = policy.lookahead if isinstance(policy, Planner) else None
+    slots = None if reach is None else driver.fewest_slots(spec)
+    if reach is None or slots is None or slots <= reach or not spec.job.utility(slots - 1):
         return ""
     return (
         f"takes {slots} slots even with all the workers that fit, and policy "
-        f"{driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+        f"{policy.name} plans {reach} ahead: run the controller with --lookahead "
         f"{slots} or more, or with longer --slot-seconds"
     )

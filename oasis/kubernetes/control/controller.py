@@ -145,7 +145,7 @@ class Controller:
         )
         tries = reconciler.tries(seen, self._now())
         reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
-        reconciler.begin_slot_if_due(self._now(), seen)
+        reconciler.plan_if_due(self._now(), lambda: seen)
         actions = reconciler.steps(seen, self._now()).actions
         reconciler.did(actions, self.writer.do(actions), self._now())
         self.writer.close()
@@ -276,8 +276,8 @@ class Controller:
             self._try_at = time.monotonic() + LOOK_AGAIN
             return None
         self._say("nodes", "")
-        name, nodes = reconciler.driver.policy.name, {place.node for place in reconciler.places}
-        log.info("serving policy %s on %d nodes", name, len(nodes))
+        nodes = {place.node for place in reconciler.machines.places}
+        log.info("serving policy %s on %d nodes", reconciler.driver.policy.name, len(nodes))
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:

@@ -30,9 +30,9 @@ from oasis.kubernetes.acting import (
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, Place, phase_of
+from oasis.kubernetes.cluster.nodes import NodesError, phase_of
 from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission, reach_of, too_long
+from oasis.kubernetes.control.admission import Admission, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
 from oasis.kubernetes.control.learning import Learning
@@ -43,7 +43,7 @@ from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Pati
 from oasis.kubernetes.control.planning import Planning, planned_ahead
 from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, StatusWriter
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, TOO_LONG
 from oasis.kubernetes.control.tenants import Tenants
 from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
@@ -85,6 +85,7 @@ class Reconciler:
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
         self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
+        self.statuses = self.reader.statuses  # by uid of the object
         self.done: dict[str, float] = {}  # worker-slots that count
         self.metered: dict[str, float] = {}  # for which workers were seen at work
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
@@ -107,22 +108,17 @@ class Reconciler:
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
         self.learning = Learning(clock, self.reader, self.patience)
-        self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
+        self.admission = Admission(self.machines.places, seen["nodes"], self.learning.verdicts)
         check_policy(policy, self.machines.site, settings.minimum_run)
         self.quota = Quota(settings.resources)
         self.quota.look(seen)
         site = self.quota.limited(self.machines.site, ())
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
-        self.tenants = Tenants(clock, policy)
+        self.tenants = Tenants(clock, self.driver)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """The machines, in the order of their indices."""
-        return self.machines.places
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
@@ -144,16 +140,11 @@ class Reconciler:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
-    @property
-    def statuses(self) -> dict[str, StatusWriter]:
-        """Statuses by uid of the object."""
-        return self.reader.statuses
-
     def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         specs = self.reader.read(seen, self.driver, now, ran)
         job_pods, slot = p.by_job(seen), self.clock.slot(now)
-        self.admission.look(self.places, seen["nodes"])
+        self.admission.look(self.machines.places, seen["nodes"])
         self.admission.forget_others(specs)
         self.learning.accept_bound(job_pods, slot)
         return {
@@ -180,31 +171,26 @@ class Reconciler:
         """Begin of the next slot."""
         return self.clock.epoch if self.slot is None else self.clock.begin(self.slot + 1)
 
-    def begin_slot_if_due(self, now: float, seen: Seen) -> bool:
-        """Begin the present slot if it has not begun yet, and return whether it did."""
-        planning = self._prepare(now, seen)
-        if planning is not None:
-            planning.make()
-            self._follow(planning, seen)
-        return planning is not None
-
     def plan_if_due(
-        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+        self,
+        now: float,
+        look: Callable[[], Seen],
+        patience: float = 0.0,
+        on_end: Callable[[], None] | None = None,
     ) -> bool:
-        """Begin the present slot or jobs that came in it; wait for no more than `patience` seconds.
-
-        Return whether anything was planned.
-        """
-        # `look` says what is there, and `on_end` is called by the thread when the plan is made:
-        # then call this again. Until it returns True, `live` and `slot` are those of before.
+        """Begin the present slot or jobs that came in it; return whether anything was planned."""
+        # `look` says what is there. With `on_end` a plan is waited for `patience` seconds alone; it
+        # is called by the thread when the plan is made: then call this again. Until it returns
+        # True, `live` and `slot` are those of before.
         planning = self.planning
         if planning is None:
             seen = look()
             planning = self._prepare(now, seen) or self._prepare_between(now, seen)
             if planning is None:
                 return False
-            if self.driver.arriving_again & p.by_job(look()).keys():
-                planning.make()  # without a plan their pods would go meanwhile
+            # Without a plan, the pods of jobs that arrive again would go meanwhile.
+            if on_end is None or self.driver.arriving_again & p.by_job(look()).keys():
+                planning.make()
             else:
                 planning.start(on_end, patience)
         if planning.answered.done():
@@ -292,7 +278,7 @@ class Reconciler:
         for uid, entry in self.live.items():
             ran = uid in before and before[uid].allocation.workers
             if entry.allocation.workers and not ran and uid in self.statuses:
-                self.statuses[uid].begins_early(entry, slot, self.places, now)
+                self.statuses[uid].begins_early(entry, slot, self.machines.places, now)
 
     def _begin_slot(
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
@@ -350,31 +336,26 @@ class Reconciler:
         return plannable
 
     def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
-        """The job with its corrected work; None if no node or its class admits it."""
+        """The job with its corrected work; None if nodes, quota or its class keep it out."""
         uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
-        if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
+        reason, is_new = "", known is None
+        if why := self.learning.verdicts.why(spec, self.clock.slot(now)):
+            pass  # which its status says since the verdict
+        elif why := self.admission.refused.get(uid):
+            reason = NO_NODE  # a policy would reject it for good, though a node may come
+        elif why := self.quota.refusal(spec):
+            reason = NO_QUOTA
+        elif is_new and self.settings.horizon is None and (why := too_long(driver, spec)):
+            reason = TOO_LONG
+        elif why := self.tenants.refusal(spec, known):
+            reason = CLAIM_REFUSED
+        if why:
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+            if reason:
+                job.waits(reason, why, now)
             return None
-        # A policy would reject it for good, though a node may come or get another label.
-        if (why := self.admission.refused.get(uid)) is not None:
-            job.waits(NO_NODE, why, now)
-            self.meter.note(uid, [], now)
-            return None
-        if why := self.quota.refusal(spec):
-            job.waits(NO_QUOTA, why, now)
-            self.meter.note(uid, [], now)
-            return None
-        reach = None if self.settings.horizon is not None else reach_of(driver.policy)
-        if reach is not None and known is None and (why := too_long(driver, spec, reach)):
-            job.waits("TooLong", why, now)
-            return None
-        comes_back = known is None and job.is_kept_out
-        counted = self.tenants.judged(spec, known, driver.as_seen, self.machines.site)
-        if isinstance(counted, str):
-            job.waits(CLAIM_REFUSED, counted, now)
-            self.meter.note(uid, [], now)
-            return None
-        if comes_back:
+        counted = self.tenants.counted(spec)
+        if is_new and job.is_kept_out:
             self.remember(uid, counted)
         job.planned(self.tenants.overrun(counted), now)
         return counted
@@ -548,11 +529,11 @@ class Reconciler:
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
             spec = begun_in(entry.spec, entry.form)
-            return wanted_of(spec, entry.allocation, self.places, pods)
+            return wanted_of(spec, entry.allocation, self.machines.places, pods)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
         _, item = self.existing[entry.spec.uid]
-        return matched(entry.spec, item, entry.allocation, self.places, pods)
+        return matched(entry.spec, item, entry.allocation, self.machines.places, pods)
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -630,7 +611,7 @@ class Reconciler:
         return Target(
             spec,
             self._wanted(entry, pods),
-            p.plan_hash(entry.allocation, self.places),
+            p.plan_hash(entry.allocation, self.machines.places),
             pods,
             slot,
             uid in self.withdrawn,
@@ -647,13 +628,14 @@ class Reconciler:
         stuck: Container[str],
         now: float,
     ) -> None:
-        longest = max(LONGEST, len(self.places))  # or those that were tried come back first
+        # Or those that were tried come back first.
+        longest = max(LONGEST, len(self.machines.places))
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
             self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now, longest)
         if steps.refused:
-            self.admission.look(self.places, seen["nodes"])
+            self.admission.look(self.machines.places, seen["nodes"])
             forms = {uid: entry.form for uid, entry in self.live.items()}
             self.learning.not_admitted(steps, forms, self.admission, now, longest)
         # Others give the room back, or the node is told to be smaller in the next slot.
@@ -777,7 +759,7 @@ class Reconciler:
                 job.holds(
                     replace(entry, done=entry.done + entry.early),
                     planned.get(entry.job.index, now_only),
-                    self.places,
+                    self.machines.places,
                     now,
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),

@@ -45,6 +45,7 @@ NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
 LEFT_ALONE = "LeftAlone"  # and while another switches its Workload
 NO_QUOTA = "NoQuota"  # and while its ClusterQueue has no quota for it
+TOO_LONG = "TooLong"  # and while it takes more slots than the policy plans ahead
 KEPT_OUT = frozenset({NO_NODE, PODS_REFUSED, CLAIM_REFUSED, LEFT_ALONE, NO_QUOTA})
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
@@ -172,7 +173,7 @@ class StatusWriter:
         return self.placed in KEPT_OUT
 
     def _stops_waiting(self) -> None:
-        if self.placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
+        if self.placed in (*KEPT_OUT, NO_JOBSET, TOO_LONG):
             self._unsay(PLACED)
 
     def waits(self, reason: str, message: str, now: float) -> None:

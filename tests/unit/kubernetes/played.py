@@ -259,7 +259,7 @@ class Played:
         """What is due in this slot, if the controller has not begun it yet."""
         self.try_out()
         self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.reconciler.plan_if_due(self.now(), self.seen)
         self.settle()
 
     def try_out(self) -> None:
@@ -282,7 +282,7 @@ class Played:
     def plan(self) -> None:
         """Begin the next slot, and make its pods, without what follows from that."""
         self.slot, self.late = self.slot + 1, 0.0
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.reconciler.plan_if_due(self.now(), self.seen)
         for action in self.reconciler.steps(self.seen(), self.now()).actions:
             self._carry_out(action)
 

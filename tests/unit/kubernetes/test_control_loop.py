@@ -90,7 +90,7 @@ def test_the_controller_begins_when_a_node_takes_workers(
     controller.sees["nodes"] = BOTH
     reconciler = controller.turn()
     assert reconciler is not None
-    assert [place.id for place in reconciler.places] == ["a", "b"]
+    assert [place.id for place in reconciler.machines.places] == ["a", "b"]
     label = f"label {NODE_ROLE}"
     assert [record.message for record in caplog.records][:3] == [
         f"nodes: expected one with the {label}=worker, found none; waiting for it",
@@ -231,7 +231,7 @@ def test_the_pods_of_a_job_that_went_to_another_controller_are_not_touched() -> 
     pods = set(made.pods)
     seen, _ = without_others(made.seen(), made.settings.controller)
     made.slot += 1
-    made.reconciler.begin_slot_if_due(made.now(), seen)
+    made.reconciler.plan_if_due(made.now(), lambda: seen)
     assert made.reconciler.steps(seen, made.now()).actions == []
     assert (set(made.pods), made.reconciler.driver.by_uid) == (pods, {})
 

@@ -23,7 +23,7 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
     played.refuses = lambda _: "403"  # type: ignore[method-assign]
     played.submit(rigid("bad", 1, 4))
     played.slot = 0
-    played.reconciler.begin_slot_if_due(played.now(), played.seen())
+    played.reconciler.plan_if_due(played.now(), played.seen)
     played.settle()
     asked = []
     for tick in range(120):  # a minute in turns of half a second
