@@ -11,7 +11,7 @@ from oasis.driver.driver import Driver
 from oasis.kubernetes import names
 from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
 from oasis.kubernetes.cluster.pods import is_ending
-from oasis.kubernetes.control.verdicts import Verdicts
+from oasis.kubernetes.control.verdicts import LONGEST, Verdicts
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
@@ -28,15 +28,13 @@ NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
 
 
 class Admission:
-    """Judges pods against nodes as kube-scheduler does, beside the `verdicts` that it learnt."""
+    """Judges pods against nodes as kube-scheduler does, beside the verdicts that it learnt."""
 
     # A machine has the name of its node as a label, and a job requires one of the names of the
     # nodes that admit its pods. So a change of the labels or the taints of a node is, to those jobs
     # whose verdict it changes, an edit; the machines stay the same.
-    def __init__(
-        self, places: Iterable[Place], nodes: Iterable[Object], verdicts: Verdicts | None = None
-    ) -> None:
-        self._verdicts = verdicts or Verdicts()
+    def __init__(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
+        self.verdicts = Verdicts()
         self.refused: dict[str, str] = {}  # why no node admits a job in any form, by its uid
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
@@ -47,6 +45,7 @@ class Admission:
     def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
         """Update the machines of the plan, and the nodes."""
         places = tuple(places)
+        self.verdicts.longest = max(LONGEST, len(places))  # or those tried first come back first
         for group in GROUPS:
             hosts = (place.node for place in places if group in place.hosts)
             self._hosts[group] = tuple(dict.fromkeys(hosts))
@@ -107,7 +106,7 @@ class Admission:
     ) -> Verdict:
         refusals, hosts = self.refusing(form.rules[group]), self._hosts[group]
         staying = runs.get(group, set())
-        learnt = ((node, self._verdicts.why(form, slot, node, runs=bool(runs))) for node in hosts)
+        learnt = ((node, self.verdicts.why(form, slot, node, runs=bool(runs))) for node in hosts)
         out = {node: why for node, why in learnt if why is not None}
         admitting = [
             node for node in hosts if node not in out and (node not in refusals or node in staying)

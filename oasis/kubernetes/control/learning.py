@@ -12,7 +12,6 @@ from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
 from oasis.kubernetes.control.patience import Failure, Patience
 from oasis.kubernetes.control.statuses import PODS_REFUSED
-from oasis.kubernetes.control.verdicts import Verdicts
 from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.schema import TERMINAL
@@ -23,9 +22,11 @@ Pods = Mapping[str, Mapping[str, Any]]  # of each job, by uid and by name
 class Learning:
     """Records refusals as verdicts, and reports each one in the status of its job."""
 
-    def __init__(self, clock: SlotClock, reader: JobReader, patience: Patience) -> None:
+    def __init__(
+        self, clock: SlotClock, reader: JobReader, patience: Patience, admission: Admission
+    ) -> None:
         self._clock, self._reader, self._patience = clock, reader, patience
-        self.verdicts = Verdicts()
+        self._admission, self._verdicts = admission, admission.verdicts
         self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
         self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
 
@@ -46,7 +47,7 @@ class Learning:
             for uid, spec in self._reader.specs.items()
             if not spec.is_existing
             and self._reader.statuses[uid].phase not in TERMINAL
-            and (self.verdicts.why(spec, slot) is None or spec.namespace in freed)
+            and (self._verdicts.why(spec, slot) is None or spec.namespace in freed)
             and (
                 self._tried.get(uid) != spec.generation
                 or (is_due and self._patience.is_refused(uid, "create"))
@@ -70,11 +71,11 @@ class Learning:
             spec = self._reader.specs[uid]
             if refused[uid] < count:
                 self._tried[uid] = spec.generation
-                self.verdicts.accept(uid)
+                self._verdicts.accept(uid)
                 continue
             self._tried.pop(uid, None)
-            self.verdicts.refuse(spec, slot, why[uid])
-            again = self._clock.wall(self._clock.begin(self.verdicts.until(uid)))
+            self._verdicts.refuse(spec, slot, why[uid])
+            again = self._clock.wall(self._clock.begin(self._verdicts.until(uid)))
             message = f"{why[uid]}; tried again at {time_text(again)}"
             self._reader.statuses[uid].waits(PODS_REFUSED, message, now)
 
@@ -83,11 +84,9 @@ class Learning:
         for uid, pods in job_pods.items():
             for pod in pods.values():
                 if "nodeName" in pod["spec"]:
-                    self.verdicts.accept(uid, pod["spec"]["nodeName"], slot)
+                    self._verdicts.accept(uid, pod["spec"]["nodeName"], slot)
 
-    def withdrawn(
-        self, uid: str, pods: Iterable[Any], stuck: Container[str], now: float, longest: int
-    ) -> None:
+    def withdrawn(self, uid: str, pods: Iterable[Any], stuck: Container[str], now: float) -> None:
         """Exclude the nodes on which the scheduler did not bind any pod of a withdrawn gang."""
         pods, spec = list(pods), self._reader.specs.get(uid)
         bound = {pod["spec"].get("nodeName") for pod in pods}
@@ -99,26 +98,24 @@ class Learning:
                 why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
                 message = f"the scheduler lets it not go to node {node}: {why}"
                 if spec is not None:
-                    self.verdicts.refuse(spec, self._clock.slot(now) + 1, why, node, longest)
+                    self._verdicts.refuse(spec, self._clock.slot(now) + 1, why, node)
         if uid in self._reader.statuses:
             self._reader.statuses[uid].in_trouble("Withdrawn", message, now)
 
-    def not_admitted(
-        self, steps: Steps, forms: Mapping[str, int], admission: Admission, now: float, longest: int
-    ) -> None:
+    def not_admitted(self, steps: Steps, forms: Mapping[str, int], now: float) -> None:
         """Exclude nodes that refuse the created pods, although they admit the job's template."""
         for uid, (pod, rules, why) in steps.refused.items():
             spec = self._reader.specs.get(uid)
             if spec is None or uid not in self._reader.statuses:
                 continue
-            known = admission.refusing(begun_in(spec, forms[uid]).rules[pod.task])
-            for node, refusal in admission.refusing(rules).items():
+            known = self._admission.refusing(begun_in(spec, forms[uid]).rules[pod.task])
+            for node, refusal in self._admission.refusing(rules).items():
                 if node == pod.node or node not in known:
-                    self.verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node, longest)
+                    self._verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node)
             message = f"node {pod.node} does not admit pod {pod.name}: {why}"
             self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
 
     def forget_others(self, existing: Container[str]) -> None:
         """Drop what was learnt about jobs that no longer exist."""
-        self.verdicts.forget(existing)
+        self._verdicts.forget(existing)
         self._tried = {uid: version for uid, version in self._tried.items() if uid in existing}

@@ -78,7 +78,7 @@ def _restore(
     reconciler.done.update(saved["done"])
     reconciler.metered.update(saved["metered"])
     reconciler.patience.restore(saved["patience"])
-    reconciler.learning.verdicts.restore(saved["verdicts"])
+    reconciler.admission.verdicts.restore(saved["verdicts"])
     driver = reconciler.driver
     reasons = _differences(saved, reconciler)
     driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))

@@ -45,7 +45,6 @@ from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, TOO_LONG
 from oasis.kubernetes.control.tenants import Tenants
-from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import WORKLOAD, existing_objects, is_suspended, job_items
@@ -107,8 +106,8 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.learning = Learning(clock, self.reader, self.patience)
-        self.admission = Admission(self.machines.places, seen["nodes"], self.learning.verdicts)
+        self.admission = Admission(self.machines.places, seen["nodes"])
+        self.learning = Learning(clock, self.reader, self.patience, self.admission)
         check_policy(policy, self.machines.site, settings.minimum_run)
         self.quota = Quota(settings.resources)
         self.quota.look(seen)
@@ -339,7 +338,7 @@ class Reconciler:
         """The job with its corrected work; None if nodes, quota or its class keep it out."""
         uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
         reason, is_new = "", known is None
-        if why := self.learning.verdicts.why(spec, self.clock.slot(now)):
+        if why := self.admission.verdicts.why(spec, self.clock.slot(now)):
             pass  # which its status says since the verdict
         elif why := self.admission.refused.get(uid):
             reason = NO_NODE  # a policy would reject it for good, though a node may come
@@ -570,22 +569,16 @@ class Reconciler:
             free = w.free_room(nodes, seen["pods"], p.uids_of(job_pods))
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
-        over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
-        # A Workload that makes no sense would hold its quota for ever.
-        stopped = {uid for uid, job in self.statuses.items() if job.is_stopped}
-        over |= {u for u, (k, _) in self.existing.items() if k is WORKLOAD and u in stopped}
-        steps.actions += [
-            Switch(uid, existing, kind, suspend=True)
-            for uid, (kind, existing) in self.existing.items()
-            if uid not in entries
-            and has_pods_but_no_plan(existing, job_pods.get(uid, {}), is_over=uid in over)
-        ]
-        for uid, (_, existing) in self.existing.items():
-            if uid in self.statuses:
-                if uid in entries and (why := preempted(existing)) is not None:
-                    self.statuses[uid].in_trouble("Preempted", why, now)
-                waits = uid not in entries and stays_gated(existing, job_pods.get(uid, {}))
-                self.statuses[uid].resumed(waits, now)
+        for uid, (kind, existing) in self.existing.items():
+            job, pods, is_planned = self.statuses.get(uid), job_pods.get(uid, {}), uid in entries
+            # A Workload that makes no sense would hold its quota for ever.
+            is_over = job and (job.phase in TERMINAL or (kind is WORKLOAD and job.is_stopped))
+            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=bool(is_over)):
+                steps.actions.append(Switch(uid, existing, kind, suspend=True))
+            if job and is_planned and (why := preempted(existing)) is not None:
+                job.in_trouble("Preempted", why, now)
+            if job:
+                job.resumed(not is_planned and stays_gated(existing, pods), now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, seen, job_pods, stuck, now)
@@ -600,11 +593,9 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
-        item = self.existing[uid][1] if uid in self.existing else None
+        kind, item = self.existing.get(uid, (None, None))
         # What a Workload says itself is `left_alone`: it follows our switch of its owner later.
-        if item is None or spec.kind == WORKLOAD.name:
-            pass
-        elif self.patience.others_switched(uid, is_suspended(item)):
+        if item and kind is not WORKLOAD and self.patience.others_switched(uid, is_suspended(item)):
             verb = "suspended" if is_suspended(item) else "resumed"
             expected = f"expected to be changed here alone, and another {verb} it"
             raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
@@ -628,16 +619,14 @@ class Reconciler:
         stuck: Container[str],
         now: float,
     ) -> None:
-        # Or those that were tried come back first.
-        longest = max(LONGEST, len(self.machines.places))
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
-            self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now, longest)
+            self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now)
         if steps.refused:
             self.admission.look(self.machines.places, seen["nodes"])
             forms = {uid: entry.form for uid, entry in self.live.items()}
-            self.learning.not_admitted(steps, forms, self.admission, now, longest)
+            self.learning.not_admitted(steps, forms, now)
         # Others give the room back, or the node is told to be smaller in the next slot.
         nodes = set(steps.short.values())
         going = self.machines.changing(seen, self.settings, nodes, self._late)
@@ -677,7 +666,7 @@ class Reconciler:
             "done": self.done,
             "metered": self.metered,
             "patience": self.patience.state(self.clock),
-            "verdicts": self.learning.verdicts.state(),
+            "verdicts": self.admission.verdicts.state(),
             "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written

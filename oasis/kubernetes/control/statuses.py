@@ -24,16 +24,14 @@ from oasis.kubernetes.objects.conditions import (
     UNDERESTIMATED,
     VALID,
     decision_message,
-    read_status,
     reason_word,
     time_text,
     with_condition,
 )
-from oasis.kubernetes.objects.existing import WORKLOAD, ExistingKind, name_of, own_uid
+from oasis.kubernetes.objects.existing import WORKLOAD, ExistingKind, name_of, own_uid, status_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import HOLDING, PHASES
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
 
 log = logging.getLogger("oasis.kubernetes")
@@ -346,21 +344,6 @@ class StatusWriter:
             "metadata": meta,
             "status": status,
         }
-
-
-def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
-    """Read the status of an object, or our annotation in its place."""
-    # Empty if there is none, or if the annotation is not one that we can have written.
-    if kind is None:
-        return item.get("status") or {}
-    written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
-    if not written:
-        return {}
-    try:
-        return read_status(written)
-    except InstanceError as error:
-        log.warning("%s: %s is not as we wrote it: %s", name_of(item, kind), names.STATUS, error)
-        return {}
 
 
 def _slot(slot: int, allocation: Allocation, places: Sequence[Place]) -> Status:

@@ -23,15 +23,15 @@ class Verdicts:
     # By job and node: version of the job, how often in a row, from and until which slot, and why.
     _known: dict[tuple[str, str], tuple[int, int, int, int, str]] = field(default_factory=dict)
 
-    def refuse(
-        self, spec: JobSpec, slot: int, why: str, node: str = ANY, longest: int = LONGEST
-    ) -> None:
+    longest: int = LONGEST  # for which one against a node holds
+
+    def refuse(self, spec: JobSpec, slot: int, why: str, node: str = ANY) -> None:
         """Exclude the node from `slot` on; a node that is excluded already is no new verdict."""
         generation, times, _, until, _ = self._known.get((spec.uid, node), (0, 0, 0, slot, ""))
         if generation != spec.generation:
             times, until = 0, slot
         if until <= slot:
-            until = slot + min(2 ** min(times, LONGEST), longest)
+            until = slot + min(2 ** min(times, LONGEST), LONGEST if node == ANY else self.longest)
             self._known[spec.uid, node] = spec.generation, times + 1, slot, until, why
 
     def accept(self, uid: str, node: str = ANY, slot: int | None = None) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
+from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
@@ -27,6 +29,8 @@ from oasis.kubernetes.objects.workload import API_VERSION, POD_SET, WORKLOADS, r
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
+
+log = logging.getLogger("oasis.kubernetes")
 
 Object = Mapping[str, Any]
 NOTES = "metadata.annotations"
@@ -172,16 +176,28 @@ def existing_objects(
     return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
+def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
+    """Read the status of an object, or our annotation in its place."""
+    # Empty if there is none, or if the annotation is not one that we can have written.
+    if kind is None:
+        return item.get("status") or {}
+    written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
+    return _noted_status(written, name_of(item, kind)) if written else {}
+
+
+@lru_cache(maxsize=4096)
+def _noted_status(written: str, job: str) -> dict[str, Any]:
+    """The status in an annotation; asked for in every turn, and what is wrong is said once."""
+    try:
+        return read_status(written)
+    except InstanceError as error:
+        log.warning("%s: %s is not as we wrote it: %s", job, names.STATUS, error)
+        return {}
+
+
 def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
     """Return the controller of a job as namespace/name; None if no controller has taken it."""
-    status: Any = item.get("status") if kind is None else None
-    if kind is not None:
-        try:
-            status = json.loads((item["metadata"].get("annotations") or {}).get(names.STATUS, ""))
-        except (ValueError, RecursionError):  # without a valid owner it counts as no controller's
-            return None
-    name = status.get("controller") if isinstance(status, Mapping) else None
-    return name if isinstance(name, str) else None
+    return status_of(item, kind).get("controller")
 
 
 def without_others(

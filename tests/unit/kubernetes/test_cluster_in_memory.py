@@ -19,10 +19,9 @@ from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import IN_STATE, time_text
-from oasis.kubernetes.objects.existing import JOB
+from oasis.kubernetes.objects.existing import JOB, status_of
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
 from oasis.model.errors import InstanceError

@@ -22,10 +22,9 @@ from oasis.driver.live import remembered
 from oasis.kubernetes.api.resources import NODES
 from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.existing import controller_of, name_of
+from oasis.kubernetes.objects.existing import controller_of, name_of, status_of
 from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.model.errors import located_at

@@ -30,9 +30,8 @@ from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
 from oasis.kubernetes.cluster.pods import by_job, uids_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import job_items, name_of, parse_existing
+from oasis.kubernetes.objects.existing import job_items, name_of, parse_existing, status_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.utility_class import with_defaults
