@@ -11,8 +11,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended, phase_of
-from oasis.kubernetes.cluster.pods import WantedPod
-from oasis.kubernetes.cluster.world import working_gang
+from oasis.kubernetes.cluster.pods import WantedPod, working_gang
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import (
     BY_NAME,

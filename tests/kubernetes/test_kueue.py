@@ -26,7 +26,7 @@ from oasis.kubernetes.objects.existing import (
     WORKLOAD,
     ExistingKind,
     items_of,
-    parse_existing,
+    parse,
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -192,7 +192,7 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
     by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
     specs = [
-        (parse_existing(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
+        (parse(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
         for slot in range(12)
     ]
     nodes = {node["metadata"]["name"]: node for node in seen[NODES.plural]}

@@ -12,6 +12,7 @@ from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerErro
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 
 Object = dict[str, Any]
+DRY = {"dryRun": "All"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Objects:
         self.connection = connection
         self.is_dry = dry_run
         self._request = partial(connection.request, left=left)
-        self._write: dict[str, Any] = {"dryRun": "All"} if dry_run else {}
+        self._write: dict[str, Any] = DRY if dry_run else {}
 
     def get(self, kind: ResourceKind, name: str, namespace: str | None = None) -> Object | None:
         """An object; None if there is none."""
@@ -105,13 +106,10 @@ class Objects:
                 return []
             raise
 
-    def would_create(self, kind: ResourceKind, body: Mapping[str, Any]) -> None:
-        """Have the server check a creation, which it does not make."""
-        query = {"fieldManager": names.FIELD_MANAGER, "dryRun": "All"}
-        self._request("POST", kind.path(body["metadata"]["namespace"]), body=body, query=query)
-
-    def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
-        """Create an object with a given name."""
+    def create(
+        self, kind: ResourceKind, body: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Object:
+        """Create an object with a given name; in a `dry_run` the server checks that alone."""
         # If the answer is lost, the object may be there: what is found under the name then is
         # accepted if it has the same owner.
         meta = body["metadata"]
@@ -119,17 +117,13 @@ class Objects:
         # AlreadyExists may be the answer to our own attempt whose answer was lost.
         sure = True
         attempts = self.connection.params.attempts
+        query = {"fieldManager": names.FIELD_MANAGER, **(DRY if dry_run else self._write)}
         for attempt in range(attempts):
             try:
-                return self._request(
-                    "POST",
-                    kind.path(namespace),
-                    body=body,
-                    query={"fieldManager": names.FIELD_MANAGER, **self._write},
-                )
+                return self._request("POST", kind.path(namespace), body=body, query=query)
             except LostAnswerError:
                 sure = False
-                if attempt == attempts - 1:
+                if dry_run or attempt == attempts - 1:
                     raise
             except ApiError as error:
                 if error.status != 409 or error.reason == "Conflict":

@@ -90,7 +90,7 @@ class Controller:
             lambda held: self._hear("lease", str(held)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self._left)
+        self._fenced = Objects(objects.connection, left=self.lease.left)
         writes = objects if objects.is_dry else self._fenced
         self.writer = ClusterWriter(writes, self.stores, WRITERS, self.metrics)
         self.reconciler: Reconciler | None = None
@@ -104,9 +104,6 @@ class Controller:
 
     def _hear(self, kind: str, event: str = "", item: Any = None) -> None:
         self._news.put((self._now(), kind, event, item))
-
-    def _left(self) -> float:
-        return self.lease.left()
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""

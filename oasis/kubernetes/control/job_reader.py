@@ -18,10 +18,10 @@ from oasis.kubernetes.objects.existing import (
     ended,
     job_items,
     own_uid,
-    parse_existing,
+    parse,
     version_of,
 )
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.kubernetes.objects.workload import left_alone
@@ -137,8 +137,8 @@ class JobReader:
         """Report an error on the job that causes it; the job is ignored until it is edited."""
         # An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a
         # fault of ours or of the policy: the job is Failed, and the traceback is in the log.
-        spec, job = self.specs.pop(uid, None), self.statuses.get(uid)
-        self._stopped[uid] = self._versions.get(uid) if spec is None else spec.generation
+        self.specs.pop(uid, None)
+        job, self._stopped[uid] = self.statuses.get(uid), self._versions.get(uid)
         self._metrics.job_errors.labels(doing).inc()
         name = uid if job is None else job.name
         if isinstance(error, InstanceError):
@@ -158,15 +158,13 @@ class JobReader:
 
     def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
         """Jobs in order of creation."""
+
         # Times of creation are whole seconds. Within a second it is the version that tells, the
         # first one that was seen: later ones tell when we wrote the status.
-        for _, item in job_items(seen):
-            meta = item["metadata"]
-            self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
-
         def age(entry: tuple[ExistingKind | None, Mapping[str, Any]]) -> tuple[str, int]:
             meta = entry[1]["metadata"]
-            return meta.get("creationTimestamp", ""), self._first[meta["uid"]]
+            first = self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
+            return meta.get("creationTimestamp", ""), first
 
         # Jobs arrive in this order, so a list that the API
         # server returns in another one changes no plan.
@@ -185,22 +183,17 @@ class JobReader:
     def _read_one(
         self, job: StatusWriter, item: Mapping[str, Any], policy: Policy, now: float
     ) -> None:
-        """Parse a job that is new or was edited; report an invalid one on the object."""
-        uid, kind = job.meta["uid"], job.kind
-        try:
-            known = self.specs.get(uid)
-            if known is not None and known.generation == version_of(item, kind):
-                return
-            if kind is None:
-                spec = parse_job(item, self._clock, self._resources)
-            else:
-                spec = parse_existing(item, kind, self._clock, self._resources)
-            check_plannable(spec, policy)
-            self.specs[uid] = spec
-            job.valid(now)
-        except InstanceError as error:
-            self.specs.pop(uid, None)
-            job.invalid(str(error), now)
+        """Parse a job that is new or was edited."""
+        uid = job.meta["uid"]
+        if uid in self.specs and self.specs[uid].generation == self._versions[uid]:
+            return
+        spec = parse(item, job.kind, self._clock, self._resources)
+        if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
+            expected = f"expected none: policy {policy.name} plans them by bandwidth"
+            path = f"metadata.annotations.{names.SERVERS}"
+            raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
+        self.specs[uid] = spec
+        job.valid(now)
 
     def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
         """Return whether the controller of its kind reports a final end of the job."""
@@ -217,14 +210,6 @@ class JobReader:
             return False
         # A job that ended before it ever ran here earned nothing here, and is left out.
         return complete or failed is not None
-
-
-def check_plannable(spec: JobSpec, policy: Policy) -> None:
-    """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
-        expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        path = f"metadata.annotations.{names.SERVERS}"
-        raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
 
 
 def begun_in(spec: JobSpec, form: int) -> JobSpec:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.cluster.nodes import (
@@ -37,6 +36,7 @@ class Machines:
     site: Site  # as the policy knows them
     foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
     offers: Mapping[str, Mapping[str, str]]  # what each node had for pods
+    settings: ControllerSettings
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
@@ -48,22 +48,15 @@ class Machines:
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
         )
         offers = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
-        return cls(places, site, foreign, offers)
+        return cls(places, site, foreign, offers, settings)
 
-    def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
+    def have_grown(self, seen: Seen) -> bool:
         """Whether the cluster has nodes that the policy does not know."""
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
-        known = set(self.places)
-        return any(place not in known for place in places_of(by_name(seen).values(), ps_share))
+        return not {*places_of(seen["nodes"], self.settings.ps_share)} <= {*self.places}
 
-    def resized(
-        self,
-        seen: Seen,
-        settings: ControllerSettings,
-        short: Container[str],
-        late: float = -math.inf,
-    ) -> Machines:
+    def resized(self, seen: Seen, short: Container[str], late: float = -math.inf) -> Machines:
         """The same machines with the amounts that they have now; this object if none changed."""
         # What pods of others give back counts at once, and what they take only on nodes that were
         # `short` of room for a gang: pods of others come and go all the time, and each time jobs
@@ -82,11 +75,12 @@ class Machines:
                 used = {name: min(used[name], known[name]) for name in used.keys() & known.keys()}
             if used != known or offer != self.offers[place.node]:
                 foreign[place.node], offers[place.node] = used, offer
-                amounts = available(place, node, foreign, settings.resources)
+                amounts = available(place, node, foreign, self.settings.resources)
                 machines[k] = replace(machines[k], amounts=tuple(amounts.values()))
         if machines == list(self.site.machines):
             return self
-        return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
+        site = replace(self.site, machines=tuple(machines))
+        return replace(self, site=site, foreign=foreign, offers=offers)
 
     def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
         """Explain which pods took capacity from these machines."""
@@ -103,14 +97,12 @@ class Machines:
                 takers[k] = f"{who} has taken room on node {place.node}"
         return takers
 
-    def changing(
-        self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
-    ) -> set[str]:
+    def changing(self, seen: Seen, nodes: set[str], late: float) -> set[str]:
         """Those of `nodes` whose capacity changes by the next slot, through pods of others."""
         ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
         changing = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
         if nodes - changing:
-            machines = self.resized(seen, settings, nodes - changing, late).site.machines
+            machines = self.resized(seen, nodes - changing, late).site.machines
             known = zip(self.places, machines, self.site.machines, strict=True)
             changing |= {place.node for place, new, old in known if new != old}
         return changing

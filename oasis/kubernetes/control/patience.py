@@ -34,7 +34,6 @@ class _Wait:
     taken_back: int = 0  # how often the plan took the room back, without its pods ever being ready
     again_at: float | None = None  # until then nothing is planned for it
     most: int | None = None  # workers that are planned for it
-    made: tuple[JobSpec, JobSpec] | None = None  # a job, and the same with so many workers
 
 
 @dataclass(slots=True)
@@ -140,7 +139,7 @@ class Patience:
         # It has waited since as before: where fewer are not ready either, others get all of its
         # room at the next boundary.
         wait = self._waits[spec.uid]
-        wait.generation, wait.most, wait.made = spec.generation, most, None
+        wait.generation, wait.most = spec.generation, most
 
     def pauses(self, spec: JobSpec, now: float) -> bool:
         """Return whether the job is paused; an edit ends the pause, and its limit."""
@@ -161,13 +160,9 @@ class Patience:
         return True
 
     def limited(self, spec: JobSpec) -> JobSpec:
-        """The job with as many workers as are planned for it; the same object if it can be."""
-        wait = self._waits.get(spec.uid)
-        if wait is None or wait.most is None:
-            return spec
-        if wait.made is None or wait.made[0] is not spec:
-            wait.made = spec, with_at_most(spec, wait.most)
-        return wait.made[1]
+        """The job with as many workers as are planned for it."""
+        most = self._waits.get(spec.uid, _Wait()).most
+        return spec if most is None else with_at_most(spec, most)
 
     def stuck(
         self, job_pods: Mapping[str, Mapping[str, Any]], now: float, limit: float

@@ -28,10 +28,8 @@ from oasis.kubernetes.acting import (
     stays_gated,
 )
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
+from oasis.kubernetes.cluster.gangs import matched, network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, phase_of
-from oasis.kubernetes.cluster.pods import matched
 from oasis.kubernetes.control.admission import Admission, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
@@ -88,7 +86,7 @@ class Reconciler:
         self.done: dict[str, float] = {}  # worker-slots that count
         self.metered: dict[str, float] = {}  # for which workers were seen at work
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
-        self._reports: dict[str, w.Report] = {}
+        self._reports: dict[str, p.Report] = {}
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
@@ -124,14 +122,14 @@ class Reconciler:
         self._taken = {}
         try:
             self.quota.look(seen)
-            if self.machines.have_grown(seen, self.settings.ps_share):
+            if self.machines.have_grown(seen):
                 machines = Machines.of(seen, self.settings, self.clock)
                 check_policy(self.driver.policy, machines.site)
                 self.driver.rebuild(self.quota.limited(machines.site, ()))
                 self.machines, self.live = machines, {}
                 return
             short = set(self._short.values())
-            machines = self.machines.resized(seen, self.settings, short, self._late)
+            machines = self.machines.resized(seen, short, self._late)
             self._taken = self.machines.taken(machines, seen)
             self.machines = machines
             self.quota.limit(self.driver, machines.site)
@@ -451,7 +449,7 @@ class Reconciler:
     def _read_report(self, uid: str, pods: Mapping[str, Any]) -> None:
         """Read the progress that the training of a job reports."""
         try:
-            reported = w.reported(pods)
+            reported = p.reported(pods)
         except InstanceError as error:
             log.warning("job %s: %s", uid, error)
             return
@@ -474,7 +472,7 @@ class Reconciler:
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
                     pods = job_pods.get(uid, {})
-                    if w.has_succeeded(self._wanted(entry, pods), pods):
+                    if p.has_succeeded(self._wanted(entry, pods), pods):
                         succeeded.add(uid)
         return self.reader.complete | succeeded
 
@@ -488,7 +486,7 @@ class Reconciler:
         with self.handling(uid, "following", at):
             least = begun_in(entry.spec, entry.form).min_workers
             wanted = self._wanted(entry, pods)
-            gang = w.working_gang(wanted, pods, least, entry.job.ps_needed)
+            gang = p.working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
@@ -566,7 +564,7 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = by_name(seen)
-            free = w.free_room(nodes, seen["pods"], p.uids_of(job_pods))
+            free = p.free_room(nodes, seen["pods"], p.uids_of(job_pods))
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
         for uid, (kind, existing) in self.existing.items():
@@ -629,7 +627,7 @@ class Reconciler:
             self.learning.not_admitted(steps, forms, now)
         # Others give the room back, or the node is told to be smaller in the next slot.
         nodes = set(steps.short.values())
-        going = self.machines.changing(seen, self.settings, nodes, self._late)
+        going = self.machines.changing(seen, nodes, self._late)
         for uid, node in steps.short.items():
             self._short.setdefault(uid, node)
             if node in going:

@@ -21,6 +21,7 @@ from oasis.kubernetes.objects.oasis_job import (
     SlotClock,
     job_id,
     job_spec,
+    parse_job,
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
@@ -298,10 +299,12 @@ def version_of(item: Object, kind: ExistingKind | None) -> int:
 DIGITS = 16  # of the largest count
 
 
-def parse_existing(
-    item: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
+def parse(
+    item: Object, kind: ExistingKind | None, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """Read an object of another kind than ours."""
+    """Read a job of any kind."""
+    if kind is None:
+        return parse_job(item, clock, resources)
     # It is a gang of as many workers as its templates say. A Job with the annotations
     # `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all
     # begun anew when that changes.

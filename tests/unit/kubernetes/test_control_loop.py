@@ -142,11 +142,11 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
 def test_a_node_more_is_growth_and_a_node_less_is_a_loss() -> None:
     before = cluster(BOTH)
     machines = Machines.of(before, SETTINGS, CLOCK)
-    assert not machines.have_grown(before, SHARE)
+    assert not machines.have_grown(before)
     assert machines.lost(before) == frozenset()
-    assert machines.have_grown(cluster([*BOTH, node("c", "ps", 8)]), SHARE)
+    assert machines.have_grown(cluster([*BOTH, node("c", "ps", 8)]))
     less = cluster(BOTH[:1])
-    assert not machines.have_grown(less, SHARE)
+    assert not machines.have_grown(less)
     assert machines.lost(less) == {1}
     away = [{"unschedulable": True}]
     for key in ("not-ready", "unreachable", "memory-pressure"):
@@ -169,10 +169,10 @@ def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_eve
         ([foreign("y", "a", cpu="1")], "", [63.0, 64.0]),
         ([], "", [64.0, 64.0]),
     ):
-        found = machines.resized(cluster(BOTH, pods=there), SETTINGS, set(short))
+        found = machines.resized(cluster(BOTH, pods=there), set(short))
         assert cpus(found) == left
         assert (found is machines) == (left == [62.0, 64.0])
-        assert cpus(found.resized(cluster(BOTH), SETTINGS, set())) == [64.0, 64.0]
+        assert cpus(found.resized(cluster(BOTH), set())) == [64.0, 64.0]
 
 
 # -- two controllers -------------------------------------------------------------------------------

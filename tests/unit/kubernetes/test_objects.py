@@ -15,8 +15,8 @@ import yaml
 
 import oasis
 from oasis.kubernetes import names
+from oasis.kubernetes.control.windows import parse_window
 from oasis.kubernetes.names import BANDWIDTH, KIND
-from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import JOB, JOBSET
 from oasis.kubernetes.objects.manifests import schema_of

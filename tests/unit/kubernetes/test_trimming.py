@@ -14,7 +14,6 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_usable, places_of
 from oasis.kubernetes.cluster.pods import claimed
 from oasis.kubernetes.objects.node_affinity import NodeRules
@@ -42,7 +41,7 @@ def read(found: dict[str, Any]) -> list[Any]:
         *(fact(found) for fact in facts),
         has_ended(found),
         requests_of(found["spec"]),
-        w.reported({"a": found}),
+        p.reported({"a": found}),
         p.condition(found, "Ready"),
         *(fact(found) for fact in (p.failures, p.last_failure)),
         p.complaint([found]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ import oasis
 from experiments.cli.options import naming_flags
 from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
+from oasis.kubernetes.cluster.pods import seconds_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.settings import check_names
 from oasis.kubernetes.names import FIELD_MANAGER, NAMESPACE
@@ -128,9 +128,8 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
     if text is None:
         return ()
     namespaces = tuple(name.strip() for name in text.split(","))
-    for name in namespaces:
-        if not NAMESPACE.fullmatch(name):
-            raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
+    if not all(map(NAMESPACE.fullmatch, namespaces)):
+        raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
     with naming_flags(("namespaced",)):
         check_unique(namespaces, "namespaced", "namespace")
     return namespaces
@@ -190,7 +189,7 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
     spec = (lease or {}).get("spec") or {}
     if not spec.get("renewTime"):
         return told(False, "has never run: see `oasis kubernetes run`")
-    silent = max(0.0, time.time() - datetime.fromisoformat(spec["renewTime"]).timestamp())
+    silent = max(0.0, time.time() - seconds_of(spec["renewTime"]))
     if not spec.get("holderIdentity"):
         return told(False, f"was ended {silent:.0f} s ago", silent)
     if silent > 2 * float(spec.get("leaseDurationSeconds") or 0):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -28,11 +27,11 @@ from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, uids_of
+from oasis.kubernetes.cluster.pods import by_job, seconds_of, uids_of
 from oasis.kubernetes.control.admission import Admission
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import job_items, name_of, parse_existing, status_of
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
+from oasis.kubernetes.objects.existing import job_items, name_of, parse, status_of
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.solvers import TRUST
@@ -79,7 +78,7 @@ def import_cluster(
     last = max(slots, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in submitted]
     with options.naming_flags(("horizon",)):
-        instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
+        instance = _instance(objects, reach, seen, arrived, min(slots, default=0) + horizon - 1)
     write_instance(instance, output)
     say_written(output, describe(instance))
 
@@ -141,20 +140,16 @@ def report(
     begin = time_text(now - since)  # as the API server writes it
     recent = [job for job in mine if job[1]["metadata"].get("creationTimestamp", "") >= begin]
     summaries = [summary(job) for job in recent]
-    last = clock.slot(now)
-    arrived = [
-        (at, age, spec)
-        for slot, age, spec in _submitted_jobs(recent, reach)
-        if (at := slot_of(clock, age) if slot is None else slot) <= last
-    ]
-    about: dict[str, Any] = {"since": begin, "until": time_text(now)}
-    about["namespaces"] = live.by_namespace(summaries)
+    last, arrived = clock.slot(now), []
+    for slot, age, spec in _submitted_jobs(recent, reach):
+        at = slot_of(clock, age) if slot is None else slot
+        if at <= last:
+            arrived.append((at, age, spec))
+    spaces_told = live.by_namespace(summaries)
+    about = {"since": begin, "until": time_text(now), "namespaces": spaces_told}
     if not arrived:
-        raise oasis.InputError(
-            "--since", f"no job that makes sense has arrived since {about['since']}"
-        )
-    first = min(slot for slot, _, _ in arrived)
-    instance = _instance(objects, reach, seen, arrived, first, last - first + 1)
+        raise oasis.InputError("--since", f"no job that makes sense has arrived since {begin}")
+    instance = _instance(objects, reach, seen, arrived, last)
     ids = {spec.id: slot for slot, _, spec in arrived}
     figures = live.actual_figures([job for job in summaries if job["job"] in ids], ids)
     comparison, notes = measured(instance, chosen, figures, criteria, solver_seed)
@@ -162,8 +157,8 @@ def report(
     document["instance"] = instance_reference(instance, None)
 
     def show() -> None:
-        rows = live.namespace_rows(about["namespaces"])
-        console.print_rows(live.NAMESPACES, rows, title=f"submitted since {about['since']}")
+        rows = live.namespace_rows(spaces_told)
+        console.print_rows(live.NAMESPACES, rows, title=f"submitted since {begin}")
         columns, lines = comparison_table(comparison)
         title = f"\n{len(instance.jobs)} jobs, {instance.horizon} slots up to now"
         console.print_rows(columns, lines, title=title)
@@ -176,7 +171,7 @@ def report(
 
 def slot_of(clock: SlotClock, created: str) -> int:
     """The slot in which a job that was made then is first decided on."""
-    return clock.slot(datetime.fromisoformat(created).timestamp()) + 1
+    return clock.slot(seconds_of(created)) + 1
 
 
 def measured(
@@ -207,10 +202,10 @@ def _instance(
     reach: Reach,
     seen: Mapping[str, list[Any]],
     arrived: Sequence[tuple[int, str, JobSpec]],
-    first: int,
-    horizon: int,
+    last: int,
 ) -> oasis.Instance:
-    """The nodes as they are now, and jobs by slot of arrival, of which `first` becomes slot 0."""
+    """The nodes as they are now, and jobs by slot of arrival, the first in slot 0, up to `last`."""
+    first = min((slot for slot, _, _ in arrived), default=0)
     listed, _ = objects.list_all(NODES, selector=reach.machines.nodes)
     nodes = {node["metadata"]["name"]: node for node in listed}
     pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
@@ -226,7 +221,7 @@ def _instance(
         for k, (slot, age, spec) in enumerate(arrived)
     )
     metadata = {"imported": "kubernetes", "server": objects.connection.host}
-    return instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
+    return instance_of(((spec, at) for at, _, _, spec in rows), site, last - first + 1, metadata)
 
 
 def _seen(objects: Objects, reach: Reach) -> dict[str, list[Any]]:
@@ -241,10 +236,7 @@ def _submitted_jobs(
     """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
     for kind, item in items:
         try:
-            if kind is None:
-                spec = parse_job(item, reach.clock, reach.resources)
-            else:
-                spec = parse_existing(item, kind, reach.clock, reach.resources)
+            spec = parse(item, kind, reach.clock, reach.resources)
         except oasis.InstanceError as error:
             note(f"left out: {name_of(item, kind)}: {error}")
             continue
