@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -316,19 +317,15 @@ class Controller:
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""
-        first: dict[str, float] = {}
-        last: dict[str, float] = {}
+        times: dict[str, list[float]] = {}
         claims = claims_of(self._seen())
         for at, kind, _, item in news:
             uid = claimed(item, claims) if kind == "pods" and item else None
-            if uid is not None:
-                first.setdefault(uid, min(at, self._now()))  # noted before we took over, and a jump
-                last[uid] = min(at, self._now())
-        if not first:
-            return
-        job_pods = by_job(self._seen())
-        for uid, at in first.items():
-            reconciler.note(uid, job_pods.get(uid, {}), last[uid], broken_at=at)
+            if uid is not None:  # it may be later than now: noted before we took over, and a jump
+                times.setdefault(uid, []).append(min(at, self._now()))
+        job_pods = by_job(self._seen()) if times else {}
+        for uid, noted in times.items():
+            reconciler.note(uid, job_pods.get(uid, {}), noted[-1], broken_at=noted[0])
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once."""
@@ -337,17 +334,13 @@ class Controller:
         news = []
         # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
-        try:
+        with suppress(queue.Empty):
             news.append(self._news.get(timeout=timeout))
-        except queue.Empty:
-            return news
-        remaining = max(0.0, until - self._now())
-        time.sleep(max(SETTLE, min(self._busy, AGAIN, remaining)))
-        while True:
-            try:
+            remaining = max(0.0, until - self._now())
+            time.sleep(max(SETTLE, min(self._busy, AGAIN, remaining)))
+            while True:
                 news.append(self._news.get_nowait())
-            except queue.Empty:
-                return news
+        return news
 
 
 Followed = tuple[ResourceKind, str | None, str | None, bool]

@@ -139,9 +139,10 @@ class JobReader:
         # fault of ours or of the policy: the job is Failed, and the traceback is in the log.
         self.specs.pop(uid, None)
         job, self._stopped[uid] = self.statuses.get(uid), self._versions.get(uid)
-        self._metrics.job_errors.labels(doing).inc()
-        name = uid if job is None else job.name
-        if isinstance(error, InstanceError):
+        is_wrong, name = isinstance(error, InstanceError), uid if job is None else job.name
+        if not (is_wrong and doing == "reading"):  # what owners write is no cause for an alarm
+            self._metrics.job_errors.labels(doing).inc()
+        if is_wrong:
             log.warning("%s: %s, found when %s it", name, error, doing)
             if job is not None:
                 job.invalid(str(error), now)

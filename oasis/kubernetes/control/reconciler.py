@@ -206,15 +206,13 @@ class Reconciler:
         # which it was done; new nodes may make all jobs arrive again.
         self._close(slot, seen, now)
         self._take_in_nodes(seen)
-        specs = self.read_specs(seen, now)
         job_pods = p.by_job(seen)
-        ended = self._ended(job_pods, now)
-        # An error in `_ended` has taken its job out of the reader's specs.
-        specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._plannable(specs, seen, now, job_pods)
+        succeeded = self._succeeded(job_pods, now)
+        specs = self._plannable(self.read_specs(seen, now), seen, now, job_pods)
+        ended = frozenset(self.reader.complete | succeeded)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
-        facts = Facts(specs, done, dict(self.losses), frozenset(ended), *unavailable)
+        facts = Facts(specs, done, dict(self.losses), ended, *unavailable)
         question = partial(self.driver.boundary, slot, facts)
         self.planning = Planning(slot, specs, now, question)
         return self.planning
@@ -363,10 +361,8 @@ class Reconciler:
         """The job, limited to the workers that become ready; None while it is backed off."""
         if known is not None and self.patience.is_over(spec.uid, now):
             self._release(known, spec, pods, now)
-        if self.patience.pauses(spec, now):
-            return None
-        limited = self.patience.limited(spec)
-        if self.patience.ends_pause(spec.uid):
+        limited, comes_back = self.patience.limited(spec, now)
+        if limited is not None and comes_back:
             self.remember(spec.uid, limited)
         return limited
 
@@ -464,8 +460,8 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> set[str]:
-        """Uids of the live jobs that say themselves that they are done."""
+    def _succeeded(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> set[str]:
+        """Uids of the live OasisJobs whose processes are done."""
         succeeded = set()
         for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
@@ -474,7 +470,7 @@ class Reconciler:
                     pods = job_pods.get(uid, {})
                     if p.has_succeeded(self._wanted(entry, pods), pods):
                         succeeded.add(uid)
-        return self.reader.complete | succeeded
+        return succeeded
 
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
@@ -680,35 +676,34 @@ class Reconciler:
         policy, entries = self.driver.policy, self.driver.by_uid
         decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
         by_id = {decision.job_id: decision for decision in decisions.values()}
-        for uid in outcome.completed:
+        self.metrics.broken.inc(len(outcome.late))
+        gone = (*outcome.completed, *outcome.rejected, *outcome.given_up)
+        for uid in dict.fromkeys((*gone, *outcome.admitted, *outcome.late)):
             with self.handling(uid, "telling of", now):
-                entry, job = outcome.entries[uid], self.statuses.get(uid)
+                job = self.statuses.get(uid)
                 if job is None:
-                    log.info("%s was deleted when its work was done", entry.spec.id)
+                    log.info("%s was deleted when its work was done", outcome.entries[uid].spec.id)
                     continue
-                # It may have done all its work before it arrived.
-                job.completed(entry, max(slot - 1, entry.arrived), now)
-                self.metrics.utility.inc(job.status["utility"])
-        for uid, reason in outcome.rejected.items():
-            with self.handling(uid, "telling of", now):
-                due = outcome.retried.get(uid)
-                again = None if due is None else self.clock.begin(due)
-                decision = by_id.get(self.reader.specs[uid].id)
-                self.statuses[uid].rejected(reason, decision, again, now)
-        for uid, reason in outcome.given_up.items():
-            with self.handling(uid, "telling of", now):
-                self.statuses[uid].given_up(reason, now)
-        for uid in outcome.admitted:
-            with self.handling(uid, "telling of", now):
-                entry = entries[uid]
-                promise = policy.promised(entry.job) if isinstance(policy, Planner) else None
-                self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
-        for uid in outcome.late:
-            self.metrics.broken.inc()
-            if uid in entries:  # else it was given up, which its status says
-                with self.handling(uid, "telling of", now):
+                decision = by_id.get(job.name)
+                if uid in outcome.completed:
+                    entry = outcome.entries[uid]
+                    # It may have done all its work before it arrived.
+                    job.completed(entry, max(slot - 1, entry.arrived), now)
+                    self.metrics.utility.inc(job.status["utility"])
+                if uid in outcome.rejected:
+                    due = outcome.retried.get(uid)
+                    again = None if due is None else self.clock.begin(due)
+                    job.rejected(outcome.rejected[uid], decision, again, now)
+                if uid in outcome.given_up:
+                    job.given_up(outcome.given_up[uid], now)
+                if uid in outcome.admitted:
+                    entry = entries[uid]
+                    promise = policy.promised(entry.job) if isinstance(policy, Planner) else None
+                    job.admitted(entry, decision, promise, now)
+                # One that was given up is told so.
+                if uid in outcome.late and uid in entries:
                     message = "its promised completion cannot be kept"
-                    self.statuses[uid].say(LATE, "True", "PromiseBroken", message, now)
+                    job.say(LATE, "True", "PromiseBroken", message, now)
 
     def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
         """Report an error of the policy: on the job that causes it, otherwise on all jobs."""

@@ -106,9 +106,10 @@ class Tenants:
             let_in = known.spec.generation
         if let_in == spec.generation:
             return None
-        utility_class, utility = self.classes.of(spec), spec.job.utility
+        utility_class = self.classes.find(spec.utility_class, spec.namespace)
         if isinstance(utility_class, str):
             return utility_class
+        utility = spec.job.utility
         kind = next(kind for kind, shape in UTILITIES.items() if isinstance(utility, shape))
         refusal = utility_class.refusal(kind, claim_of(utility))
         if refusal is None:
@@ -164,7 +165,7 @@ class Tenants:
     def overrun(self, spec: JobSpec) -> str | None:
         """Return why a job counts as worth nothing; None if it does not."""
         account, declared = self._accounts.get(spec.uid), self._declared.get(spec.uid)
-        utility_class = self.classes.of(spec)
+        utility_class = self.classes.find(spec.utility_class, spec.namespace)
         if account is None or declared is None:
             return None
         if isinstance(utility_class, UtilityClass):

@@ -16,9 +16,8 @@ from oasis.kubernetes.control.machines import Machines, by_name
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
 from oasis.kubernetes.objects.conditions import time_text, with_condition
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
 from oasis.model.errors import InstanceError, located_at
 from oasis.scheduling.placement import Room

@@ -13,7 +13,6 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
 from oasis.kubernetes.objects.conditions import read_status
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
@@ -25,7 +24,7 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.kubernetes.objects.workload import API_VERSION, POD_SET, WORKLOADS, read_workloads
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS

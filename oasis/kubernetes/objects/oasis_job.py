@@ -11,11 +11,10 @@ from typing import Any
 from oasis.driver.entry import Submission
 from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.node_affinity import NodeRules, narrowed
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
-from oasis.kubernetes.objects.schema import checked, checked_template
+from oasis.kubernetes.objects.schema import checked, checked_template, schema_of
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import Form, Speeds
 from oasis.model.groups import GROUPS, TaskGroup
@@ -167,7 +166,10 @@ def _in_one_form(
     meta: Mapping[str, Any], spec: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
     """The job in the form of its spec, without its other forms."""
-    workers, minimum, initial, maximum = _workers(spec["workers"])
+    workers = spec["workers"]
+    minimum, initial, maximum = workers["minimum"], workers.get("initial"), workers["maximum"]
+    if minimum > maximum:
+        raise InstanceError("workers.minimum", f"expected at most maximum ({maximum})", minimum)
     network = PodNetwork(**spec["network"]) if "network" in spec else None
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
     templates = {TaskGroup.WORKER: (workers.get("template"), "workers.template")}
@@ -175,7 +177,12 @@ def _in_one_form(
         template = spec["parameterServers"]["template"]
         templates[TaskGroup.PS] = template, "parameterServers.template"
     for template, path in templates.values():
-        _check_template(template, path, decided)
+        if "spec" not in template:
+            raise InstanceError(path, "expected a pod template with a spec", template)
+        for name in decided:
+            if template["spec"].get(name):
+                who = "the plan" if name in DECIDED else "spec.network"
+                raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
     return job_spec(
         meta,
         templates,
@@ -386,16 +393,6 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
         return Piecewise(tuple(delays), data["values"])
 
 
-def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
-    with located_at("workers"):
-        minimum, initial, maximum = data["minimum"], data.get("initial"), data["maximum"]
-        if minimum > maximum:
-            raise InstanceError("minimum", f"expected at most maximum ({maximum}), got {minimum}")
-        if initial is not None and not minimum <= initial <= maximum:
-            raise InstanceError("initial", f"expected {minimum}..{maximum}", initial)
-        return data, minimum, initial, maximum
-
-
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds."""
     # Most workers, the `maximum`, are the chunks of the model.
@@ -421,16 +418,6 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
             "minibatch_time": data["minibatchSeconds"] / clock.work_seconds * share,
             "gradient_mb": data.get("gradientMb", 0.0) * share,
         }
-
-
-def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
-    """Refuse a pod template that sets what the controller sets."""
-    if "spec" not in data:
-        raise InstanceError(path, "expected a pod template with a spec", data)
-    for name in decided:
-        if data["spec"].get(name):
-            who = "the plan" if name in DECIDED else "spec.network"
-            raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
 
 
 def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:

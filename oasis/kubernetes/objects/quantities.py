@@ -17,19 +17,9 @@ from oasis.model.validation import LARGEST_AMOUNT, text
 Amounts = dict[str, Fraction]
 NOTHING = Fraction(0)
 
-_SUFFIX = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    "": Fraction(1),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    **{f"{unit}i": Fraction(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
-}
+_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")  # each is 1000 of the one before
+_SUFFIX = {unit: Fraction(1000) ** power for power, unit in enumerate(_DECIMAL, start=-3)}
+_SUFFIX |= {f"{unit}i": Fraction(1024) ** power for power, unit in enumerate("KMGTPE", start=1)}
 # ASCII digits only, as Kubernetes reads them, and three
 # digits of exponent: 10**999999999 would fill the memory.
 QUANTITY = r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)"

@@ -10,15 +10,13 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.oasis_job import (
     UTILITY_FIELDS,
-    JobSpec,
     SlotClock,
     parse_utility,
     parse_work,
 )
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
 
@@ -127,10 +125,6 @@ class Classes:
             served = ", ".join(utility_class.namespaces or ()) or "none"
             return f"is of {CLASS_KIND} {name}, which is for jobs in namespaces {served}"
         return utility_class
-
-    def of(self, spec: JobSpec) -> UtilityClass | str:
-        """The class of a job, or why it has none."""
-        return self.find(spec.utility_class, spec.namespace)
 
 
 def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

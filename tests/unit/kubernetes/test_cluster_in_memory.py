@@ -22,7 +22,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import IN_STATE, time_text
 from oasis.kubernetes.objects.existing import JOB, status_of
-from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.schema import schema_of
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import queue
 import threading
 import time
@@ -60,8 +61,7 @@ class Seeing(Controller):
     def __init__(self) -> None:
         objects, settings = Objects(FakeConnection()), ControllerSettings(slot_seconds=60.0)  # type: ignore[arg-type]
         super().__init__(objects, FIFO, settings, "one", now=lambda: EPOCH)
-        lease = {"is_held": True, "failure": None, "trouble": None, "other": ""}
-        self.lease: Any = SimpleNamespace(**lease, left=lambda: 9.0)
+        self.lease._renewed = math.inf
         self.sees = cluster(BOTH)
         for watcher in self.watchers:
             watcher.synced.set()
@@ -407,7 +407,7 @@ def test_the_loop_waits_for_a_question_that_outlasts_its_slot(played: InThread) 
         controller.reconciler = played.reconciler
         controller._turn()
 
-    controller.lease.is_held, controller._now = False, played.now
+    controller.lease._renewed, controller._now = -math.inf, played.now
     controller._news = SimpleNamespace(get=get)  # type: ignore[assignment]
     played.step()
     uid = played.submit(rigid("late", 4, 4))
