@@ -163,11 +163,6 @@ def has_pods_but_no_plan(
     return is_ours and any(is_over or not p.is_gated(pod) for pod in running)
 
 
-def stays_gated(item: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
-    """Return whether an object that is not suspended has pods that only we can place."""
-    return not is_suspended(item) and any(map(p.is_gated, pods.values()))
-
-
 def reconcile(
     targets: Iterable[Target],
     orphans: Iterable[tuple[str, Pod]],

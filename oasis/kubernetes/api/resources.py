@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, partialmethod
 from typing import Any
@@ -41,6 +41,9 @@ OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
 CLASSES = ResourceKind(f"/apis/{names.API_VERSION}", names.CLASS_PLURAL, namespaced=False)
 WINDOWS = ResourceKind(f"/apis/{names.API_VERSION}", names.WINDOW_PLURAL, namespaced=False)
 LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
+
+# A kind, a namespace, a selector, and whether the API server may not know the kind.
+Followed = tuple[ResourceKind, str | None, str | None, bool]
 
 
 class Objects:
@@ -95,16 +98,17 @@ class Objects:
                 if error.status != 410:  # the token of a page is too old: from the beginning
                     raise
 
-    def list_if_served(
-        self, kind: ResourceKind, namespace: str | None = None, selector: str | None = None
-    ) -> list[Object]:
-        """All objects; none if the API server does not know the kind."""
-        try:
-            return self.list_all(kind, namespace, selector)[0]
-        except ApiError as error:
-            if error.status == 404:
-                return []
-            raise
+    def snapshot(self, followed: Iterable[Followed]) -> dict[str, list[Object]]:
+        """The objects of several kinds as they are followed, by plural of their kind."""
+        seen: dict[str, list[Object]] = {}
+        for kind, namespace, selector, optional in followed:
+            items = seen.setdefault(kind.plural, [])
+            try:
+                items += self.list_all(kind, namespace, selector, kind.kept)[0]
+            except ApiError as error:
+                if error.status != 404 or not optional:
+                    raise
+        return seen
 
     def create(
         self, kind: ResourceKind, body: Mapping[str, Any], *, dry_run: bool = False

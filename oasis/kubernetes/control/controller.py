@@ -23,6 +23,7 @@ from oasis.kubernetes.api.resources import (
     PODS,
     SERVICES,
     WINDOWS,
+    Followed,
     Objects,
     ResourceKind,
 )
@@ -130,14 +131,8 @@ class Controller:
     def rehearse(self) -> dict[str, Any]:
         """Return the actions of a start now, as plain data; for `Objects` on a dry run."""
         # The API server is asked about each write, so that refusals are among the answers.
-        seen: dict[str, list[Any]] = {}
-        for kind, where, which, optional in self._followed:
-            items = seen.setdefault(kind.plural, [])
-            if optional:
-                items += map(kind.kept, self._objects.list_if_served(kind, where, which))
-            else:
-                items += self._objects.list_all(kind, where, which)[0]
-        seen, _ = without_others(with_defaults(seen), self.settings.controller)
+        seen = with_defaults(self._objects.snapshot(self._followed))
+        seen, _ = without_others(seen, self.settings.controller)
         reconciler = restore_controller(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
@@ -343,11 +338,8 @@ class Controller:
         return news
 
 
-Followed = tuple[ResourceKind, str | None, str | None, bool]
-
-
 def followed(settings: ControllerSettings) -> list[Followed]:
-    """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
+    """Return each kind of object that the controller follows, and where."""
     # Pods are those of all namespaces, because those of others take room on the nodes too (and
     # Workloads quota); a controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)

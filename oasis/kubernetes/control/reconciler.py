@@ -25,15 +25,13 @@ from oasis.kubernetes.acting import (
     action_word,
     has_pods_but_no_plan,
     reconcile,
-    stays_gated,
 )
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import matched, network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import NodesError, phase_of
-from oasis.kubernetes.control.admission import Admission, too_long
+from oasis.kubernetes.control.admission import Admission, Learning, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
-from oasis.kubernetes.control.learning import Learning
 from oasis.kubernetes.control.machines import Machines, by_name, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
@@ -266,8 +264,6 @@ class Reconciler:
         """Begin jobs within `slot`, as the policy has planned them for the next one."""
         if outcome.error is not None:  # the next boundary tells it on the jobs
             log.warning("no job begins before the next slot: %s", error_text(outcome.error))
-        for uid, cause in outcome.failed.items():
-            self.reader.fail(uid, cause, "planning", now)
         for uid in before.keys() - self.live.keys():
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
         for uid, entry in self.live.items():
@@ -572,7 +568,8 @@ class Reconciler:
             if job and is_planned and (why := preempted(existing)) is not None:
                 job.in_trouble("Preempted", why, now)
             if job:
-                job.resumed(not is_planned and stays_gated(existing, pods), now)
+                waits = not is_planned and not is_suspended(existing)
+                job.resumed(waits and any(map(p.is_gated, pods.values())), now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, seen, job_pods, stuck, now)
@@ -704,11 +701,11 @@ class Reconciler:
                 if uid in outcome.late and uid in entries:
                     message = "its promised completion cannot be kept"
                     job.say(LATE, "True", "PromiseBroken", message, now)
-
-    def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
-        """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)
+
+    def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
+        """Report an error of the policy that no single job causes, on all jobs."""
         message, error = None, outcome.error
         self.metrics.stalled.set(error is not None)
         if error is not None:

@@ -378,21 +378,17 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
         raise InstanceError(path, f"expected none: a {kind.name} cannot be resized")
     if len(limits) == 1:
         raise InstanceError(path, f"expected both of {names.MINIMUM} and {names.MAXIMUM}")
-    completions = item["spec"].get("completions")
-    if is_indexed(item):
-        if completions != count:
-            expected = f"expected as many as spec.parallelism, {count}: both are resized"
-            raise InstanceError("spec.completions", expected, completions)
-    elif completions is not None:
+    completions, right = item["spec"].get("completions"), count if is_indexed(item) else None
+    if completions != right:
         expected = "expected none for a Job that may be resized: its pods begin anew"
-        raise InstanceError("spec.completions", expected)
-    bounds = []
-    for name in limits:
-        bounds.append(integer(_count(notes[name]), f"{NOTES}.{name}", minimum=1))
-    if bounds[0] > bounds[1]:
-        expected = f"expected at most {bounds[1]}, the maximum, got {bounds[0]}"
+        if right is not None:
+            expected = f"expected as many as spec.parallelism, {count}: both are resized"
+        raise InstanceError("spec.completions", expected, completions)
+    least, most = (integer(_count(notes[n]), f"{NOTES}.{n}", minimum=1) for n in limits)
+    if least > most:
+        expected = f"expected at most {most}, the maximum, got {least}"
         raise InstanceError(f"{NOTES}.{names.MINIMUM}", expected)
-    return bounds[0], bounds[1]
+    return least, most
 
 
 def _json(notes: Object, name: str) -> Any:

@@ -72,22 +72,16 @@ def parse_class(item: Object) -> UtilityClass:
             spec["default"],
             spec["overrunFactor"],
         )
-        return replace(utility_class, defaults=_defaults(spec, utility_class))
-
-
-def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
-    """Defaults of a class for a job, as annotations that the job does not have itself."""
-    clock, annotations = SlotClock(1.0), {}
-    if "utility" in spec:
-        utility = parse_utility(spec["utility"], clock, "utility")
-        refusal = utility_class.refusal(spec["utility"]["kind"], claim_of(utility))
-        if refusal is not None:
-            raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
-        annotations[names.UTILITY] = json.dumps(spec["utility"])
-    if "work" in spec:
-        parse_work(spec["work"], 1, clock)
-        annotations[names.WORK] = json.dumps(spec["work"])
-    return annotations
+        clock, defaults = SlotClock(1.0), {}
+        if "utility" in spec:
+            claim = claim_of(parse_utility(spec["utility"], clock))
+            if (refusal := utility_class.refusal(spec["utility"]["kind"], claim)) is not None:
+                raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
+            defaults[names.UTILITY] = json.dumps(spec["utility"])
+        if "work" in spec:
+            parse_work(spec["work"], 1, clock)
+            defaults[names.WORK] = json.dumps(spec["work"])
+        return replace(utility_class, defaults=defaults)
 
 
 class Classes:

@@ -294,7 +294,7 @@ def test_a_job_has_the_class_that_it_names_or_the_strictest_default() -> None:
     made = [utility_class("a", maximum=7), utility_class("b", maximum=5)]
     classes = Classes([*made, utility_class("c", default=False)])
     for notes, name in (({"UTILITY_CLASS": "a"}, "a"), ({}, "b"), ({"UTILITY_CLASS": "c"}, "c")):
-        found = classes.of(read(batch_job(**notes)))
+        found = classes.find(read(batch_job(**notes)).utility_class, "ns")
         assert isinstance(found, UtilityClass)
         assert found.name == name
 

@@ -50,7 +50,7 @@ class Reach:
 
     def seen(self) -> dict[str, list[Any]]:
         """The jobs of all kinds, by plural of their kind, with what their utility classes say."""
-        classes = {CLASSES.plural: self.objects.list_if_served(CLASSES)}
+        classes = self.objects.snapshot([(CLASSES, None, None, True)])
         return with_defaults(cluster.seen_jobs(self.objects, self.namespaces) | classes)
 
     def submitted(

@@ -205,17 +205,14 @@ def policy_maker(
     horizon: int | None,
 ) -> Callable[[], Policy]:
     """Return the function that builds the requested policy."""
-    if policy is None:
-        policy = OASIS if bounds is not None else RECOURSE
-    policy = flags.known_policy(policy, "--policy")
+    default = RECOURSE if bounds is None else OASIS
+    policy = flags.known_policy(default if policy is None else policy, "--policy")
     (options,) = flags.choose_options([policy], assignments).values()
     if bounds is not None and policy != OASIS:
         expected = f"expected none with policy {policy}: only {OASIS} has prices"
         raise oasis.InputError("--bounds", expected)
-    of = None
-    if bounds is not None:
-        with located_at(source=bounds):
-            of = read_bounds(bounds, horizon or lookahead)
+    with located_at(source=bounds or ""):
+        of = None if bounds is None else read_bounds(bounds, horizon or lookahead)
     with flags.naming_flags(("lookahead", "horizon")):
         return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
 
