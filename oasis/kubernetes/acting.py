@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -129,23 +129,19 @@ def steps_of_existing(
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
     present = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
     alive = {name: pod for name, pod in present.items() if not p.is_ending(pod)}
-    if not target.workers:
-        if not is_suspended(item):
-            steps.actions.append(Switch(uid, item, kind, suspend=True))
-        return []
-    if any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
+    if target.workers and any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
         steps.withdrawn.add(uid)
     withdrawn = target.withdrawn or uid in steps.withdrawn
     resizable = names.MAXIMUM in (item["metadata"].get("annotations") or {})
     if is_suspended(item):
-        if not (withdrawn or present or stops(item)):
+        if target.workers and not (withdrawn or present or stops(item)):
             workers = target.workers if resizable else None
             steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
     surplus = alive.keys() - {pod.name for pod in target.wanted}
     # The number of workers that was set at the last resume says which gang runs now.
     resized = resizable and target.workers != item["spec"].get("parallelism", 1)
-    if withdrawn or surplus or resized:
+    if not target.workers or withdrawn or surplus or resized:
         steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []
     if any(pod.name not in alive for pod in target.wanted):
@@ -179,22 +175,19 @@ def reconcile(
     for uid, pod in orphans:
         if not p.is_ending(pod):
             steps.actions.append(Delete(uid, pod, "Ended"))
+
+    def tried(step: Callable[..., Any], target: Target, *more: Any) -> Any:
+        try:
+            return step(target, *more, steps)
+        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
+            steps.failed[target.spec.uid] = error
+            return []
+
     # Gates come last: what is deleted and created
     # stands first in the list, whichever job it is for.
-    waiting: list[tuple[Target, list[WantedPod]]] = []
-    for target in targets:
-        try:
-            gated = _prepare(target, stuck, steps)
-        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
-            steps.failed[target.spec.uid] = error
-            continue
+    for target, gated in [(target, tried(_prepare, target, stuck)) for target in targets]:
         if gated:
-            waiting.append((target, gated))
-    for target, gated in waiting:
-        try:
-            _place(target, gated, nodes or {}, free, steps)
-        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
-            steps.failed[target.spec.uid] = error
+            tried(_place, target, gated, nodes or {}, free)
     # A job that failed half-way gets nothing done, because half of a change would break its gang.
     if steps.failed:
         steps.actions = [action for action in steps.actions if action.job not in steps.failed]
@@ -284,24 +277,21 @@ def _place(
             if (why := rules.refusal(nodes[pod.node])) is not None:
                 steps.refused[target.spec.uid] = pod, rules, why
                 return
-    taken: list[tuple[str, Amounts]] = []
+    # Amounts are exact fractions: rounding could refuse
+    # a gang that just fits, or open one that does not.
+    demand: dict[str, Amounts] = {}
     for pod in gated:
-        # Amounts are exact fractions: rounding could refuse
-        # a gang that just fits, or open one that does not.
         is_worker = pod.task is TaskGroup.WORKER
         asked = target.spec.worker_requests if is_worker else target.spec.ps_requests
-        demand = {**asked, "pods": Fraction(1)}
-        room = free.get(pod.node, {})
+        take(demand.setdefault(pod.node, {}), {**asked, "pods": Fraction(1)}, -1)
+    for node, amounts in demand.items():
+        room = free.get(node, {})
         # A request of 0 asks nothing, also of a node that does not know the resource.
-        if any(amount > room.get(name, 0) for name, amount in demand.items() if amount):
-            # The gang gives back what it took, so that a
-            # smaller one that came later may begin before it.
-            for node, back in taken:
-                take(free[node], back, -1)
-            steps.short[target.spec.uid] = pod.node
+        if any(amount > room.get(name, 0) for name, amount in amounts.items() if amount):
+            steps.short[target.spec.uid] = node
             return
-        take(room, demand)
-        taken.append((pod.node, demand))
+    for node, amounts in demand.items():
+        take(free[node], amounts)
     spec, annotations = target.spec, annotations_of(target.spec, target.wanted, target.pods)
     for pod in gated:
         body, labels, notes = target.pods[pod.name], {}, annotations(pod)

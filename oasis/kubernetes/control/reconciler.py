@@ -36,7 +36,7 @@ from oasis.kubernetes.control.machines import Machines, by_name, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
-from oasis.kubernetes.control.planning import Planning, planned_ahead
+from oasis.kubernetes.control.planning import Planning
 from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, TOO_LONG
@@ -726,7 +726,12 @@ class Reconciler:
 
     def _tell_plans(self, slot: int, now: float, before: Live) -> None:
         policy = self.driver.policy
-        planned = planned_ahead(policy, SHOWN_SLOTS, self.metrics)
+        planned: Mapping[int, Any] = {}
+        try:
+            planned = policy.ahead(SHOWN_SLOTS) if isinstance(policy, Planner) else {}
+        except Exception:
+            self.metrics.policy_errors.inc()
+            log.exception("policy %s cannot say what it plans", policy.name)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
