@@ -150,10 +150,13 @@ def parse_job(item: Mapping[str, Any], clock: SlotClock, resources: ResourceMap)
     with located_at("spec"):
         spec = checked(schema_of(KIND)["spec"], item.get("spec") or {})
         job_as_written = _in_one_form(item["metadata"], spec, clock, resources)
+        # A policy that does not resize takes the number that its owner wrote for the job as it is.
+        own = {**spec, "workers": {k: v for k, v in spec["workers"].items() if k != "initial"}}
         forms = []
-        for path, one in specs_in_forms(spec):
+        for path, form in _forms(spec):
             with located_at(path), _as_a_form_says_it(path):
-                forms.append(_in_one_form(item["metadata"], one, clock, resources))
+                in_form = _in_form(own, form)
+                forms.append(_in_one_form(item["metadata"], in_form, clock, resources))
     if not forms:
         return job_as_written
     names_of_form = [one.name for one in fields(Form)]
@@ -203,29 +206,21 @@ def _in_one_form(
     )
 
 
-def specs_in_forms(spec: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The place of each form in `spec`, and the spec in that form; none if it has no forms."""
-    own = {name: value for name, value in spec.items() if name not in ("forms", "speeds")}
-    # A policy that does not resize takes the number that its owner wrote for the job as it stands.
-    own["workers"] = {name: v for name, v in own["workers"].items() if name != "initial"}
-    forms, speeds = spec.get("forms"), spec.get("speeds")
+def _forms(spec: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The forms of a job, each with its place; where there are speeds, only the time differs."""
+    forms, speeds, work = spec.get("forms"), spec.get("speeds"), spec["work"]
     if forms is not None and speeds is not None:
         raise InstanceError("speeds", "expected either speeds or forms, not both")
-    if forms is not None:
-        for k, form in enumerate(forms):
-            with located_at(f"forms[{k}]"):
-                in_form = _in_form(own, form)
-            yield f"forms[{k}]", in_form
-    if speeds is not None:
-        with located_at("speeds"):
-            table = Speeds(**speeds)
-        for value, speed in table.values.items():
-            path = f"speeds.values.{value}"
-            with located_at(path):
-                timed = own["work"].keys() & {"workerSeconds", "minibatchSeconds"}
-                work = own["work"] | {name: own["work"][name] / speed for name in timed}
-                in_form = _in_form(own, {"requires": {table.label: [value]}}) | {"work": work}
-            yield path, in_form
+    if speeds is None:
+        return [(f"forms[{k}]", form) for k, form in enumerate(forms or ())]
+    with located_at("speeds"):
+        table = Speeds(**speeds)
+    placed: list[tuple[str, Mapping[str, Any]]] = []
+    for value, speed in table.values.items():
+        timed = work.keys() & {"workerSeconds", "minibatchSeconds"}
+        form = {"requires": {table.label: [value]}, "work": {k: work[k] / speed for k in timed}}
+        placed.append((f"speeds.values.{value}", form))
+    return placed
 
 
 def _in_form(own: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
