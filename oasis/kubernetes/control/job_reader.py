@@ -115,10 +115,17 @@ class JobReader:
         if (why := left_alone(item)) is not None:
             self.specs.pop(uid, None)
             job.waits(LEFT_ALONE, why, now)
-        elif kind is not TRAINJOB or kind.parts(item):
-            self._read_one(job, item, policy, now)
-        elif uid not in self.specs:  # else the Trainer makes its JobSet anew
-            job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
+        elif kind is TRAINJOB and not kind.parts(item):
+            if uid not in self.specs:  # else the Trainer makes its JobSet anew
+                job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
+        elif uid not in self.specs or self.specs[uid].generation != self._versions[uid]:
+            spec = parse(item, kind, self._clock, self._resources)
+            if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
+                expected = f"expected none: policy {policy.name} plans them by bandwidth"
+                path = f"metadata.annotations.{names.SERVERS}"
+                raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
+            self.specs[uid] = spec
+            job.valid(now)
         return self.specs.get(uid)
 
     def _is_stopped(self, job: StatusWriter, item: Mapping[str, Any]) -> bool:
@@ -145,12 +152,12 @@ class JobReader:
         if is_wrong:
             log.warning("%s: %s, found when %s it", name, error, doing)
             if job is not None:
-                job.invalid(str(error), now)
+                job.put_aside("Invalid", "Invalid", str(error), now)
             return
         log.error("%s: an error when %s it", name, doing, exc_info=error, extra={"job": name})
         if job is not None:
-            why = f"{error_text(error)}, when {doing} it"
-            job.failed(f"{why}; see the log of the controller, and edit the job to try again", now)
+            why = f"{error_text(error)}, when {doing} it; see the log of the controller, and edit "
+            job.put_aside("Failed", "Error", f"{why}the job to try again", now)
 
     def fail_to_train(self, uid: str, reason: str, message: str, now: float) -> None:
         """Stop a job with too many failures of its own processes, until it is edited."""
@@ -180,21 +187,6 @@ class JobReader:
                 # `written` stays what the object says, so that
                 # the difference is written in the next turn.
                 self.statuses[uid].status = dict(unwritten[uid])
-
-    def _read_one(
-        self, job: StatusWriter, item: Mapping[str, Any], policy: Policy, now: float
-    ) -> None:
-        """Parse a job that is new or was edited."""
-        uid = job.meta["uid"]
-        if uid in self.specs and self.specs[uid].generation == self._versions[uid]:
-            return
-        spec = parse(item, job.kind, self._clock, self._resources)
-        if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
-            expected = f"expected none: policy {policy.name} plans them by bandwidth"
-            path = f"metadata.annotations.{names.SERVERS}"
-            raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
-        self.specs[uid] = spec
-        job.valid(now)
 
     def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
         """Return whether the controller of its kind reports a final end of the job."""

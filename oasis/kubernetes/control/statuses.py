@@ -121,18 +121,10 @@ class StatusWriter:
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def invalid(self, message: str, now: float) -> None:
-        """Record that the object is invalid."""
-        self.status["phase"] = "Invalid"
-        self._stops_waiting()
-        self.say(VALID, "False", "Invalid", message, now)
-        self.in_state(None, now)
-        self.stalled(None, now)
-
-    def failed(self, message: str, now: float) -> None:
-        """Record an error, ours or the policy's, that only this job causes; it does not run on."""
-        self.status["phase"] = "Failed"
-        self.say(VALID, "False", "Error", message, now)
+    def put_aside(self, phase: str, reason: str, message: str, now: float) -> None:
+        """Record that the object is invalid, or an error that it alone causes; it does not run."""
+        self.status["phase"] = phase
+        self.say(VALID, "False", reason, message, now)
         self.ended(now)
         self._unsay(PLACED)
 

@@ -16,7 +16,6 @@ from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, claim_
 from oasis.model.job import Job
 from oasis.model.utility import UTILITIES, Constant
 from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.site import Site
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -44,7 +43,6 @@ class _Declared:
     """Declarations of a job, computed once per version."""
 
     spec: JobSpec
-    site: Site
     works: tuple[float, ...]  # worker-slots in each form
     counted: JobSpec  # the same job, with as much work as is expected of it
     overrun: JobSpec  # and as it counts when that is overrun
@@ -186,20 +184,15 @@ class Tenants:
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def _declare(
-        self,
-        spec: JobSpec,
-        account: _Account,
-        entry: Entry[JobSpec] | None,
-    ) -> None:
+    def _declare(self, spec: JobSpec, account: _Account, entry: Entry[JobSpec] | None) -> None:
         """Record the declared work of a job, and the work that it counts as."""
-        known, site = self._declared.get(spec.uid), self._driver.site
-        before, times = account.times, self._took.times(spec.namespace)
+        known, before = self._declared.get(spec.uid), account.times
+        times = self._took.times(spec.namespace)
         # A job that waits is planned anew only if that says much, and one that has begun is not.
         waits = entry is None or not entry.begun
         if spec.ends_itself and waits and (account.generation is None or times > 2 * before):
             account.times = times
-        if known and known.spec is spec and known.site is site and account.times == before:
+        if known and known.spec is spec and account.times == before:
             return
         if (
             known is not None
@@ -213,9 +206,8 @@ class Tenants:
         last = replace(counted, utility=worth)
         if self._prefers_short:
             last = self._longer(last, ENDLESS)
-        self._declared[spec.uid] = _Declared(
-            spec, site, works, replace(spec, job=counted), replace(spec, job=last)
-        )
+        both = replace(spec, job=counted), replace(spec, job=last)
+        self._declared[spec.uid] = _Declared(spec, works, *both)
 
     def _longer(self, job: Job, times: float) -> Job:
         """A job of so many times the work in each form."""

@@ -29,6 +29,7 @@ WORDS = {  # by operator, what a node is that does not meet the requirement
     "Lt": "is not below",
 }
 INTEGER = re.compile(r"[+-]?[0-9]+")
+WIDEST = 1 << 63  # integers that are compared have 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +132,8 @@ def narrowed(
 
 
 def _integer(value: str | None) -> int | None:
-    """An integer as labels write it, without the underscores that Python would take."""
-    return int(value) if value is not None and INTEGER.fullmatch(value) else None
+    """An integer of 64 bits as labels write it, without the underscores that Python would take."""
+    if value is None or not INTEGER.fullmatch(value):
+        return None
+    number = int(value)
+    return number if -WIDEST <= number < WIDEST else None
