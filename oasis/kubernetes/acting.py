@@ -12,7 +12,6 @@ from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended, phase_of
 from oasis.kubernetes.cluster.pods import WantedPod, working_gang
-from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
     ExistingKind,
@@ -88,7 +87,7 @@ def described(action: Action) -> dict[str, Any]:
     job = f"{meta['namespace']}/{meta['ownerReferences'][0]['name']}"
     if isinstance(action, Delete):
         word = f"{word} ({action.why})"
-    pod, node = meta["name"], (meta.get("annotations") or {}).get(NODE)
+    pod, node = meta["name"], (meta.get("annotations") or {}).get(names.NODE)
     return {"action": word, "job": job, "pod": None if word == "expose" else pod, "node": node}
 
 
@@ -236,7 +235,7 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
 
 def _task(pod: Pod) -> int:
     """Index of the group of a pod; workers have the first."""
-    return int((pod["metadata"].get("labels") or {}).get(TASK) == TaskGroup.PS)
+    return int((pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.PS)
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
@@ -297,6 +296,7 @@ def _place(
         body, labels, notes = target.pods[pod.name], {}, annotations(pod)
         if target.found is not None:  # its controller made it, so that nothing says yet why
             labels = identity(spec.name, spec.uid, pod.task)
-            notes |= {names.PLAN: target.plan, names.SLOT: str(target.slot), NODE: pod.node}
+            notes |= {names.PLAN: target.plan, names.SLOT: str(target.slot)}
+            notes[names.NODE] = pod.node
         patch = p.opening_patch(body, pod.node, pod.hostname)
         steps.actions.append(Open(spec.uid, body, patch + p.marking_patch(body, labels, notes)))

@@ -1,4 +1,4 @@
-"""The pods of a plan: their names and specs, and the patches that open their gates."""
+"""Pods: how those of a plan are made and opened, whose they are, what they do and report."""
 
 from __future__ import annotations
 

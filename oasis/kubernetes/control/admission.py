@@ -150,6 +150,7 @@ class Admission:
         kept = set(uids)
         self.refused = {uid: why for uid, why in self.refused.items() if uid in kept}
         self._made = {uid: limited for uid, limited in self._made.items() if uid in kept}
+        self.verdicts.forget(kept)
 
     def refusing(self, rules: NodeRules) -> Mapping[str, str]:
         """Nodes that refuse a pod with these rules, and why."""
@@ -244,6 +245,8 @@ class Learning:
             counts = Counter(pod["metadata"]["namespace"] for pod in pods)
             freed = {space for space, count in self._counts.items() if counts[space] < count}
             self._counts = counts
+            known = self._reader.specs
+            self._tried = {uid: version for uid, version in self._tried.items() if uid in known}
         due = [
             spec
             for uid, spec in self._reader.specs.items()
@@ -316,11 +319,6 @@ class Learning:
                     self._verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node)
             message = f"node {pod.node} does not admit pod {pod.name}: {why}"
             self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
-
-    def forget_others(self, existing: Container[str]) -> None:
-        """Drop what was learnt about jobs that no longer exist."""
-        self._verdicts.forget(existing)
-        self._tried = {uid: version for uid, version in self._tried.items() if uid in existing}
 
 
 def too_long(driver: Driver[JobSpec], spec: JobSpec) -> str:

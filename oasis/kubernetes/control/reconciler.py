@@ -285,7 +285,6 @@ class Reconciler:
             self.note(uid, job_pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
-        self.learning.forget_others(self.statuses)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
         self.tenants.forget_others(unfinished, self.metered, outcome.completed)
         kept: tuple[dict[str, Any], ...] = self.done, self.metered, self._reports

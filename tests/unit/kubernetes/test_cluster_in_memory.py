@@ -85,7 +85,8 @@ def test_any_policy_may_have_words_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "given"), [("given_up", ["why"]), ("ended", []), ("invalid", ["why"])]
+    ("end", "given"),
+    [("given_up", ["why"]), ("ended", []), ("put_aside", ["Invalid", "Invalid", "why"])],
 )
 def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
     made = status_writer("j")
