@@ -69,6 +69,10 @@ class JobReader:
             existing.add(uid)
             try:
                 spec = self._take(kind, item, driver.policy, uid in live or uid in ran, now)
+            except InstanceError as error:  # a mistake of its owner, looked for at each boundary
+                self.specs.pop(uid, None)
+                self.statuses[uid].put_aside("Invalid", "Invalid", str(error), now)
+                continue
             except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                 self.fail(uid, error, "reading", now)
                 continue
@@ -146,10 +150,9 @@ class JobReader:
         # fault of ours or of the policy: the job is Failed, and the traceback is in the log.
         self.specs.pop(uid, None)
         job, self._stopped[uid] = self.statuses.get(uid), self._versions.get(uid)
-        is_wrong, name = isinstance(error, InstanceError), uid if job is None else job.name
-        if not (is_wrong and doing == "reading"):  # what owners write is no cause for an alarm
-            self._metrics.job_errors.labels(doing).inc()
-        if is_wrong:
+        self._metrics.job_errors.labels(doing).inc()
+        name = uid if job is None else job.name
+        if isinstance(error, InstanceError):
             log.warning("%s: %s, found when %s it", name, error, doing)
             if job is not None:
                 job.put_aside("Invalid", "Invalid", str(error), now)

@@ -10,12 +10,7 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
-from oasis.kubernetes.objects.oasis_job import (
-    UTILITY_FIELDS,
-    SlotClock,
-    parse_utility,
-    parse_work,
-)
+from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, SlotClock, parse_utility, parse_work
 from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
