@@ -50,6 +50,7 @@ PANELS = {  # groups of the help, in which each command has one line
 }
 FILES = {  # of commands that do not have a file of their own name
     "import": "import_trace",
+    **dict.fromkeys(("generate", "describe"), "instances"),
     **dict.fromkeys(("example", "schema", "policies", "show_versions"), "about"),
     "curve": "learn",
     "quote": "run",

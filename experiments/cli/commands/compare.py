@@ -60,10 +60,10 @@ def command(
     context: typer.Context,
     file: flags.InstanceFile,
     policies: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=flags.POLICY_LIST,
-            help=f"Separated by commas, of: {', '.join(POLICIES)}. "
+        Any,
+        flags.policies_of(
+            tuple(POLICIES),
+            f"Separated by commas, of: {', '.join(POLICIES)}. "
             f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
         ),
     ] = None,
@@ -133,7 +133,7 @@ def command(
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     elif not ratio:
         flags.refuse_given(context, SOLVING, "expected --ratio beside it")
-    names = _names(on) if policies is None else flags.known_policies(policies, "--policies")
+    names = policies or _names(on)
     chosen = flags.choose_options(names, assignments, shared={SEED: policy_seed})
     if isinstance(on, Workload):
         with located_at(source=file):
@@ -144,7 +144,6 @@ def command(
         bound = "" if most is None else f"; utility at most {most:.6g}"
         title = f"{len(on.jobs)} elastic jobs on {machines} machines; seconds{bound}"
         return deliver_comparison(comparison, document, title, delivery)
-    method = flags.known_method(how.method) if ratio else ""
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
         seeded = ", ".join(having(SEED))
@@ -152,7 +151,7 @@ def command(
     best = BestRun()
     comparison = run_policies(on, chosen, drawn, best)
     if ratio and not comparison.missing:
-        offline = solve_from(on, best.run, method, how.solver_seed, limits)
+        offline = solve_from(on, best.run, how.method, how.solver_seed, limits)
         comparison = with_optimum(comparison, offline)
     document = comparison.to_dict() | {"instance": instance_reference(on, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""

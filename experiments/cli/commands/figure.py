@@ -73,9 +73,12 @@ class Sizes:
         ),
     ] = 1.0
     jobs: Annotated[
-        str | None,
-        typer.Option(
-            FLAGS["jobs"], help="Numbers of jobs, separated by commas. [default: the paper's]"
+        Any,
+        flags.read_by(
+            flags.numbers(int, "counts"),
+            "N,...",
+            "Numbers of jobs, separated by commas. [default: the paper's]",
+            FLAGS["jobs"],
         ),
     ] = None
     servers: Annotated[
@@ -91,10 +94,9 @@ class Sizes:
         ),
     ] = None
     policies: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=flags.POLICY_LIST,
-            help="Policies to compare, separated by commas. [default: all]",
+        Any,
+        flags.policies_of(
+            tuple(POLICIES), "Policies to compare, separated by commas. [default: all]"
         ),
     ] = None
     trace: Annotated[
@@ -106,12 +108,8 @@ class Sizes:
 
     def given(self) -> dict[str, Any]:
         """The settings as a figure takes them."""
-        policies, jobs, trace, limit = self.policies, self.jobs, self.trace, self.time_limit
+        trace, limit = self.trace, self.time_limit
         return asdict(self) | {
-            "policies": None
-            if policies is None
-            else tuple(flags.known_policies(policies, "--policies")),
-            "jobs": None if jobs is None else flags.comma_counts(jobs, FLAGS["jobs"]),
             "trace": None if trace is None else str(trace),
             "time_limit": TIME_LIMIT if limit is None else limit,
         }

@@ -10,7 +10,6 @@ import typer
 
 import oasis
 from experiments.cli.command import CommandGroup
-from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
@@ -20,7 +19,7 @@ from oasis.model.errors import InputError, located_at
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 from oasis.traces import OpenbOptions, malformed_sentences
-from oasis.traces.job_table import LOOSE, MachineOptions, TraceOptions, kept_line
+from oasis.traces.job_table import LOOSE, MachineOptions, kept_line
 from oasis.traces.plain import FORMATS
 from oasis.traces.plain_instance import JobTrace
 from oasis.traces.plain_job import FACTS
@@ -73,7 +72,8 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         machines: Machines = None,
         options: dict[str, Any],
     ) -> None:
-        _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
+        given = _with_machines(options, machines)
+        _import(trace, file, output, given, workload=workload, all_jobs=all_jobs)
 
     command.__doc__ = text
     command.__annotations__["options"] = Annotated[
@@ -100,11 +100,7 @@ def openb(
 
     Example: oasis import openb pods.csv nodes.csv -o openb.json
     """
-    fixed = frozenset(options) if all_jobs else None
-    chosen = _options(OpenbOptions, options, all_jobs)
-    with located_at(source=pods), naming_flags(options_of(OpenbOptions)):
-        instance, _, _ = FORMATS["openb"].imported(pods, chosen, fixed, nodes)
-    _write(instance, output, fixed)
+    _import(FORMATS["openb"], pods, output, options, all_jobs=all_jobs, beside=nodes)
 
 
 def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str, Any]:
@@ -120,42 +116,36 @@ def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str,
     return arguments | {"worker_servers": len(sizes), "gpus_per_server": sizes[0]}
 
 
-def _options(kind: type[TraceOptions], arguments: dict[str, Any], all_jobs: bool) -> Any:
-    """The options that were given; with --all, the others are such that they do not clash."""
-    with naming_flags(options_of(kind)):
-        return kind(**((LOOSE if all_jobs else {}) | arguments))
-
-
 def _import(
     trace: JobTrace,
     file: Path,
     output: Path,
     arguments: dict[str, Any],
-    workload: bool,
-    all_jobs: bool,
+    *,
+    workload: bool = False,
+    all_jobs: bool = False,
+    beside: Path | None = None,
 ) -> None:
-    options = _options(trace.options, arguments, all_jobs)
     # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(arguments) if all_jobs else None
-    with located_at(source=file), naming_flags(options_of(trace.options)):
-        instance, jobs, options = trace.imported(file, options, fixed)
-        elastic = elastic_from_window(jobs.frame, options) if workload else None
-        if elastic is not None:
-            elastic_from_dict(elastic)  # what cannot be read again is not written
+    with naming_flags(options_of(trace.options)):
+        options = trace.options(**((LOOSE if all_jobs else {}) | arguments))
+        with located_at(source=file):
+            instance, jobs, options = trace.imported(file, options, fixed, beside)
+            elastic = elastic_from_window(jobs.frame, options) if workload else None
+            if elastic is not None:
+                elastic_from_dict(elastic)  # what cannot be read again is not written
+    _say_what_is_left_out(instance, fixed)
     if elastic is None:
-        _write(instance, output, fixed)
+        write_instance(instance, output)
         return
     write_document(elastic, output)
-    _say_what_is_left_out(instance, fixed)
     count, machines = len(elastic["jobs"]), options.worker_servers
     say_written(output, f"{count} elastic jobs on {machines} machines")
 
 
 def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
-    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
-
-    Their work is what the recorded workers did in the recorded time, and they begin with as many.
-    """
+    """Let the jobs of a trace grow and shrink: their work is what the recorded workers did."""
     gpus, most = options.gpus_per_server, options.elasticity
     each = {"gpu": 1, "cpu": options.cpus_per_gpu, "memory_gb": options.memory_gb_per_gpu}
     capacity = {name: gpus * amount for name, amount in each.items()}
@@ -178,20 +168,11 @@ def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]
     }
 
 
-def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:
-    write_instance(instance, output)
-    _say_what_is_left_out(instance, fixed)
-    say_written(output, describe(instance))
-
-
 def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:
     for sentence in malformed_sentences(instance.metadata.get("malformed", {})):
         note(f"left out: {sentence}")
-    for sentence in notes_of(instance):
+    for sentence in filter(None, (*notes_of(instance), kept_line(instance))):
         note(sentence)
-    selection = kept_line(instance)
-    if selection is not None:
-        note(selection)
     if fixed is not None:
         options = instance.metadata["options"]
         chosen = [

@@ -16,7 +16,7 @@ import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT, InterruptedWorkError
 from experiments.cli.options import Limits, Output, PrintedFile
-from experiments.cli.results import deliver, read_instance, say_written, write_document
+from experiments.cli.results import hand_out, read_instance, say_written, write_document
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.instance_file import read_json
@@ -141,12 +141,7 @@ def curve(
         if "observation" not in document:
             console.note(f"{workload}: nobody looks at curves without the field observation")
     empty = f", {log.empty} without a value" if log.empty else ""
-    deliver(
-        document,
-        lambda: console.note(f"wrote {output}: a curve of {log.rows} rows{empty}"),
-        as_json=output is None,
-        output=output,
-    )
+    hand_out(console.json_text(document), output, f"a curve of {log.rows} rows{empty}")
 
 
 def _with_curve(

@@ -13,7 +13,7 @@ from experiments.cli import console
 from experiments.cli import options as flags
 from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
-from experiments.evaluation.comparison import PLAIN, Comparison, replay_each
+from experiments.evaluation.comparison import PLAIN, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
@@ -31,7 +31,6 @@ from oasis.traces.plain_instance import is_table_of_records
 from oasis.traces.table import TraceSource, read_source
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
-STEPS = 200  # of the progress bar
 VIRTUAL_CLUSTER = {"virtual_cluster": "--virtual-cluster"}
 TRACE_OPTIONS = (
     *("machines", "servers", "gpus_per_server", "placement"),
@@ -69,6 +68,7 @@ TraceFormat = Annotated[
     str | None,
     typer.Option(
         autocompletion=flags.among(FORMATS),
+        callback=lambda name: name and choice(name, FORMATS, "--format"),
         rich_help_panel=flags.READING_PANEL,
         help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
     ),
@@ -76,13 +76,7 @@ TraceFormat = Annotated[
 Placement = Annotated[
     Literal["pooled", "whole"], "pooled: GPUs wherever they are; whole: all on one server."
 ]
-Policies = Annotated[
-    str,
-    typer.Option(
-        autocompletion=flags.among(PLAIN, commas=True),
-        help=f"Separated by commas, of: {', '.join(PLAIN)}.",
-    ),
-]
+Policies = Annotated[Any, flags.policies_of(PLAIN, f"Separated by commas, of: {', '.join(PLAIN)}.")]
 MACHINES = "16x8|FILE"
 MACHINES_HELP = (
     "Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus and a row "
@@ -163,10 +157,7 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --placement whole
     """
-    names = flags.known_policies(policies, "--policies", PLAIN)
-    chosen = flags.choose_options(names, assignments, shared={LINE: line})
-    if format is not None:
-        format = choice(format, FORMATS, "--format")
+    chosen = flags.choose_options(policies, assignments, shared={LINE: line})
     with located_at(source=file):
         source = read_source(file)
         elastic = None if format else _elastic_workload(source)
@@ -210,7 +201,8 @@ def command(
             }
         )
         title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
-    comparison = _replayed(workload, chosen, about)
+    with counter("replaying", len(workload.jobs) * len(chosen)) as advance:
+        comparison = replay_each(workload, chosen, about, on_settled=advance)
     return deliver_comparison(comparison, comparison.to_dict(), title, delivery)
 
 
@@ -285,19 +277,3 @@ def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Work
             most = max(sizes) if placement == "whole" else sum(sizes)
             error.hint = f"; --max-gpus {most} leaves such jobs out"
         raise
-
-
-def _replayed(workload: Workload, chosen: flags.Chosen, about: dict[str, Any]) -> Comparison:
-    """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
-    total = len(workload.jobs) * len(chosen)
-    each = max(1, total // STEPS)
-    settled = 0
-    with counter("replaying", total // each) as advance:
-
-        def settle() -> None:
-            nonlocal settled
-            settled += 1
-            if settled % each == 0:
-                advance()
-
-        return replay_each(workload, chosen, about, on_settled=settle)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,7 @@ from experiments.cli import console, files, options
 from experiments.cli.commands import replay
 from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.results import again, deliver, naming_glyphs, write_page
+from experiments.cli.results import again, deliver, drawing, write_page
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
 from experiments.evaluation.machines import MOST_MACHINES
@@ -26,9 +25,9 @@ from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
 from oasis.model.choices import choice
-from oasis.model.errors import InputError, located_at
+from oasis.model.errors import located_at
 from oasis.model.files import write_text
-from oasis.traces.plain import EXPECTED, FORMATS
+from oasis.traces.plain import EXPECTED
 from oasis.traces.table import read_source
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
 FEWEST = f"the fewest of {SIZE} GPUs that hold the busiest moment"
-ALL = ",".join(CHOSEN)
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
@@ -58,8 +56,12 @@ def _csv_files(prefix: Path) -> tuple[Path, Path]:
 CSV_FILES = replace(files.CSV, files=lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
-def _asked(text: str) -> Any:
-    return typer.Option(rich_help_panel="What is asked", help=text)
+ASKED: dict[str, Any] = {"rich_help_panel": "What is asked"}
+MACHINES = options.numbers(int, f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES)
+
+
+def _numbers(read: Callable[[str], Any], text: str) -> Any:
+    return options.read_by(read, "NUMBER,...", text, **ASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,34 +69,38 @@ class Asked:
     """What is asked beside how the jobs as they came fare on the machines that there are."""
 
     loads: Annotated[
-        str | None,
-        _asked(
+        Any,
+        _numbers(
+            options.numbers(float, "numbers above 0"),
             "Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
-            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]"
+            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
         ),
     ] = None
     fewer: Annotated[
-        str | None,
-        _asked("Also with this many machines fewer, of the last ones, such as 1,2."),
+        Any,
+        _numbers(MACHINES, "Also with this many machines fewer, of the last ones, such as 1,2."),
     ] = None
     more: Annotated[
-        str | None,
-        _asked("Also with this many machines more, each like the last, such as 1,2."),
+        Any,
+        _numbers(MACHINES, "Also with this many machines more, each like the last, such as 1,2."),
     ] = None
     goal: Annotated[
         str | None,
-        _asked(
-            "Find the fewest machines for each policy: "
+        typer.Option(
+            help="Find the fewest machines for each policy: "
             f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: without GPUs; "
-            "turnaround: from submission to end."
+            "turnaround: from submission to end.",
+            **ASKED,
         ),
     ] = None
     utilities: Annotated[
         str | None,
-        _asked(
-            f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
+        typer.Option(
+            callback=lambda name: name and choice(name, UTILITIES, "--utilities"),
+            **ASKED,
+            help=f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
             "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
-            "given, where the table has such a column]"
+            "given, where the table has such a column]",
         ),
     ] = None
 
@@ -109,13 +115,11 @@ def command(
     ] = None,
     placement: replay.Placement = "pooled",
     policies: Annotated[
-        str,
-        typer.Option(
-            autocompletion=options.among(PLAIN, commas=True),
-            help=f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]",
-            show_default=False,
+        Any,
+        options.policies_of(
+            PLAIN, f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]"
         ),
-    ] = ALL,
+    ] = None,
     line: options.PolicyLine = None,
     assignments: options.Set = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
@@ -169,19 +173,14 @@ def command(
 
     Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2 -o page.html
     """
-    names = options.known_policies(policies, "--policies", PLAIN)
-    chosen = options.choose_options(names, assignments, shared={LINE: line})
-    format = None if format is None else choice(format, FORMATS, "--format")
+    chosen = options.choose_options(policies or CHOSEN, assignments, shared={LINE: line})
     is_page = output is not None and output.suffix.lower() in files.PAGE
-    if asked.utilities is not None:
-        choice(asked.utilities, UTILITIES, "--utilities")
     if asked.utilities != DRAWN:
         options.refuse_given(context, ("seed",), "expected --utilities drawn beside it")
     if not is_page:
         options.refuse_given(context, ("style",), "expected -o PAGE.html beside it")
     with located_at("--goal"):
         goal = None if asked.goal is None else Goal.read(asked.goal)
-    loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
     is_alone = workers.processes is None and workers.engine == "local"
     run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
@@ -196,11 +195,11 @@ def command(
         smallest = partial(frames.smallest_machines, jobs, SIZE, placement, trace.held)
         sizes, how = smallest() if machines is None else (replay.read_machines(machines), "")
         first = replace(frames.Scenario.of(jobs, sizes, placement), held=trace.held)
-        at = loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
-        scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
+        at = asked.loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
+        scenarios = frames.scenarios(first, at, asked.fewer or (), asked.more or ())
     replay.note_held(trace, sizes)
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
-    left_out = left_out_note(names) if policies == ALL else ""
+    left_out = "" if policies else left_out_note(CHOSEN)
     replay.say_how_it_was_read(trace, is_guessed=format is None)
     for note in filter(None, (how, only, worth and f"utility: {worth}", left_out)):
         console.note(note)
@@ -228,31 +227,10 @@ def command(
     return _exit_code(result, into)
 
 
-def _numbers(asked: Asked, name: str) -> list[float]:
-    """Positive numbers with commas between, whole ones of machines; none if nothing was given."""
-    text, numbers = getattr(asked, name), []
-    kind, most = ("numbers above 0", math.inf)
-    if name != "loads":
-        kind, most = f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES
-    for part in () if text is None else options.comma_list(text, options.flag(name)):
-        try:
-            value = float(part)
-        except ValueError:
-            value = math.nan
-        if not 0 < value <= most or (name != "loads" and not value.is_integer()):
-            raise InputError(options.flag(name), f"expected {kind} with commas between", text)
-        numbers.append(value)
-    return list(dict.fromkeys(numbers))
-
-
 def _run(
     executor: Executor, into: Path | None, is_alone: bool, cells: Sequence[Cell]
 ) -> dict[str, CellResult]:
-    """Records of the cells by key; after Ctrl-C of those that are done.
-
-    They are kept in the folder `into`. Few runs are quicker here than in other processes;
-    `is_alone` allows that.
-    """
+    """Records of the cells by key, kept in the folder `into`; after Ctrl-C of those done."""
     from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
     from experiments.sweep.executors import Here  # noqa: PLC0415
     from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
@@ -260,7 +238,7 @@ def _run(
     scenario: Any = cells[0].source
     if len(scenario.trace) * len(cells) > QUICK:
         say_how_long(cells, getattr(executor, "jobs", 1))
-    elif is_alone:
+    elif is_alone:  # few runs are quicker here than in other processes
         executor = Here()
     store = None if into is None else ResultStore(into)
     with quiet(), sweep_progress() as show, options.naming_flags(("scheduler",)):
@@ -298,10 +276,9 @@ def _write_csv(paths: Sequence[Path], tables: Sequence[pd.DataFrame]) -> None:
 
 
 def _write_page(result: WhatIf, output: Path, style: str | None) -> None:
-    from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
     from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
 
-    with drawing_style(style), naming_glyphs():
+    with drawing(style):
         section = section_of(output.name, result.to_dict(), None)
     write_page(report_page([section], TITLE), output)
     console.note(f"wrote {output}")

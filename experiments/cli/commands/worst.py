@@ -9,26 +9,28 @@ import typer
 
 from experiments.cli import console
 from experiments.cli import options as flags
-from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.files import is_stdout
 from experiments.cli.progress import progress
-from experiments.cli.results import say_written, write_instance
+from experiments.cli.results import write_instance
 from experiments.evaluation.options import read_seconds
 from experiments.evaluation.policies import OASIS, entry_of
+from oasis.model.errors import InputError
 from oasis.model.summary import how_many
+
+WHERE: dict[str, Any] = {"rich_help_panel": "Where to look"}
 
 
 def _values(text: str) -> tuple[float, float]:
     try:
         low, high = map(float, text.split(","))
     except ValueError:
-        raise typer.BadParameter("expected LOW,HIGH, such as 1,100") from None
+        raise InputError("", "expected LOW,HIGH, such as 1,100") from None
     return low, high
 
 
 def _size(help_text: str) -> Any:
-    return typer.Option(min=1, metavar="N", help=help_text, rich_help_panel="Where to look")
+    return typer.Option(min=1, metavar="N", help=help_text, **WHERE)
 
 
 def command(
@@ -44,22 +46,17 @@ def command(
     work: Annotated[int, _size("Most worker-slots of a job.")] = 8,
     values: Annotated[
         Any,
-        typer.Option(
-            parser=_values,
-            metavar="LOW,HIGH",
-            help="The smallest and the largest value of a job.",
-            rich_help_panel="Where to look",
-        ),
+        flags.read_by(_values, "LOW,HIGH", "The smallest and the largest value of a job.", **WHERE),
     ] = "1,100",
     evaluations: Annotated[
         int, typer.Option(min=1, metavar="N", help="Instances to try; each optimum is proven.")
     ] = 1000,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            parser=read_seconds,
-            metavar="TIME",
-            help="Begin no further instance after this time: 60, 5m, 1h. The one under way is "
+        flags.read_by(
+            read_seconds,
+            "TIME",
+            "Begin no further instance after this time: 60, 5m, 1h. The one under way is "
             "solved first. What is found then depends on the speed of the machine. [default: none]",
         ),
     ] = None,
@@ -77,7 +74,6 @@ def command(
     """
     from experiments.evaluation.worst import Space, worst_case  # noqa: PLC0415 (needs an extra)
 
-    policy = flags.known_policy(policy, "--policy")
     (options,) = flags.choose_options([policy], assignments).values()
     entry = entry_of(policy)
     names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
@@ -98,7 +94,6 @@ def command(
     about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
     instance = replace(worst.instance, metadata={"worst_case": about})
     write_instance(instance, output)
-    say_written(output, describe(instance))
     result = worst.result
     facts = [(policy, f"{console.number(result.online_utility)}")]
     facts += [("optimum", f"{console.number(result.offline_objective)} (proven)")]
