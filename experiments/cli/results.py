@@ -179,11 +179,7 @@ class Delivery:
 
 
 def deliver(
-    document: dict[str, Any] | Callable[[], dict[str, Any]],
-    show: Callable[[], None],
-    *,
-    as_json: bool,
-    output: Path | None = None,
+    document: Any, show: Callable[[], None], *, as_json: bool, output: Path | None = None
 ) -> None:
     """Print a result of which there is no picture, and write it to the requested file."""
     Delivery(output, as_json=as_json)(document, show)

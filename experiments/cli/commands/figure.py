@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from experiments.cli.commands.sweep import saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.files import DIRECTORY
 from experiments.cli.progress import counter
+from experiments.cli.results import deliver
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.model.choices import choice
@@ -23,12 +25,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
 
 if TYPE_CHECKING:
-    from experiments.figures import (
-        DirectFigure,
-        FigureSettings,
-        PublishedFigure,
-        Reproduction,
-    )
+    from experiments.figures import DirectFigure, FigureSettings, PublishedFigure, Reproduction
 
 SETTINGS = ("seeds", "first_seed", "preset", "policies", "time_limit", "no_improvement", "trace")
 TIME_LIMIT = 120.0  # seconds
@@ -46,10 +43,10 @@ FLOORS = replace(
 )
 
 
-def _names() -> list[str]:
+def _figures() -> dict[str, PublishedFigure | DirectFigure]:
     from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
 
-    return [*FIGURES, *EXPERIMENTS]
+    return {**FIGURES, **EXPERIMENTS}
 
 
 def _files(directory: Path, arguments: Mapping[str, Any]) -> list[Path]:
@@ -122,7 +119,7 @@ def command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            autocompletion=flags.among(_names),
+            autocompletion=flags.among(_figures),
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, "
             "deadlines, floor, commitment. Left out, all are listed.",
@@ -153,17 +150,17 @@ def command(
 
     Example: oasis figure fig3 --size 0.1 --seeds 2
     """
-    from experiments.figures import (  # noqa: PLC0415 (needs an extra)
-        EXPERIMENTS,
-        FIGURES,
-        PublishedFigure,
-        reproduce,
-    )
+    from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
 
-    figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
+    figures = _figures()
     is_asked = any(flags.is_given(context, each) for each in context.params if each != "as_json")
     if list_all or (name is None and not is_asked):
-        _list(list(figures.values()), as_json=as_json)
+        # A title without the number of the figure, if it begins with one.
+        titles = {one.name: one.title.partition(": ")[2] or one.title for one in figures.values()}
+        rows = [(name, title, str(figures[name].seeds)) for name, title in titles.items()]
+        listed = [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
+        columns = console.headings("name", "what it shows", ">seeds")
+        deliver(listed, lambda: console.print_rows(columns, rows), as_json=as_json)
         return DONE
     figure = figures[choice(name or "nothing", figures, "NAME")]
     arguments = sizes.given()
@@ -195,21 +192,6 @@ def command(
     return LIMIT if result.unproven else DONE
 
 
-def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:
-    rows = [(figure.name, _about(figure.title), str(figure.seeds)) for figure in figures]
-    if as_json:
-        console.print_json(
-            [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
-        )
-    else:
-        console.print_rows(console.headings("name", "what it shows", ">seeds"), rows)
-
-
-def _about(title: str) -> str:
-    """A title without the number of the figure, if it begins with one."""
-    return title.partition(": ")[2] or title
-
-
 def _report(
     figure: PublishedFigure | DirectFigure,
     settings: FigureSettings,
@@ -219,25 +201,21 @@ def _report(
 ) -> None:
     from experiments.figures.figure import for_people  # noqa: PLC0415 (needs an extra)
 
-    if as_json:
-        document = {
-            "figure": figure.name,
-            "title": figure.title,
-            "settings": settings.to_dict(),
-            "rows": result.rows,
-            "runs": result.cells,
-            "errors": list(result.errors),
-            "unproven": result.unproven,
-            "files": [str(path) for path in result.files],
-            "version": oasis.__version__,
-        }
-        console.print_json(document)
-    else:
-        columns = [
-            (name, name not in ("policy", "kind", "model")) for name in figure.shown.values()
-        ]
-        table = [[for_people(row, name) for name in figure.shown] for row in result.rows]
-        console.print_rows(columns, table, title=figure.title)
+    document = {
+        "figure": figure.name,
+        "title": figure.title,
+        "settings": settings.to_dict(),
+        "rows": result.rows,
+        "runs": result.cells,
+        "errors": list(result.errors),
+        "unproven": result.unproven,
+        "files": [str(path) for path in result.files],
+        "version": oasis.__version__,
+    }
+    columns = [(name, name not in ("policy", "kind", "model")) for name in figure.shown.values()]
+    table = [[for_people(row, name) for name in figure.shown] for row in result.rows]
+    show = partial(console.print_rows, columns, table, title=figure.title)
+    deliver(document, show, as_json=as_json)
     for error in dict.fromkeys(result.errors):
         console.note(f"{result.errors.count(error)} runs failed and are left out: {error}")
     if result.unproven:

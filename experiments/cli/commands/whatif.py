@@ -14,7 +14,7 @@ import typer
 import oasis
 from experiments.cli import console, files, options
 from experiments.cli.commands import replay
-from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
+from experiments.cli.commands.sweep import engine_of, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.results import again, deliver, drawing, write_page
 from experiments.evaluation import whatif_result as texts
@@ -241,7 +241,7 @@ def _run(
     elif is_alone:  # few runs are quicker here than in other processes
         executor = Here()
     store = None if into is None else ResultStore(into)
-    with quiet(), sweep_progress() as show, options.naming_flags(("scheduler",)):
+    with sweep_progress() as show:
         return run_until_interrupted(cells, executor, store, show, console.note)
 
 
