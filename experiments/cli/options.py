@@ -69,7 +69,7 @@ class Flags:
         if values := option.choices or VALUES.get(option.name):
             more["autocompletion"] = among(values)
         if option.is_row:
-            more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
+            more |= read_by(option.parse, "NUMBER,...")
             default = ",".join(f"{part:g}" for part in default)
         if kind is not bool and default not in (None, ""):
             text += f" [default: {default}]"
@@ -78,14 +78,13 @@ class Flags:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                (str if option.is_row else option.kind) | None,
-                typer.Option(name, help=text, **more),
+                (str if option.is_row else option.kind) | None, text, {"flag": name, **more}
             ],
         )
 
 
-def _parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """`read` for typer, which names the flag in front of what was expected."""
+def read_by(read: Callable[[str], Any], metavar: str) -> dict[str, Any]:
+    """How an option reads its text, so that typer names the flag in front of what was expected."""
 
     def parse(text: str) -> Any:
         try:
@@ -93,7 +92,7 @@ def _parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
         except InputError as error:
             raise typer.BadParameter(error.detail) from None
 
-    return parse
+    return {"parser": parse, "metavar": metavar}
 
 
 def among(
@@ -179,21 +178,6 @@ def numbers(kind: type[Any], what: str, most: float = math.inf) -> Callable[[str
     return read
 
 
-def read_by(read: Callable[[str], Any], metavar: str, text: str, *names: str, **more: Any) -> Any:
-    """A flag whose value `read` reads, `text` being its help."""
-    return typer.Option(*names, parser=_parser(read), metavar=metavar, help=text, **more)
-
-
-def time_limit_option(default: str) -> Any:
-    """The flag ``--time-limit``, which every command has in the same words."""
-    return read_by(
-        read_seconds,
-        "TIME",
-        "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does "
-        f"not count. [default: {default}]",
-    )
-
-
 def _methods() -> Iterable[str]:
     from offline import METHODS  # noqa: PLC0415 (needs an extra)
 
@@ -230,46 +214,38 @@ def check_style(name: str | None) -> str | None:
 
 AUTO = "auto"  # the method that chooses one
 InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON).")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
-TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
+COUNT = {"metavar": "N", "min": 1}
+AsJson = Annotated[bool, "Print one JSON document on standard output.", {"flag": "--json"}]
+LIMIT_TEXT = (
+    "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does not "
+    "count. [default: {}]"
+)
+TIME = read_by(read_seconds, "TIME")
+TimeLimit = Annotated[float | None, LIMIT_TEXT.format("60 seconds"), TIME]
 WorkLimit = Annotated[
     float | None,
-    read_by(
-        partial(read_seconds, what="units of work", is_time=False),
-        "UNITS",
-        "Units of work, about a second each, instead of seconds: the result then repeats, "
-        "however busy the machine is. [default: a time limit]",
-    ),
+    "Units of work, about a second each, instead of seconds: the result then repeats, "
+    "however busy the machine is. [default: a time limit]",
+    read_by(partial(read_seconds, what="units of work", is_time=False), "UNITS"),
 ]
 Gap = Annotated[
     float | None,
-    read_by(
-        read_share,
-        "SHARE",
-        "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
-        "stops immediately; the bound is then very weak. [default: 0, a proof]",
-    ),
+    "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
+    "stops immediately; the bound is then very weak. [default: 0, a proof]",
+    read_by(read_share, "SHARE"),
 ]
 NoImprovement = Annotated[
     float | None,
-    read_by(
-        partial(read_seconds, what="an amount"),
-        "TIME",
-        "End a solve when the interval became shorter by less than a thousandth within this time "
-        "(units of work with --work-limit). [default: inf]",
-    ),
+    "End a solve when the interval became shorter by less than a thousandth within this time "
+    "(units of work with --work-limit). [default: inf]",
+    read_by(partial(read_seconds, what="an amount"), "TIME"),
 ]
-SolverSeed = Annotated[
-    int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Seed of the offline solve.")
-]
+SolverSeed = Annotated[int, "Seed of the offline solve.", COUNT | {"min": 0, "max": LARGEST_SEED}]
 Method = Annotated[
     str,
-    typer.Option(
-        autocompletion=among(_methods),
-        callback=known_method,
-        help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
-        "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
-    ),
+    "Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
+    "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
+    {"autocompletion": among(_methods), "callback": known_method},
 ]
 
 
@@ -311,50 +287,30 @@ class Workers:
 
     processes: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"
-        ),
+        "Worker processes. [default: one per core]",
+        COUNT | {"max": 1024},
     ] = None
     engine: Annotated[
         Literal["local", "dask"], "local, or dask: an existing cluster, at --scheduler."
     ] = "local"
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
-    ] = None
+    scheduler: Annotated[str | None, "Such as tcp://10.0.0.1:8786.", {"metavar": "ADDRESS"}] = None
 
 
-Output = Annotated[
-    Path,
-    typer.Option("-o", "--output", help="File to write; -: standard output."),
-    JSON,
-]
+Output = Annotated[Path, "File to write; -: standard output.", JSON]
 ResultFile = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="Also write the JSON result to this file; -: print it instead, as --json does.",
-    ),
+    "Also write the JSON result to this file; -: print it instead, as --json does.",
     JSON,
 ]
-PrintedFile = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="File to write. [default: standard output]"),
-    JSON,
-]
+PrintedFile = Annotated[Path | None, "File to write. [default: standard output]", JSON]
 Picture = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Draw it to this file (.png, .svg or .pdf)."),
-    PICTURE,
+    Path | None, "Draw it to this file (.png, .svg or .pdf).", {"flag": "--plot"}, PICTURE
 ]
 Style = Annotated[
     str | None,
-    typer.Option(
-        callback=check_style,
-        metavar="STYLE",
-        help="Style of the picture: paper (a column of a printed page), a file that ends in "
-        ".mplstyle, or a style that matplotlib has, such as grayscale.",
-    ),
+    "Style of the picture: paper (a column of a printed page), a file that ends in "
+    ".mplstyle, or a style that matplotlib has, such as grayscale.",
+    {"callback": check_style, "metavar": "STYLE"},
 ]
 
 
@@ -363,32 +319,24 @@ SHARED = {SEED: "--policy-seed", LINE: "--line"}  # flags that set an option of 
 
 SetMethod = Annotated[
     list[str] | None,
-    typer.Option(
-        SET,
-        metavar="METHOD.NAME=X",
-        help="Set a parameter of the method, such as benders.window=3; repeatable.",
-    ),
+    "Set a parameter of the method, such as benders.window=3; repeatable.",
+    {"flag": SET, "metavar": "METHOD.NAME=X"},
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        SET,
-        metavar="P.OPTION=X",
-        help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
-        "option is refused with a list of all.",
-    ),
+    "Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
+    "option is refused with a list of all.",
+    {"flag": SET, "metavar": "P.OPTION=X"},
 ]
 PolicySeed = Annotated[
     int | None, f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]"
 ]
 PolicyLine = Annotated[
     str | None,
-    typer.Option(
-        metavar="strict|fit",
-        help="strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
-        "the option "
-        f"line of {', '.join(having(LINE))}. [default: strict]",
-    ),
+    "strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
+    "the option "
+    f"line of {', '.join(having(LINE))}. [default: strict]",
+    {"metavar": "strict|fit"},
 ]
 
 Chosen = dict[str, dict[str, Any]]
@@ -412,23 +360,16 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
     return comma_list(",".join(names), option)
 
 
-def policies_of(known: Sequence[str], meaning: str) -> Any:
-    """The flag for several of the `known` policies."""
-    return read_by(
-        lambda text: tuple(known_policies(text, "", known)),
-        "NAME,...",
-        meaning,
-        autocompletion=among((*known, *INSTALLED), commas=True),
-    )
+def policies_of(known: Sequence[str]) -> dict[str, Any]:
+    """How an option reads several of the `known` policies."""
+    read = read_by(lambda text: tuple(known_policies(text, "", known)), "NAME,...")
+    return read | {"autocompletion": among((*known, *INSTALLED), commas=True)}
 
 
 APolicy = Annotated[
     str,
-    typer.Option(
-        autocompletion=A_POLICY,
-        callback=lambda name: known_policy(name, "--policy"),
-        help=f"One of: {', '.join(POLICIES)}.",
-    ),
+    f"One of: {', '.join(POLICIES)}.",
+    {"autocompletion": A_POLICY, "callback": lambda name: known_policy(name, "--policy")},
 ]
 
 

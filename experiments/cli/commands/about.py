@@ -37,9 +37,7 @@ def example(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="File to write; -: standard output. [default: standard output]"
-        ),
+        "File to write; -: standard output. [default: standard output]",
         Written("an example"),
     ] = None,
     as_json: AsJson = False,

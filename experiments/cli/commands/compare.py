@@ -56,22 +56,16 @@ def command(
     file: flags.InstanceFile,
     policies: Annotated[
         Any,
-        flags.policies_of(
-            tuple(POLICIES),
-            f"Separated by commas, of: {', '.join(POLICIES)}. "
-            f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
-        ),
+        f"Separated by commas, of: {', '.join(POLICIES)}. "
+        f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
+        flags.policies_of(tuple(POLICIES)),
     ] = None,
     policy_seed: flags.PolicySeed = None,
     seeds: Annotated[
         int,
-        typer.Option(
-            help="Run policies that draw at random with this number of seeds, from --policy-seed "
-            "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
-            metavar="N",
-            min=1,
-            max=10_000,
-        ),
+        "Run policies that draw at random with this number of seeds, from --policy-seed "
+        "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
+        flags.COUNT | {"max": 10_000},
     ] = 1,
     assignments: flags.Set = None,
     ratio: Annotated[
@@ -82,12 +76,9 @@ def command(
     how: flags.Solving,
     slot_seconds: Annotated[
         float | None,
-        typer.Option(
-            help="Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
-            f"bound. [default: {SLOT_SECONDS:g}]",
-            metavar="SECONDS",
-            min=1.0,
-        ),
+        "Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
+        f"bound. [default: {SLOT_SECONDS:g}]",
+        {"metavar": "SECONDS", "min": 1.0},
     ] = None,
     delivery: Delivery,
 ) -> int:

@@ -64,43 +64,33 @@ class Sizes:
     ] = None
     first_seed: Annotated[int, "The first of these seeds."] = 0
     scale: Annotated[
-        float,
-        typer.Option(
-            FLAGS["scale"], help="Multiply numbers of jobs and servers, for a quick look."
-        ),
+        float, "Multiply numbers of jobs and servers, for a quick look.", {"flag": FLAGS["scale"]}
     ] = 1.0
     jobs: Annotated[
         Any,
-        flags.read_by(
-            flags.numbers(int, "counts"),
-            "N,...",
-            "Numbers of jobs, separated by commas. [default: the paper's]",
-            FLAGS["jobs"],
-        ),
+        "Numbers of jobs, separated by commas. [default: the paper's]",
+        flags.read_by(flags.numbers(int, "counts"), "N,...") | {"flag": FLAGS["jobs"]},
     ] = None
     servers: Annotated[
         int | None,
-        typer.Option(
-            FLAGS["servers"], help="Machines of each group (Figs. 3, 4, 6). [default: 50]"
-        ),
+        "Machines of each group (Figs. 3, 4, 6). [default: 50]",
+        {"flag": FLAGS["servers"]},
     ] = None
     preset: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=flags.among(PRESETS), help="Of the jobs. [default: the figure's]"
-        ),
+        str | None, "Of the jobs. [default: the figure's]", {"autocompletion": flags.among(PRESETS)}
     ] = None
     policies: Annotated[
         Any,
-        flags.policies_of(
-            tuple(POLICIES), "Policies to compare, separated by commas. [default: all]"
-        ),
+        "Policies to compare, separated by commas. [default: all]",
+        flags.policies_of(tuple(POLICIES)),
     ] = None
     trace: Annotated[
         Path | None,
         "Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
     ] = None
-    time_limit: Annotated[float | None, flags.time_limit_option("2 minutes; Fig. 5 alone")] = None
+    time_limit: Annotated[
+        float | None, flags.LIMIT_TEXT.format("2 minutes; Fig. 5 alone"), flags.TIME
+    ] = None
     no_improvement: flags.NoImprovement = None
 
     def given(self) -> dict[str, Any]:
@@ -125,19 +115,15 @@ def command(
             "deadlines, floor, commitment. Left out, all are listed.",
         ),
     ] = None,
-    list_all: Annotated[
-        bool, typer.Option("--list", help="List the figures, as without NAME.")
-    ] = False,
-    directory: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="Directory for data and picture."),
-        replace(DIRECTORY, files=_files),
+    list_all: Annotated[bool, "List the figures, as without NAME.", {"flag": "--list"}] = False,
+    output: Annotated[
+        Path, "Directory for data and picture.", replace(DIRECTORY, files=_files)
     ] = Path("figures"),
     sizes: Sizes,
     oasis_options: Annotated[dict[str, Any], flags.Flags({FLOOR: FLOORS})],
     assignments: flags.Set = None,
     form: Annotated[
-        Literal["svg", "png", "pdf"], typer.Option("--picture-format", help="Of the picture.")
+        Literal["svg", "png", "pdf"], "Of the picture.", {"flag": "--picture-format"}
     ] = "svg",
     style: flags.Style = None,
     as_json: flags.AsJson = False,
@@ -179,7 +165,7 @@ def command(
         result = reproduce(
             figure,
             settings,
-            directory,
+            output,
             suffix=f".{form}",
             style=style,
             on_progress=step,

@@ -36,27 +36,21 @@ app = CommandGroup(
 Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input.")]
 AsWorkload = Annotated[
     bool,
-    typer.Option(
-        "--workload", help="Write a workload of elastic jobs, for oasis replay, not an instance."
-    ),
+    "Write a workload of elastic jobs, for oasis replay, not an instance.",
+    {"flag": "--workload"},
 ]
 All = Annotated[
     bool,
-    typer.Option(
-        "--all",
-        help="Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
-        "window, stride or max-jobs applies, unless it is given; machines and horizon are chosen "
-        "so that all fit, and printed.",
-    ),
+    "Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
+    "window, stride or max-jobs applies, unless it is given; machines and horizon are chosen "
+    "so that all fit, and printed.",
+    {"flag": "--all"},
 ]
 
 Machines = Annotated[
     str | None,
-    typer.Option(
-        "--machines",
-        metavar=MACHINES,
-        help=f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
-    ),
+    f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
+    {"flag": "--machines", "metavar": MACHINES},
 ]
 
 

@@ -65,17 +65,11 @@ def verify(file: InstanceFile, result: Result, as_json: AsJson = False) -> None:
 
 def plot(
     result: Result,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="Picture to draw (.png, .svg or .pdf)."),
-        PICTURE,
-    ],
+    output: Annotated[Path, "Picture to draw (.png, .svg or .pdf).", PICTURE],
     instance: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instance that the result is of. [default: the file that the result names]",
-        ),
+        "Instance that the result is of. [default: the file that the result names]",
+        {"metavar": "FILE"},
     ] = None,
     style: Style = None,
 ) -> None:
@@ -131,18 +125,11 @@ def report(
             metavar="RESULT...", help="JSON documents of results, and Parquet tables of sweeps."
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="Page to write (HTML); -: standard output."),
-        HTML,
-    ],
+    output: Annotated[Path, "Page to write (HTML); -: standard output.", HTML],
     instances: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--instance",
-            metavar="FILE",
-            help="An instance that results are of; repeatable. [default: the files that they name]",
-        ),
+        "An instance that results are of; repeatable. [default: the files that they name]",
+        {"flag": "--instance", "metavar": "FILE"},
     ] = None,
     title: Annotated[str, "Title of the page."] = "OASiS: results",
     style: Style = None,

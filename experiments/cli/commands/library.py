@@ -30,11 +30,8 @@ app = CommandGroup(
 
 Directory = Annotated[
     Path,
-    typer.Option(
-        "--library",
-        help="Directory of another table and its schedules. [default: the shipped one]",
-        show_default=False,
-    ),
+    "Directory of another table and its schedules. [default: the shipped one]",
+    {"flag": "--library", "show_default": False},
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.")]
 Patterns = Annotated[
@@ -46,8 +43,7 @@ Result = Annotated[
     typer.Argument(metavar="FILE", help="JSON document with schedules."),
 ]
 Instance = Annotated[
-    str | None,
-    typer.Option("--name", help="The instance. [default: the one that FILE says it is of]"),
+    str | None, "The instance. [default: the one that FILE says it is of]", {"flag": "--name"}
 ]
 COLUMNS = console.headings("instance", ">value", ">bound", ">gap", "proof", "value by")
 

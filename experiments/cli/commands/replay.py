@@ -66,23 +66,23 @@ TraceFile = Annotated[
 ]
 TraceFormat = Annotated[
     str | None,
-    typer.Option(
-        autocompletion=flags.among(FORMATS),
-        callback=lambda name: name and choice(name, FORMATS, "--format"),
-        rich_help_panel=flags.READING_PANEL,
-        help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
-    ),
+    f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
+    {
+        "autocompletion": flags.among(FORMATS),
+        "callback": lambda name: name and choice(name, FORMATS, "--format"),
+        "rich_help_panel": flags.READING_PANEL,
+    },
 ]
 Placement = Annotated[
     Literal["pooled", "whole"], "pooled: GPUs wherever they are; whole: all on one server."
 ]
-Policies = Annotated[Any, flags.policies_of(PLAIN, f"Separated by commas, of: {', '.join(PLAIN)}.")]
+Policies = Annotated[Any, f"Separated by commas, of: {', '.join(PLAIN)}.", flags.policies_of(PLAIN)]
 MACHINES = "16x8|FILE"
 MACHINES_HELP = (
     "Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus and a row "
     "per machine. [default: {}]"
 )
-JOBS = "Which jobs"  # heading of the help
+JOBS = {"rich_help_panel": "Which jobs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +91,12 @@ class Selection:
 
     virtual_cluster: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=JOBS,
-            help="Take the jobs of this virtual cluster alone (philly). [default: all]",
-        ),
+        "Take the jobs of this virtual cluster alone (philly). [default: all]",
+        JOBS,
     ] = ""
-    max_gpus: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
-    ] = None
-    skip: Annotated[
-        int,
-        typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
-    ] = 0
-    max_jobs: Annotated[
-        int | None, typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take.")
-    ] = None
+    max_gpus: Annotated[int | None, "Leave out jobs with more GPUs.", JOBS, {"min": 1}] = None
+    skip: Annotated[int, "Number of jobs to leave out at the start.", JOBS, {"min": 0}] = 0
+    max_jobs: Annotated[int | None, "Most jobs to take.", JOBS, {"min": 1}] = None
 
     def read(
         self, source: TraceSource, format: str | None, reading: Reading, expected: str = WANTED
@@ -128,13 +118,9 @@ def command(
     context: typer.Context,
     file: TraceFile,
     format: TraceFormat = None,
-    machines: Annotated[
-        str | None, typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"))
-    ] = None,
-    servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.", min=1)] = 8,
-    gpus_per_server: Annotated[
-        int, typer.Option(metavar="N", help="GPUs of each server.", min=1)
-    ] = 8,
+    machines: Annotated[str | None, MACHINES_HELP.format("8x8"), {"metavar": MACHINES}] = None,
+    servers: Annotated[int, "Number of servers.", flags.COUNT] = 8,
+    gpus_per_server: Annotated[int, "GPUs of each server.", flags.COUNT] = 8,
     placement: Placement = "pooled",
     policies: Policies = "fifo,srtf,las",
     line: flags.PolicyLine = None,

@@ -44,25 +44,19 @@ def run(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            autocompletion=flags.A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
-        ),
+        f"One of: {', '.join(POLICIES)}. [default: {OASIS}]",
+        {"autocompletion": flags.A_POLICY},
     ] = None,
     oasis_options: flags.OasisFlags,
     policy_seed: flags.PolicySeed = None,
     assignments: flags.Set = None,
     result: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            metavar="RESULT.json",
-            help="Repeat this result of oasis run: the same policy and options on the same "
-            "instance.",
-        ),
+        "Repeat this result of oasis run: the same policy and options on the same instance.",
+        {"flag": "--from", "metavar": "RESULT.json"},
     ] = None,
     every_job: Annotated[
-        bool,
-        typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
+        bool, f"List every decision, not the first {MOST_ROWS}.", {"flag": "--all-decisions"}
     ] = False,
     payments: Annotated[bool, "Also list what each job pays at the posted prices."] = False,
     delivery: Delivery,

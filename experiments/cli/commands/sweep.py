@@ -54,7 +54,7 @@ def command(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Parquet file. [default: CONFIG with .parquet]"),
+        "Parquet file. [default: CONFIG with .parquet]",
         replace(TABLE, files=lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
     workers: Workers,

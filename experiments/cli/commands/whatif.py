@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
 LONG = 20.0  # seconds that are said beforehand
-KEPT = "What is kept"  # heading of the help
+KEPT = {"rich_help_panel": "What is kept"}
 TITLE = "Which scheduler would serve these jobs best?"
 # Of no use to whoever wants the same result.
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
@@ -56,12 +56,10 @@ def _csv_files(prefix: Path) -> tuple[Path, Path]:
 CSV_FILES = replace(files.CSV, files=lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
-ASKED: dict[str, Any] = {"rich_help_panel": "What is asked"}
-MACHINES = options.numbers(int, f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES)
-
-
-def _numbers(read: Callable[[str], Any], text: str) -> Any:
-    return options.read_by(read, "NUMBER,...", text, **ASKED)
+ASKED = {"rich_help_panel": "What is asked"}
+LOAD = options.read_by(options.numbers(float, "numbers above 0"), "NUMBER,...")
+WHOLE = f"whole numbers above 0, at most {MOST_MACHINES:,},"
+MACHINES = options.read_by(options.numbers(int, WHOLE, MOST_MACHINES), "N,...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +68,33 @@ class Asked:
 
     loads: Annotated[
         Any,
-        _numbers(
-            options.numbers(float, "numbers above 0"),
-            "Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
-            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
-        ),
+        "Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
+        "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
+        LOAD | ASKED,
     ] = None
     fewer: Annotated[
         Any,
-        _numbers(MACHINES, "Also with this many machines fewer, of the last ones, such as 1,2."),
+        "Also with this many machines fewer, of the last ones, such as 1,2.",
+        MACHINES | ASKED,
     ] = None
     more: Annotated[
         Any,
-        _numbers(MACHINES, "Also with this many machines more, each like the last, such as 1,2."),
+        "Also with this many machines more, each like the last, such as 1,2.",
+        MACHINES | ASKED,
     ] = None
     goal: Annotated[
         str | None,
-        typer.Option(
-            help="Find the fewest machines for each policy: "
-            f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: without GPUs; "
-            "turnaround: from submission to end.",
-            **ASKED,
-        ),
+        "Find the fewest machines for each policy: "
+        f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: without GPUs; "
+        "turnaround: from submission to end.",
+        ASKED,
     ] = None
     utilities: Annotated[
         str | None,
-        typer.Option(
-            callback=lambda name: name and choice(name, UTILITIES, "--utilities"),
-            **ASKED,
-            help=f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
-            "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
-            "given, where the table has such a column]",
-        ),
+        f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
+        "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
+        "given, where the table has such a column]",
+        ASKED | {"callback": lambda name: name and choice(name, UTILITIES, "--utilities")},
     ] = None
 
 
@@ -111,50 +104,37 @@ def command(
     file: replay.TraceFile,
     format: replay.TraceFormat = None,
     machines: Annotated[
-        str | None, typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST))
+        str | None, replay.MACHINES_HELP.format(FEWEST), {"metavar": replay.MACHINES}
     ] = None,
     placement: replay.Placement = "pooled",
     policies: Annotated[
         Any,
-        options.policies_of(
-            PLAIN, f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]"
-        ),
+        f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]",
+        options.policies_of(PLAIN),
     ] = None,
     line: options.PolicyLine = None,
     assignments: options.Set = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
+    seed: Annotated[int, "Seed of --utilities drawn.", {"metavar": "N", "min": 0}] = 0,
     asked: Asked,
     reading: replay.Reading,
     selection: replay.Selection,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            rich_help_panel=KEPT,
-            help="Also write a page (.html), or JSON; -: print JSON.",
-        ),
+        "Also write a page (.html), or JSON; -: print JSON.",
+        KEPT,
         files.PAGE_OR_JSON,
     ] = None,
     table: Annotated[
         Path | None,
-        typer.Option(
-            "--csv",
-            metavar="PREFIX",
-            rich_help_panel=KEPT,
-            help="Also write PREFIX-jobs.csv and PREFIX-owners.csv.",
-        ),
+        "Also write PREFIX-jobs.csv and PREFIX-owners.csv.",
+        {"flag": "--csv", "metavar": "PREFIX"} | KEPT,
         CSV_FILES,
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(
-            "--records",
-            metavar="DIR",
-            rich_help_panel=KEPT,
-            help="Keep each finished run here: the same command then continues after an "
-            "interruption. Without it, only the printed result is kept.",
-        ),
+        "Keep each finished run here: the same command then continues after an "
+        "interruption. Without it, only the printed result is kept.",
+        {"flag": "--records", "metavar": "DIR"} | KEPT,
         files.DIRECTORY,
     ] = None,
     workers: options.Workers,
