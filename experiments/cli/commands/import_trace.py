@@ -124,11 +124,11 @@ def _import(
     fixed = frozenset(arguments) if all_jobs else None
     with naming_flags(options_of(trace.options)):
         options = trace.options(**((LOOSE if all_jobs else {}) | arguments))
-        with located_at(source=file):
-            instance, jobs, options = trace.imported(file, options, fixed, beside)
-            elastic = elastic_from_window(jobs.frame, options) if workload else None
-            if elastic is not None:
-                elastic_from_dict(elastic)  # what cannot be read again is not written
+    with located_at(source=file), naming_flags(options_of(trace.options)):
+        instance, jobs, options = trace.imported(file, options, fixed, beside)
+        elastic = elastic_from_window(jobs.frame, options) if workload else None
+        if elastic is not None:
+            elastic_from_dict(elastic)  # what cannot be read again is not written
     _say_what_is_left_out(instance, fixed)
     if elastic is None:
         write_instance(instance, output)
