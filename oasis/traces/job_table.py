@@ -512,6 +512,31 @@ def fit_machines(
     )
 
 
+def without(cluster: Cluster, gpus: int) -> Cluster:
+    """The machines less so many GPUs, the last ones first, with the rest in proportion.
+
+    Machines of an instance do not change with time, so it lacks what is held for all of its time.
+    """
+    left: list[Server] = []
+    missing = float(gpus)
+    for group in reversed(cluster.worker_servers):
+        size = group.capacity[RESOURCES[0]]
+        whole = min(group.count, int(missing // size)) if size else 0
+        missing -= whole * size
+        part = min(missing, size) if whole < group.count else 0.0
+        missing -= part
+        if part:
+            rest = {name: amount * (1 - part / size) for name, amount in group.capacity.items()}
+            left.insert(0, replace(group, id=f"{group.id}-part", capacity=rest, count=1))
+        if (count := group.count - whole - bool(part)) > 0:
+            left.insert(0, replace(group, count=count))
+    if not left:
+        total = float(cluster.worker_capacity[:, 0].sum())
+        expected = f"expected machines with more than the {gpus} GPUs that running jobs hold"
+        raise InstanceError("worker_servers", expected, total)
+    return replace(cluster, worker_servers=tuple(left))
+
+
 def chosen(options: Options, fixed: Collection[str], **values: Any) -> Options:
     """`options` with these values, but for those that are `fixed`."""
     return replace(options, **{name: one for name, one in values.items() if name not in fixed})
