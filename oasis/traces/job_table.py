@@ -144,9 +144,8 @@ class PlainTrace(Summarised):
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
         """The jobs as records, once they are chosen."""
-        found = self.frame[[name for name in FIELDS if name != "is_share"]].astype(object)
-        columns = found.where(found.notna(), None)
-        return tuple(map(PlainJob, *(columns[name].tolist() for name in columns)))
+        columns = (self.frame[name].astype(object) for name in FIELDS if name != "is_share")
+        return tuple(map(PlainJob, *(each.where(each.notna(), None).tolist() for each in columns)))
 
     @property
     def held(self) -> tuple[tuple[float, float, int], ...]:

@@ -360,6 +360,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
         rows.unique(columns["id"])
     good = rows.settle()
     every = pd.DataFrame({**job_table.FIELDS, **found}, index=rows.lines)
+    del found, rows.cells  # of a million rows, they are not kept beside their jobs
     jobs = every[good]
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from math import nan
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -351,7 +352,7 @@ def rows_of(
         end += count
         if len(cells) == size + 1 and not cells[-1].strip():  # sacct --parsable ends so
             cells.pop()
-        kept = [cells[place].strip() for place in places] if len(cells) == size else names
+        kept = [intern(cells[k].strip()) for k in places] if len(cells) == size else names
         if kept != names and "\0" not in text and any(map(str.strip, cells)):
             rows.append(kept)
             lines.append(line)

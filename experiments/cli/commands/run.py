@@ -37,6 +37,7 @@ from experiments.evaluation.tables import (
     run_facts,
 )
 from oasis.model.errors import located_at
+from oasis.model.files import json_text
 from oasis.model.summary import how_many
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
@@ -121,7 +122,7 @@ def run(
     if result is not None:
         with located_at(source=result):
             # Through JSON, as the recorded document came: there, tuples are lists.
-            check_reproduced(read_document(result), json.loads(console.json_text(document())))
+            check_reproduced(read_document(result), json.loads(json_text(document())))
 
     def show() -> None:
         _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS)
