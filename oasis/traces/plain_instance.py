@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import nan
-from sys import intern
 from typing import Any
 
 import numpy as np
@@ -227,9 +226,7 @@ class _Reader:
             **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
             **{"is_share": [each[1] for each in told], "told": told},
             "ended": np.where(keeps, ended, first),
-            # A million rows have few owners: each name is kept once.
-            "owner": owners.map(intern),
-            "state": np.where(goes_on, "", states),
+            **{"owner": owners, "state": np.where(goes_on, "", states)},
             **{"model": self._texts("model"), "has_ended": ~goes},
         }
         if form.check:
