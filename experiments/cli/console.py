@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import sys
@@ -21,6 +20,7 @@ from rich.text import Text
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.streams import encodable, naming_output
 from experiments.evaluation import tables
+from oasis.model.files import json_text
 
 number, percent = tables.number, tables.percent  # of figures, for people
 GAP = 2  # blanks between two columns
@@ -31,11 +31,6 @@ LOGGERS = ("oasis", "offline", "baselines", "experiments")
 def print_json(document: Any) -> None:
     """Print one JSON document, and nothing else, on standard output."""
     _write(json_text(document))
-
-
-def json_text(document: Any) -> str:
-    """One JSON document as it is printed and as it is written to files."""
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 @cache

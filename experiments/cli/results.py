@@ -25,7 +25,7 @@ from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
-from oasis.model.files import write_text
+from oasis.model.files import json_text, write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
 from oasis.model.summary import how_many
 from oasis.simulator import Workload, elastic_from_dict
@@ -110,7 +110,7 @@ def drawing(style: str | None) -> Iterator[None]:
 
 def write_document(document: dict[str, Any], output: Path) -> None:
     """Write one JSON document to the requested file, which may be standard output."""
-    write_page(console.json_text(document), output)
+    write_page(json_text(document), output)
 
 
 def say_written(output: Path, what: str) -> None:
@@ -159,7 +159,7 @@ class Delivery:
         writes: list[Callable[[], None]] = []
         # Files come first: a reader of standard output that goes away must not cost a file.
         if self.output is not None and not is_stdout(self.output):
-            writes.append(partial(write_text, self.output, console.json_text(plain)))
+            writes.append(partial(write_text, self.output, json_text(plain)))
         if self.plot is not None and draw is not None:
             writes.append(partial(write_picture, draw, self.plot, self.style))
         failures: list[str] = []

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,13 @@ def remove_unfinished() -> None:
     """Remove the temporary files of this process, for an exit that runs no ``finally``."""
     for temporary in list(_unfinished):
         temporary.unlink(missing_ok=True)
+
+
+def json_text(document: Any) -> str:
+    """A JSON document as it is printed and as it is written to files."""
+    chunks = json.JSONEncoder(indent=1, allow_nan=False).iterencode(document)
+    # Joined some at a time: all chunks at once would take ten times the memory of the text.
+    return "".join(iter(lambda: "".join(islice(chunks, 10_000)), "")) + "\n"
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

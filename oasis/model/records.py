@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from oasis.model import document
+from oasis.model.choices import choice
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.resources import ResourceVector, Table
 from oasis.model.validation import (
@@ -113,10 +114,15 @@ class Whole(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """A text that is not empty."""
+    """A text, of the `choices` if there are such; not an empty one unless that is said."""
+
+    choices: tuple[str, ...] = ()
+    empty: bool = False
 
     def check(self, value: Any, path: str) -> str:
-        return text(value, path)
+        if self.empty and value == "":
+            return ""
+        return choice(value, self.choices, path) if self.choices else text(value, path)
 
     def body(self) -> Schema:
         return {"type": "string", "minLength": 1}

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from experiments.cli import console
-from experiments.cli.console import json_text
 from experiments.cli.files import Written
 from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, among, known_policy
 from experiments.cli.results import deliver, hand_out
@@ -21,6 +20,7 @@ from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
 from oasis.model.extras import EXTRAS
+from oasis.model.files import json_text
 from oasis.model.instance_file import instance_schema
 from oasis.simulator.elastic import elastic_schema
 from oasis.version import __version__

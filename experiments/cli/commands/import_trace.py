@@ -126,7 +126,7 @@ def _import(
         options = trace.options(**((LOOSE if all_jobs else {}) | arguments))
     with located_at(source=file), naming_flags(options_of(trace.options)):
         instance, jobs, options = trace.imported(file, options, fixed, beside)
-        elastic = elastic_from_window(jobs.frame, options) if workload else None
+        elastic = elastic_from_window(jobs.frame, options, instance.cluster) if workload else None
         if elastic is not None:
             elastic_from_dict(elastic)  # what cannot be read again is not written
     _say_what_is_left_out(instance, fixed)
@@ -134,30 +134,38 @@ def _import(
         write_instance(instance, output)
         return
     write_document(elastic, output)
-    count, machines = len(elastic["jobs"]), options.worker_servers
+    count, machines = len(elastic["jobs"]), len(instance.cluster.worker_ids)
     say_written(output, f"{count} elastic jobs on {machines} machines")
 
 
-def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
+def elastic_from_window(
+    frame: Frame, options: MachineOptions, cluster: oasis.Cluster
+) -> dict[str, Any]:
     """Let the jobs of a trace grow and shrink: their work is what the recorded workers did."""
-    gpus, most = options.gpus_per_server, options.elasticity
-    each = {"gpu": 1, "cpu": options.cpus_per_gpu, "memory_gb": options.memory_gb_per_gpu}
-    capacity = {name: gpus * amount for name, amount in each.items()}
+    most, resources = options.elasticity, ("gpu", "cpu", "memory_gb")
+    machines = [
+        {
+            "id": group.id.replace("w", "node"),
+            "count": group.count,
+            "capacity": {name: group.capacity[name] for name in resources},
+        }
+        for group in cluster.worker_servers
+    ]
     jobs = [
         {
             "id": job["id"],
             "arrival": job["submitted"],
             "work": (n := job["workers"]) * job["duration"],
             "workers": {"min": 1, "initial": n, "max": max(n, round(most * n))},
-            "worker": {name: job[name] for name in each},
+            "worker": {name: job[name] for name in resources},
         }
         for job in frame.to_dict("records")
     ]
     return {
         "format": FORMAT,
         "version": VERSION,
-        "resources": list(each),
-        "machines": [{"id": "node", "count": options.worker_servers, "capacity": capacity}],
+        "resources": list(resources),
+        "machines": machines,
         "jobs": jobs,
     }
 

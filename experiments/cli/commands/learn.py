@@ -19,6 +19,7 @@ from experiments.cli.options import COUNT, Limits, Output, PrintedFile
 from experiments.cli.results import hand_out, read_instance, say_written, write_document
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
+from oasis.model.files import json_text
 from oasis.model.instance_file import read_json
 from oasis.model.summary import how_many
 from oasis.model.validation import number
@@ -132,7 +133,7 @@ def curve(
         if "observation" not in document:
             console.note(f"{workload}: nobody looks at curves without the field observation")
     empty = f", {log.empty} without a value" if log.empty else ""
-    hand_out(console.json_text(document), output, f"a curve of {log.rows} rows{empty}")
+    hand_out(json_text(document), output, f"a curve of {log.rows} rows{empty}")
 
 
 def _with_curve(

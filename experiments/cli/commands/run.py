@@ -26,6 +26,7 @@ from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, entry_of
 from experiments.evaluation.provenance import Recipe, instance_reference
 from oasis.model.errors import located_at
+from oasis.model.files import json_text
 from oasis.model.summary import how_many
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
@@ -104,9 +105,8 @@ def run(
     if result is not None:
         with located_at(source=result):
             # Through JSON, as the recorded document came: there, tuples are lists.
-            provenance.check_reproduced(
-                read_document(result), json.loads(console.json_text(document()))
-            )
+            made = json.loads(json_text(document()))
+            provenance.check_reproduced(read_document(result), made)
 
     def show() -> None:
         _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS)
