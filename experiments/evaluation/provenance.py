@@ -117,7 +117,7 @@ class Recipe:
 
 # `check_digest` compares the instance, and a note names another version, before the run; the last
 # is how long its decisions took.
-NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
+NOT_COMPARED = ("instance", "command", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:

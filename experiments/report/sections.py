@@ -8,10 +8,9 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +19,9 @@ from matplotlib.figure import Figure
 
 from experiments.evaluation import tables
 from experiments.evaluation import whatif_result as texts
-from experiments.evaluation.comparison import OVER_SEEDS, Comparison, JobComparison, compare_jobs
+from experiments.evaluation.comparison import Comparison, JobComparison, compare_jobs
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.pairs import pairs_of_comparison, pairs_of_sweep, said
-from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import (
     SCHEDULES,
     check_document,
@@ -133,7 +131,7 @@ def whatif_section(
         facts=[],
         tables=tuple(ReportTable(*one) for one in texts.tables(result)),
         proofs=[],
-        again=(str(data["command"]),) if data.get("command") else (),
+        again=commands_of(name, data),
         picture="",
         notes=(*missing, *changed),
         answer=texts.answer(result),
@@ -142,99 +140,10 @@ def whatif_section(
     )
 
 
-UNNAMED = "INSTANCE.json"  # where a result does not say
-REPLAY_OPTIONS = {  # flag and default, by key of the document
-    "servers": ("--servers", 8),
-    "gpus": ("--gpus-per-server", 8),
-    "placement": ("--placement", "pooled"),
-    "cluster": ("--virtual-cluster", None),
-    "max_gpus": ("--max-gpus", None),
-    "first": ("--skip", 0),
-    "max_jobs": ("--max-jobs", None),
-}
-
-
 def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Commands that make a result again."""
-    kind = data.get("kind")
-    elastic = kind == "compare" and data.get("format") == FORMAT
-    file = (data.get("trace" if elastic else "instance") or {}).get("file") or UNNAMED
-    words: list[Any] = [kind, *(_trace(data) if kind == "replay" else [file])]
-    if kind in ("run", "ratio", "quote"):
-        words += ["JOB.json"] if kind == "quote" else []
-        words += ["--policy", data["policy"], *_set(data["policy"], data)]
-    if kind in ("solve", "ratio"):
-        parameters = data["parameters" if kind == "solve" else "offline_parameters"]
-        words += _offline(data["method"], parameters)
-    if kind in ("compare", "replay"):
-        words += _policies(data["policies"])
-    optimum = data.get("optimum")
-    if kind == "compare" and optimum is not None:
-        words += ["--ratio", *_offline(optimum["method"], optimum["parameters"])]
-    if elastic:
-        words += ["--slot-seconds", text_of(data["slot_seconds"])]
-    if kind is None:
-        return ()
-    return (_line("run", "--from", name), _line(*words)) if kind == "run" else (_line(*words),)
-
-
-def _line(*words: Any) -> str:
-    return "oasis " + " ".join(shlex.quote(str(word)) for word in words)
-
-
-def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
-    """Options that differ from the defaults of a known policy; all of an unknown one.
-
-    A policy may report more than its options, such as facts from the file of the jobs.
-    """
-    defaults = POLICIES[policy].resolve({}) if policy in POLICIES else {}
-    parameters = row.get("parameters", {})
-    options = row.get("policy_options", parameters)
-    words = []
-    for name, value in parameters.items():
-        own = policy not in POLICIES and name in options
-        if own or (name in defaults and defaults[name] != value):
-            words += ["--set", f"{policy}.{name}={text_of(value)}"]
-    return words
-
-
-def text_of(value: Any) -> str:
-    """A value of an option as ``--set`` reads it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(text_of, value))
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Options of `oasis compare` that repeat a comparison of these policies."""
-    words = ["--policies", ",".join(rows)]
-    for name, row in rows.items():
-        words += _set(name, row)
-    seeds = max(
-        (len(row[OVER_SEEDS]["seeds"]) for row in rows.values() if OVER_SEEDS in row), default=1
-    )
-    return words if seeds == 1 else [*words, "--seeds", str(seeds)]
-
-
-def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
-    from offline.solve import METHOD_BY_NAME  # noqa: PLC0415 (needs an extra, as the result does)
-
-    words = ["--method", method]
-    for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
-        if name in parameters:
-            value = "inf" if parameters[name] is None else parameters[name]
-            # The flag says whose seed it is, because policies have one of their own.
-            option = "solver_seed" if name == SEED else name
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    kind = METHOD_BY_NAME.get(method)  # None where Ctrl-C came before "auto" had chosen one
-    if kind is not None:
-        defaults = dict(_named(kind.kind().to_dict()))
-        for name, value in _named(parameters.get("params", {})):
-            if defaults.get(name) != value:
-                words += ["--set", f"{method}.{name}={json.dumps(value)}"]
-    return words
+    """Commands that make a result again: the one that made it, and ``--from`` for a run."""
+    rerun = (f"oasis run --from {shlex.quote(name)}",) if data.get("kind") == "run" else ()
+    return (*rerun, str(data["command"])) if "command" in data else rerun
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -252,31 +161,6 @@ def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
             how = "is not there" if not file.exists() else "has changed since"
             sentences.append(f"The command does not make it again: {file} ({one['of']}) {how}.")
     return tuple(dict.fromkeys(sentences))
-
-
-def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Each single parameter with its name, those of parts after the name of the part."""
-    for name, value in params.items():
-        if isinstance(value, Mapping):
-            yield from _named(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
-
-
-def _trace(data: Mapping[str, Any]) -> list[str]:
-    words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    entries = {**data, **(data.get("reading") or {})}
-    names = {name: (f"--{name.replace('_', '-')}", None) for name in data.get("reading") or {}}
-    for name, (option, default) in (names | REPLAY_OPTIONS).items():
-        value = entries.get(name)
-        if value is True:  # a flag without a value
-            words.append(option)
-        elif value is not None and value != default:
-            words += [option, str(value)]
-    if isinstance(machines := data.get("machines"), list):
-        each = (f"{len(list(alike))}x{gpus}" for gpus, alike in groupby(machines))
-        words += ["--machines", ",".join(each)]
-    return words
 
 
 CHECKED = "every schedule satisfies (2)-(13), and every figure is what it is computed anew"

@@ -57,7 +57,6 @@ def _names(on: oasis.Instance | Workload) -> list[str]:
 
 def command(
     *,
-    context: typer.Context,
     file: flags.InstanceFile,
     policies: Annotated[
         str | None,
@@ -121,7 +120,9 @@ def command(
     limits = how.given()
     on = read_workload(file)
     if isinstance(on, Workload):
-        flags.refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
+        flags.refuse_given(
+            delivery.context, SOLVING, "is for instances: nothing is solved on elastic jobs"
+        )
         if seeds > 1:
             raise oasis.InputError(
                 "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
@@ -132,7 +133,7 @@ def command(
     elif slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     elif not ratio:
-        flags.refuse_given(context, SOLVING, "expected --ratio beside it")
+        flags.refuse_given(delivery.context, SOLVING, "expected --ratio beside it")
     names = _names(on) if policies is None else flags.known_policies(policies, "--policies")
     chosen = flags.choose_options(names, assignments, shared={SEED: policy_seed})
     if isinstance(on, Workload):
