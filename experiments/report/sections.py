@@ -37,6 +37,7 @@ from experiments.plotting.whatif import pictures
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
+from oasis.model.summary import how_many
 from oasis.simulator.elastic import FORMAT
 from oasis.simulator.outcome import UTILISATION
 from oasis.simulator.result import result_from_dict
@@ -80,12 +81,12 @@ class Section:
 
     name: str
     title: str
-    was_run: Facts
-    facts: Facts
-    tables: tuple[ReportTable, ...]
-    proofs: Facts
-    again: tuple[str, ...]
-    picture: str
+    was_run: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]] = ()
+    tables: tuple[ReportTable, ...] = ()
+    proofs: Sequence[tuple[str, str]] = ()
+    again: tuple[str, ...] = ()
+    picture: str = ""
     notes: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
     pictures: tuple[tuple[str, str], ...] = ()  # beside the first: addresses and captions
@@ -108,11 +109,7 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
 def whatif_section(
     name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
 ) -> Section:
-    """The section of a result from the file `name`.
-
-    `data` is its document; `changed` names files that are not any more what they were.
-    """
-    drawn = tuple((picture(figure), caption) for figure, caption in pictures(result))
+    """The section of a what-if from the file `name`; `changed` says which files are others now."""
     about = result.about
     missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
@@ -120,24 +117,31 @@ def whatif_section(
     names = ("kept", "format", "placement", "utilities", "version")
     facts += [(key, str(about[key])) for key in names if about.get(key) is not None]
     facts += [("as read", note) for note in about.get("notes", ())]
-    facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
-    for policy, row in result.first.policies.items():
-        options = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
-        facts += [(f"options of {policy}", options or "none")] if policy != RECORDED else []
+    policies = {name: row for name, row in result.first.policies.items() if name != RECORDED}
     return Section(
         name=name,
         title=texts.jobs_text(result),
-        was_run=facts,
-        facts=[],
+        was_run=[*facts, *_of_trace(data), *_of_policies(policies)],
         tables=tuple(ReportTable(*one) for one in texts.tables(result)),
-        proofs=[],
         again=commands_of(name, data),
-        picture="",
         notes=(*missing, *changed),
         answer=texts.answer(result),
-        pictures=drawn,
+        pictures=tuple((picture(figure), caption) for figure, caption in pictures(result)),
         remarks=tuple(texts.notes(result)),
     )
+
+
+def _of_trace(data: Mapping[str, Any]) -> Facts:
+    return [(f"trace {key}", str(value)) for key, value in (data.get("trace") or {}).items()]
+
+
+def _of_policies(rows: Mapping[str, Mapping[str, Any]]) -> Facts:
+    """The options of each policy of a comparison."""
+    each = {
+        policy: [f"{name}={value_text(value)}" for name, value in row.get("parameters", {}).items()]
+        for policy, row in rows.items()
+    }
+    return [(f"options of {name}", ", ".join(some) or "none") for name, some in each.items()]
 
 
 def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -253,13 +257,6 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
     )
 
 
-def _options(data: Any) -> Mapping[str, Any]:
-    """Parameters, of which those of an offline method are an object of their own."""
-    if "params" in mapping(data):
-        entry(data, "params", mapping)
-    return mapping(data)
-
-
 def _file(data: Any) -> Mapping[str, Any]:
     """A file with its digest, as a result names it."""
     for name in ("of", "file"):
@@ -277,12 +274,11 @@ def _trace_file(data: Any) -> Mapping[str, Any]:
 # What commands add to a result that its own reader leaves alone.
 _ADDED: Mapping[str, Reader[Any]] = {
     "policy": text,
-    "parameters": _options,
-    "offline_parameters": _options,
-    "policy_options": list_of(text),
+    "parameters": mapping,
+    "offline_parameters": mapping,
     "policy_files": list_of(_file),
     "trace": optional(_trace_file),
-    "reading": optional(mapping),
+    "command": text,
     "utilisation": UTILISATION,
 }
 
@@ -341,27 +337,21 @@ def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
 
 def _was_run(data: Mapping[str, Any]) -> Facts:
     """Facts about the run: policies, options, instance or trace, seed and version."""
-    facts: Facts = []
-    for name in ("policy", "method"):
-        if data.get(name) is not None:
-            facts.append((name, str(data[name])))
+    said = {name: value_text(data[name]) for name in SAID if data.get(name) is not None}
+    facts: Facts = [(name, said.pop(name)) for name in ("policy", "method") if name in said]
     for name, title in (("parameters", "option"), ("offline_parameters", "offline")):
         for key, value in (data.get(name) or {}).items():
             facts.append((f"{title} {key}", value_text(value)))
-    for policy, row in (data.get("policies") or {}).items():
-        options = ", ".join(f"{k}={value_text(v)}" for k, v in row.get("parameters", {}).items())
-        facts.append((f"options of {policy}", options or "none"))
-    named = named_file(data)
-    if named is not None:
-        facts.append(("instance", str(named)))
-    if digest_of(data) is not None:
-        facts.append(("SHA-256 of the instance", str(digest_of(data))))
-    trace = data.get("trace") or {}
-    facts += [(f"trace {key}", str(value)) for key, value in trace.items()]
-    for name in ("format", "servers", "gpus", "machines", "placement", "jobs", "seed", "version"):
-        if data.get(name) is not None:
-            facts.append((name, value_text(data[name])))
-    return facts
+    facts += _of_policies(data.get("policies") or {})
+    named = {"instance": named_file(data), "SHA-256 of the instance": digest_of(data)}
+    facts += [(name, str(value)) for name, value in named.items() if value is not None]
+    return [*facts, *_of_trace(data), *said.items()]
+
+
+SAID = (
+    *("policy", "method", "format", "servers", "gpus", "machines", "placement", "jobs"),
+    *("seed", "version"),
+)
 
 
 def value_text(value: Any) -> str:
@@ -453,48 +443,30 @@ def sweep_section(name: str, cells: pa.Table) -> Section:
 
     rows, frame = cells.to_pylist(), cells.to_pandas()
     figures, means = means_of(frame)
-    failed = [row for row in rows if row["status"] == FAILED]
+    grid, errors = grid_of(rows), frame.error[frame.status == FAILED].map(str)
     tables = [ReportTable(TITLE, columns_of(figures), rows_of(means, figures))]
-    tables += _failures(failed)
+    if len(errors):
+        failed = [(str(count), error) for error, count in Counter(errors).items()]
+        tables.append(ReportTable("Failed cells", (("cells", True), ("error", False)), failed))
+    counts = {
+        **{"cell": len(rows), "policy": len(grid["policies"]), "instance": len(grid["instances"])},
+        "seed": frame.seed.nunique(),
+    }
+    facts = [("cells", str(len(rows))), ("failed", str(len(errors)))]
+    if proven := [row["proven"] for row in rows if row.get("proven") is not None]:
+        facts.append(("proven", f"{sum(proven)} of {len(proven)} optima"))
     return Section(
         name=name,
-        title=_sweep_title(rows),
+        title=f"Sweep: {', '.join(how_many(count, unit) for unit, count in counts.items())}",
         was_run=_cells_run(rows, varying(frame)),
-        facts=_sweep_facts(rows, failed),
+        facts=facts,
         tables=tuple(tables),
         proofs=[("verified", CELLS_CHECKED)],
-        again=_sweep_again(name, rows),
+        again=_sweep_again(name, grid),
         picture=picture(sweep_page(frame)) if figures else "",
         answer=tuple(said(pairs_of_sweep(frame))),
         notes=tuple(notes_of(means, figures)),
     )
-
-
-def _sweep_title(rows: Sequence[Mapping[str, Any]]) -> str:
-    grid = grid_of(rows)
-    counts = {
-        ("cell", "cells"): len(rows),
-        ("policy", "policies"): len(grid["policies"]),
-        ("instance", "instances"): len(grid["instances"]),
-        ("seed", "seeds"): len({row["seed"] for row in rows}),
-    }
-    return f"Sweep: {', '.join(f'{n} {name[n != 1]}' for name, n in counts.items())}"
-
-
-def _sweep_facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
-    facts = [("cells", str(len(rows))), ("failed", str(len(failed)))]
-    proven = [row["proven"] for row in rows if row.get("proven") is not None]
-    if proven:
-        facts.append(("proven", f"{sum(proven)} of {len(proven)} optima"))
-    return facts
-
-
-def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
-    """A table of the errors, and how often each occurred."""
-    errors = Counter(str(row["error"]) for row in failed)
-    rows: list[tuple[str, ...]] = [(str(count), error) for error, count in errors.items()]
-    columns = ("cells", True), ("error", False)
-    return [ReportTable("Failed cells", columns, rows)] if rows else []
 
 
 def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
@@ -511,14 +483,13 @@ def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
     return [*facts, ("version", ", ".join(versions))]
 
 
-def _sweep_again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _sweep_again(name: str, grid: Mapping[str, Any]) -> tuple[str, ...]:
     """The grid as a configuration, and the command that runs it."""
     config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
-    text = toml_of(grid_of(rows)).splitlines()
     return (
         # In quotes, so that the shell leaves a $ in the grid alone.
         f"cat > {config} <<'END OF THE GRID'",
-        *text,
+        *toml_of(grid).splitlines(),
         "END OF THE GRID",
         f"oasis sweep {config} -o {table_file}",
     )
