@@ -59,12 +59,8 @@ class Comparison(Summarised):
 
     @property
     def unfinished(self) -> dict[str, float]:
-        """Jobs that did not finish under each policy, rejected ones included; means over seeds.
-
-        Where it is not 0, completion times are those of the other jobs alone. Results of versions
-        that did not count these jobs have it too.
-        """
-        jobs = self.about.get("jobs", 0)
+        """Jobs that did not finish under each policy, rejected ones included; means over seeds."""
+        jobs = self.about.get("jobs", 0)  # for results of versions that did not count them
         return {
             name: row["unfinished"] if "unfinished" in row else jobs - row.get("finished", jobs)
             for name, row in self.policies.items()

@@ -15,6 +15,7 @@ from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray, units
+from oasis.model.summary import how_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,19 +231,24 @@ def remarks(description: Description) -> Iterator[str]:
     """Sentences on what makes the instance hard, or hopeless in part."""
     jobs, cluster = description.instance.jobs, description.instance.cluster
     idle = [job for job, one in zip(jobs, description.alone, strict=True) if not one.workers]
-    unmet = Counter(label for job in idle if (label := _unmet(job, cluster)) is not None)
-    for label, count in sorted(unmet.items()):
-        yield f"{_jobs(count)} can never run: no server has the label {label} as it must be"
-    idle = [job for job in idle if _unmet(job, cluster) is None]
-    gangs = sum(all(form.min_workers > 1 for form in job.in_forms) for job in idle)
-    late = len(jobs) - description.can_finish - len(idle) - unmet.total()
-    if len(idle) > gangs:
-        never = f"{_jobs(len(idle) - gangs)} can never run"
-        yield f"{never}: no server holds a worker, or its parameter server"
-    if gangs:
-        yield f"{_jobs(gangs)} can never run: the cluster does not hold the minimum of workers"
-    if late:
-        yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
+    labels = [_unmet(job, cluster) for job in idle]
+    gangs = sum(
+        label is None and all(form.min_workers > 1 for form in job.in_forms)
+        for job, label in zip(idle, labels, strict=True)
+    )
+    for label, count in sorted(Counter(filter(None, labels)).items()):
+        never = f"{how_many(count, 'job')} can never run"
+        yield f"{never}: no server has the label {label} as it must be"
+    says = {
+        "can never run: no server holds a worker, or its parameter server": (
+            labels.count(None) - gangs
+        ),
+        "can never run: the cluster does not hold the minimum of workers": gangs,
+        "cannot finish within the horizon, even alone on the cluster": (
+            len(jobs) - description.can_finish - len(idle)
+        ),
+    }
+    yield from (f"{how_many(count, 'job')} {what}" for what, count in says.items() if count)
     for load in description.loads[:1]:
         if load.peak > 1:
             part = f"{load.resource} of the {load.group.hosts}"
@@ -259,10 +265,6 @@ def _unmet(job: Job, cluster: Cluster) -> str | None:
     unmet = [cluster.unmet_label(form) for form in job.in_forms]
     labels = [label for _, label in filter(None, unmet)]
     return labels[-1] if len(labels) == len(unmet) else None
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'s' if count > 1 else ''}"
 
 
 def _kind(job: Job) -> str:

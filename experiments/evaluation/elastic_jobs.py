@@ -83,12 +83,11 @@ class Translated(JobProgress):
 
 
 class Slotted:
-    """OASiS or recourse, which plan in slots by the model, on elastic jobs (docs: controllers).
+    """OASiS or recourse, which plan in slots by the model, on elastic jobs (docs: controllers)."""
 
-    A worker-slot is what one of the workers that a job asks for does in a slot, at the best speed.
-    Workers reserve their part of the parameter servers too, so that what the model plans finds room
-    in whole machines; where it does not, the job takes what the others leave.
-    """
+    # A worker-slot is what one of the workers that a job asks for does in a slot, at the best
+    # speed. Workers reserve their part of the parameter servers too, so that what the model plans
+    # finds room in whole machines; where it does not, the job takes what the others leave.
 
     slotted = False
     told_remaining = True
@@ -130,6 +129,7 @@ class Slotted:
             steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
             sources = [source_of(job.seen, name) for job in jobs]
             cluster = cluster_of(self.site)
+            # Of all jobs, as the paper assumes U and L known.
             bounds = PriceBounds.from_jobs(sources, cluster, self.lookahead, **steering)
         self._policy = planning_policy(name, options, self.lookahead, bounds=bounds)
 
@@ -301,10 +301,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
 def elastic_policy(
     name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `workload`, with the options that differ from their defaults.
-
-    OASiS gets the U and L of all jobs of the workload, as the paper assumes them known.
-    """
+    """A fresh policy for `workload`, with the options that differ from their defaults."""
     if name in (OASIS, RECOURSE):
         return Slotted(name, options, workload, slot_seconds)
     return entry_of(name).make(None, options)

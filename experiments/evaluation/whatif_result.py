@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.evaluation.machines import machine_count, machines_text
+from experiments.evaluation.machines import machines_text
 from experiments.evaluation.options import read_seconds
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
 from oasis.model.document import (
@@ -24,6 +24,7 @@ from oasis.model.document import (
     text,
 )
 from oasis.model.errors import InputError
+from oasis.model.summary import how_many
 
 KIND = "whatif"
 RECORDED = "recorded"  # what really happened, beside the policies
@@ -42,19 +43,15 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One load on one set of machines (GPUs of each), and its policies' figures by their names.
-
-    The bounds are None where they were not found in time or the utilities are unknown. The
-    GPU-hours are those that jobs want, and those there are from the first submission to the last.
-    """
+    """One load on one set of machines (GPUs of each), and its policies' figures by their names."""
 
     load: float
     machines: tuple[int, ...]
-    bound: float | None
+    bound: float | None  # None where it was not found in time
     policies: Mapping[str, Row]
-    utility_bound: float | None
+    utility_bound: float | None  # likewise, or where utilities are unknown
     wanted_gpu_hours: float
-    gpu_hours: float
+    gpu_hours: float  # that there are, from the first submission to the last
 
     @property
     def gpus(self) -> int:
@@ -73,15 +70,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Policies on the jobs of a trace; the first of the settings is the one asked about.
-
-    `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
-    says, such as the number of ``jobs``.
-    """
+    """Policies on the jobs of a trace; the first of the settings is the one asked about."""
 
     settings: tuple[Setting, ...]
-    owners: tuple[str, ...]
-    about: Mapping[str, Any]
+    owners: tuple[str, ...]  # in the order of ``by_owner`` in the figures
+    about: Mapping[str, Any]  # what else the document says, such as the number of ``jobs``
 
     @property
     def first(self) -> Setting:
@@ -99,10 +92,7 @@ class WhatIf:
         return "fifo" if "fifo" in rows else next(iter(simulated), None)
 
     def best(self, *, untold: bool = False) -> str | None:
-        """The policy with the least mean time to completion of those that finished every job.
-
-        With `untold`, only policies that need not know how long jobs take.
-        """
+        """The policy with the least mean time to completion, if all jobs finished under it."""
         means = {
             name: row["completion"]["mean"]
             for name, row in self.first.policies.items()
@@ -246,10 +236,7 @@ class Goal:
 
 
 def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | None]) -> int | None:
-    """The number of machines to try next, by bisection; None at the end.
-
-    It ends with one machine fewer tried too, or with `most`, if that does not reach the goal.
-    """
+    """The number of machines to try next, by bisection; None at the end."""
     if most not in tried:
         return most
     high = min((n for n, value in tried.items() if goal.reached(value)), default=most + 1)
@@ -305,7 +292,7 @@ def setting_text(first: Setting, setting: Setting) -> str:
     count = len(setting.machines) - len(first.machines)
     if not count:
         return AS_IT_IS
-    return f"{machine_count(abs(count))} {'more' if count > 0 else 'fewer'}"
+    return f"{how_many(abs(count), 'machine')} {'more' if count > 0 else 'fewer'}"
 
 
 def by_load(result: WhatIf) -> list[Setting]:
@@ -407,10 +394,7 @@ class PartChange(NamedTuple):
 
 
 def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
-    """Parts of the jobs (``by_size`` or ``by_owner``) against the reference.
-
-    Owners with most GPU-hours come first.
-    """
+    """Parts of the jobs by size, or by owner with most GPU-hours first, against the reference."""
     if result.reference is None:
         return []
     one, other = (result.first.policies[name][by] for name in (result.reference, policy))

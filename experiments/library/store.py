@@ -29,10 +29,7 @@ SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
 
 def packed(schedules: Mapping[str, Schedule]) -> bytes:
-    """Compress schedules: a list of them in JSON, in the order of their job ids, then xz.
-
-    The same schedules give the same bytes.
-    """
+    """Compress schedules with xz, as a list in JSON: the same schedules give the same bytes."""
     plain = [schedules[job].to_dict() for job in sorted(schedules)]
     text = json.dumps(plain, separators=(",", ":"))
     return lzma.compress(text.encode(), preset=PRESET)

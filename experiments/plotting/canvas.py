@@ -57,11 +57,7 @@ def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Draw and save in a style inside; nothing changes for None, and nothing remains afterwards.
-
-    The figures of this package take their fonts, line widths and colours from the style that is in
-    force when they are drawn.
-    """
+    """Draw and save in a style inside; nothing changes for None, and nothing remains afterwards."""
     settings: Any = {} if name is None else read_style(name)
     token = _is_printed.set(name == PAPER)
     try:
@@ -189,11 +185,8 @@ def colour_map() -> Colormap:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, outside pyplot and its global state.
-
-    In the style `PAPER` it is as wide as a column, or as two, and as high in proportion.
-    """
-    if _is_printed.get():
+    """An empty figure of this size in inches, outside pyplot and its global state."""
+    if _is_printed.get():  # as wide as a column, or as two, and as high in proportion
         column = COLUMN if width <= 8.0 else TWO_COLUMNS
         width, height = column, max(LEAST_HEIGHT, height * column / width)
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")

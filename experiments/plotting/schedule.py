@@ -158,10 +158,7 @@ Held = Mapping[str, tuple[int, int]]  # workers and parameter servers of a job o
 
 
 def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw how many workers each job has in the next slots, and on which nodes.
-
-    A label such as 3+1 is three workers and one parameter server.
-    """
+    """Draw how many workers each job has in the next slots, and on which nodes."""
     figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]

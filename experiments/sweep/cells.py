@@ -197,10 +197,7 @@ def read_config(path: Path) -> SweepConfig:
 
 @dataclass(frozen=True)
 class Source:
-    """Instances of `oasis.generate`, hourly counts included, or the one of a file.
-
-    Both travel with the cell to any worker.
-    """
+    """Instances of `oasis.generate`, or the one of a file; they travel with the cell."""
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
@@ -330,8 +327,7 @@ class Cell:
         """Make a fresh policy with the options and the seed of the cell."""
         if self.policy is None:
             raise InputError(f"task {self.task.name}", "a shared cell has no policy")
-        # The seed of the cell is the default: a seed among the options of the policy takes its
-        # place.
+        # The seed of the cell is the default: one among the options of the policy takes its place.
         seed = {SEED: self.seed} if SEED in entry_of(self.policy).options else {}
         return make_policy(self.policy, instance, **seed | dict(self.policy_options))
 

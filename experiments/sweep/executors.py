@@ -28,8 +28,7 @@ from oasis.model.instance import Instance
 from oasis.scheduling.site import site_of
 from oasis.version import __version__
 
-# A killed driver cannot report it, but its children
-# get another parent: they look twice a second.
+# A killed driver cannot report it, but its children get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)  # they are for the driver to handle
 
@@ -112,10 +111,8 @@ def rehearse(cells: Sequence[Cell]) -> None:
 
 
 def check_cluster(address: str, seconds: float) -> None:
-    """Check that a Dask scheduler answers at `address` within `seconds`.
-
-    A client of Dask that finds none takes its time to close and prints a traceback.
-    """
+    """Check that a Dask scheduler answers at `address` within `seconds`."""
+    # A client of Dask that finds none takes its time to close and prints a traceback.
     from distributed.utils import LoopRunner  # noqa: PLC0415 (needs an extra)
 
     expected = f"expected a Dask scheduler at {address}"
@@ -172,11 +169,9 @@ class Local:
     jobs: int = -1
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`; a worker that dies takes no other cell with it.
-
-        joblib then gives up all cells in flight and does not say whose worker it was, so each of
-        them is run once more, alone.
-        """
+        """Run `cells`; a worker that dies takes no other cell with it."""
+        # joblib then gives up all cells in flight and does not say whose worker it was, so each of
+        # them is run once more, alone.
         remaining = {cell.key: cell for cell in cells}
         while remaining:
             started: list[Cell] = []

@@ -169,12 +169,9 @@ def run_sweep(
 
 @dataclass
 class _Work:
-    """Runs what is not recorded yet: first the cells that others share, then the others.
+    """Runs what is not recorded yet: first the cells that others share, then the others."""
 
-    Without a store nothing is recorded, nor was it before.
-    """
-
-    store: ResultStore | None
+    store: ResultStore | None  # without one, nothing is recorded
     executor: Executor
     retry_failed: bool
     report: Callable[[SweepProgress], None] | None
@@ -271,10 +268,7 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Records of `cells` by key; after Ctrl-C of those that were done by then.
-
-    A `store` receives each record at once, and those that it has already are used.
-    """
+    """Records of `cells` by key, those in `store` included; after Ctrl-C of those done by then."""
     work = _Work(store, executor, False, on_progress, on_note)
     try:
         return work.records_of(cells)
