@@ -39,6 +39,7 @@ from oasis.simulator.elastic import FORMAT
 from oasis.simulator.state import JobProgress, State
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
 
+NOT_HERE = ("granularity", "bounds", "prices", "trust")  # options of OASiS
 # How many times as far as a plan reaches nothing may run before no more is expected: by then every
 # job that waits has been given up, or was tried once more with what it is still worth.
 WAITED = 3
@@ -98,12 +99,9 @@ class Slotted:
     ) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(workload.jobs):
-            if not job.has_utility:
-                expected = (
-                    "expected a utility: oasis and recourse weigh jobs by what they are worth"
-                )
-                raise InstanceError(f"jobs[{k}].utility", expected)
+        expected = "expected a utility: oasis and recourse weigh jobs by what they are worth"
+        for k in (k for k, job in enumerate(workload.jobs) if not job.has_utility):
+            raise InstanceError(f"jobs[{k}].utility", expected)
         self.name, self.workload, self.length = name, workload, float(slot_seconds)
         self._options = options
         # On the real machines: the model splits parameter servers, which machines cannot.
@@ -116,16 +114,14 @@ class Slotted:
         # Enough for all the work, and for each job alone, which would else be never planned.
         self.lookahead = slots_needed(workload, self.length)
         empty = EmptyCluster(self.site)
-        for known in (known for known in jobs if known.ways):
-            forms = known.seen.in_forms
+        for forms in (known.seen.in_forms for known in jobs if known.ways):
             slots = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
             self.lookahead = max(self.lookahead, min(slots))
         bounds = None
         if name == OASIS:
             whole = POLICIES[OASIS].resolve(options)
-            for option in ("granularity", "bounds", "prices", "trust"):
-                if option in options:
-                    raise InputError(f"oasis.{option}", "expected none on elastic jobs")
+            for option in filter(options.__contains__, NOT_HERE):
+                raise InputError(f"oasis.{option}", "expected none on elastic jobs")
             steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
             sources = [source_of(job.seen, name) for job in jobs]
             cluster = cluster_of(self.site)
@@ -243,9 +239,7 @@ class Slotted:
             if planned.workers:
                 jobs[index].form = planned.form
         holds = self._allocate(view)
-        for index, gang in holds.items():
-            if gang != view.allocation(jobs[index].real):
-                plan.changes[index] = gang
+        plan.changes |= {k: g for k, g in holds.items() if g != view.allocation(jobs[k].real)}
         self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
 
     def _allocate(self, view: View) -> dict[int, Allocation]:
@@ -320,7 +314,7 @@ def elastic_figures(
     workload: Workload, outcome: Outcome, bound: ElasticBound | None
 ) -> dict[str, Any]:
     """What a run on elastic jobs earned, beside the bound, and what became of its jobs."""
-    utility, most = utility_of(workload, outcome), 0.0 if bound is None else bound.value
+    utility, most = utility_of(workload, outcome), bound and bound.value
     return {
         "total_utility": utility,
         # Where nothing can be earned, nothing is no share of it.
@@ -346,7 +340,7 @@ def compare_elastic(
         "format": FORMAT,
         "machines": len(workload.site.machines),
         "slot_seconds": slot_seconds,
-        "bound": None if bound is None else bound.value,
+        "bound": bound and bound.value,
         "version": oasis.__version__,
     }
     return replay_each(

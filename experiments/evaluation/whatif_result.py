@@ -88,8 +88,7 @@ class WhatIf:
         recorded = rows.get(RECORDED)
         if recorded is not None and recorded["finished"] == self.about["jobs"]:
             return RECORDED
-        simulated = [name for name in rows if name != RECORDED]
-        return "fifo" if "fifo" in rows else next(iter(simulated), None)
+        return next((name for name in ("fifo", *rows) if name in rows.keys() - {RECORDED}), None)
 
     def best(self, *, untold: bool = False) -> str | None:
         """The policy with the least mean time to completion, if all jobs finished under it."""
@@ -118,9 +117,7 @@ class WhatIf:
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
         if not settings:
             raise InputError("settings", "expected at least one")
-        for name, reader in ABOUT.items():
-            if name in data:
-                entry(data, name, reader)
+        _shaped(data, {name: reader for name, reader in ABOUT.items() if name in data})
         fields = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in fields}
         return cls(settings, owners, about)
@@ -129,10 +126,9 @@ class WhatIf:
 def _setting(data: Any, owners: int) -> Setting:
     row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
     shape: dict[str, Any] = {
-        **{"load": real, "machines": list_of(count)},
-        "policies": object_of(partial(_shaped, shape=row)),
+        **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
         **dict.fromkeys(("bound", "utility_bound"), optional(real)),
-        **dict.fromkeys(("wanted_gpu_hours", "gpu_hours"), real),
+        **{"machines": list_of(count), "policies": object_of(partial(_shaped, shape=row))},
     }
     return Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
 
@@ -316,6 +312,11 @@ def tables(result: WhatIf) -> list[Table]:
         counts = (f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves"))
         return (percent(row["gpu_utilisation"]), *counts)
 
+    def waits(_: str, row: Row) -> Cells:
+        slow = row["slowdown"]["mean"]
+        times = (duration_text(row["waiting"][name]) for name in SHOWN)
+        return (*times, "-" if slow is None else f"{slow:.3g}")
+
     def sizes(name: str, _: Row) -> Cells:
         parts = changes(result, name, "by_size")
         if name in (reference, RECORDED):
@@ -331,7 +332,7 @@ def tables(result: WhatIf) -> list[Table]:
         served[2].append((BOUND, duration_text(first.bound), "-", "-", "-", "-"))
     shown = [
         served,
-        by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), lambda _, row: _waits(row)),
+        by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), waits),
         by_policy("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved"), use),
     ]
     if any("utility" in row for row in first.policies.values()):
@@ -354,12 +355,6 @@ def _ends(row: Row, name: str) -> str:
     """A time to completion, with a mark where jobs did not finish."""
     seconds = row["completion"][name]
     return duration_text(seconds) + (MARK if row["unfinished"] and seconds is not None else "")
-
-
-def _waits(row: Row) -> Cells:
-    slow = row["slowdown"]["mean"]
-    times = (duration_text(row["waiting"][name]) for name in SHOWN)
-    return (*times, "-" if slow is None else f"{slow:.3g}")
 
 
 def _is_beyond(row: Row, setting: Setting) -> bool:
@@ -389,8 +384,16 @@ class PartChange(NamedTuple):
     gpu_hours: float
     before: float
     after: float | None  # where none of them is recorded
-    more: float  # seconds; below 0 they wait less
-    verdict: int  # -1: they wait less; 1: longer; 0: the same, up to a second or half a percent
+
+    @property
+    def more(self) -> float:
+        """Seconds that they wait longer; below 0 they wait less."""
+        return 0.0 if self.after is None else self.after - self.before
+
+    @property
+    def verdict(self) -> int:
+        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
+        return 0 if abs(self.more) <= max(1.0, BETTER * self.before) else 1 if self.more > 0 else -1
 
 
 def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
@@ -400,12 +403,7 @@ def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
     one, other = (result.first.policies[name][by] for name in (result.reference, policy))
     names = result.owners if by == "by_owner" else [text for _, _, text in SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    parts = []
-    for name, jobs, hours, before, after in zip(names, *columns, strict=True):
-        if jobs:
-            longer = 0.0 if after is None else after - before
-            verdict = 0 if abs(longer) <= max(1.0, BETTER * before) else 1 if longer > 0 else -1
-            parts.append(PartChange(name, jobs, hours, before, after, longer, verdict))
+    parts = [PartChange(*row) for row in zip(names, *columns, strict=True) if row[1]]
     return parts if by == "by_size" else sorted(parts, key=lambda part: -part.gpu_hours)
 
 
@@ -446,9 +444,8 @@ def _setting_tables(result: WhatIf) -> list[Table]:
 
 
 def _queue(one: Setting) -> str:
-    if one.offered is None:
-        return "-"
-    return "grows for ever" if one.offered > 1 else "does not grow"
+    grows = "grows for ever" if (one.offered or 0.0) > 1 else "does not grow"
+    return "-" if one.offered is None else grows
 
 
 def _goal_table(result: WhatIf) -> list[Table]:
@@ -459,11 +456,11 @@ def _goal_table(result: WhatIf) -> list[Table]:
     rows: list[Cells] = []
     for name, one in goal["policies"].items():
         tried, fewest = dict(one["tried"]), one["machines"]
-        if fewest is None:
-            rows.append((name, f"not with {goal['most']}", show(tried[goal["most"]]), "-"))
-        else:
+        cells = (f"not with {goal['most']}", show(tried.get(goal["most"])), "-")
+        if fewest is not None:
             fewer = show(tried[fewest - 1]) if fewest - 1 in tried else "the jobs do not fit"
-            rows.append((name, f"{fewest:,}", show(tried[fewest]), fewer))
+            cells = (f"{fewest:,}", show(tried[fewest]), fewer)
+        rows.append((name, *cells))
     headings = ("policy", "machines", "value", "with one fewer")
     return [_table(f"Fewest machines for {goal['text']}", headings, rows)]
 

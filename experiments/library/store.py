@@ -154,10 +154,8 @@ class LibraryEntry:
         if other.value > self.value + BETTER * abs(self.value):
             best = _with(best, other, "value", "value_by", "value_date", "schedules")
         if other.is_refuted_by(best.value):
-            raise SolverError(
-                f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}; "
-                f"a schedule is worth {best.value:.9g}"
-            )
+            claim = f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}"
+            raise SolverError(f"{claim}; a schedule is worth {best.value:.9g}")
         is_tighter = other.bound < self.bound - BETTER * abs(self.bound)
         if is_tighter or self.is_refuted_by(best.value):
             best = _with(best, other, "bound", "bound_by", "bound_date")
@@ -251,11 +249,8 @@ class Library:
         """
         instance = problem_named(record.name).instance()
         if fingerprint(instance) != record.fingerprint:
-            raise InputError(
-                record.name,
-                f"expected an instance with the fingerprint {record.fingerprint}, "
-                f"generated {fingerprint(instance)}",
-            )
+            expected = f"expected an instance with the fingerprint {record.fingerprint}"
+            raise InputError(record.name, f"{expected}, generated {fingerprint(instance)}")
         return instance
 
     def schedules(self, record: LibraryEntry) -> dict[str, Schedule]:

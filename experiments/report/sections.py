@@ -210,13 +210,8 @@ def _of_offline(result: Any) -> Facts:
 
 
 TAKEN = (
-    ("job", False),
-    ("taken by", False),
-    ("arrives", True),
-    ("online finishes", True),
-    ("utility", True),
-    ("offline finishes", True),
-    ("utility", True),
+    *(("job", False), ("taken by", False), ("arrives", True)),
+    *(("online finishes", True), ("utility", True), ("offline finishes", True), ("utility", True)),
 )
 VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 
@@ -373,8 +368,10 @@ Row = Mapping[str, Any]
 
 def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
     """The grid whose cells are the rows of a table."""
+    seeds = list(dict.fromkeys(int(row["seed"]) for row in rows))
+    in_turn = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
     return {
-        "seeds": _seeds(list(dict.fromkeys(int(row["seed"]) for row in rows))),
+        "seeds": {"first": seeds[0], "count": len(seeds)} if in_turn else seeds,
         "task": _task(rows),
         "instances": _points(rows, "instance."),
         "policies": _points(rows, "policy."),
@@ -384,8 +381,7 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
     """The task, which is the same in all rows, with what is infinite and None in the table."""
     row, task = rows[0], _points(rows, "task.")[0]
-    # The table holds None both for no limit and for a
-    # limit of work, which stands in its own column.
+    # None is both no limit and a limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
         task["time_limit"] = math.inf
     if "task.gap" in row and "gap" not in task:
@@ -404,13 +400,6 @@ def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
         }
         points.setdefault(json.dumps(point, sort_keys=True), point)
     return list(points.values())
-
-
-def _seeds(seeds: list[int]) -> Any:
-    """Seeds as the configuration has them: a first and a count where they are in turn."""
-    if seeds == list(range(seeds[0], seeds[0] + len(seeds))):
-        return {"first": seeds[0], "count": len(seeds)}
-    return seeds
 
 
 def toml_of(grid: Mapping[str, Any]) -> str:

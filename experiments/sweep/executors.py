@@ -82,16 +82,14 @@ def check_code(cell: Cell) -> None:
     # A Dask worker has its own copy of the package, perhaps an older one.
     own_code = fingerprint(cell.task.function)
     if own_code != cell.code:
-        raise RuntimeError(
-            f"the worker runs other code than the sweep: {__version__} {own_code}, "
-            f"expected {cell.identity['version']} {cell.code}"
-        )
+        expected = f"expected {cell.identity['version']} {cell.code}"
+        other = f"the worker runs other code than the sweep: {__version__} {own_code}"
+        raise RuntimeError(f"{other}, {expected}")
     files = [] if cell.policy is None else entry_of(cell.policy).files(cell.policy_options)
     digests = [(one["of"], one["sha256"]) for one in files]
     if digests != [(one["of"], one["sha256"]) for one in cell.files]:
-        raise RuntimeError(
-            f"the worker has other files of {cell.policy} than the sweep: got {digests}"
-        )
+        other = f"the worker has other files of {cell.policy} than the sweep"
+        raise RuntimeError(f"{other}: got {digests}")
 
 
 def rehearse(cells: Sequence[Cell]) -> None:
@@ -102,11 +100,10 @@ def rehearse(cells: Sequence[Cell]) -> None:
             import_module(name)
         if cell.policy is not None:
             instance = cell.source.make(cell.seed)
-            site = (
-                site_of(instance.cluster, instance.horizon)
-                if isinstance(instance, Instance)
-                else instance.workload.site
-            )
+            if isinstance(instance, Instance):
+                site = site_of(instance.cluster, instance.horizon)
+            else:
+                site = instance.workload.site
             cell.make_policy(instance).reset(site)
 
 
