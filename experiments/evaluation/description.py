@@ -153,6 +153,7 @@ class Description:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; loads by group and resource, with one number per slot."""
         instance, jobs = self.instance, self.instance.jobs
+        worth = [job.utility for job in jobs]
         forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]
         work = [form.work(instance.slot_seconds) for form in forms]
         return {
@@ -162,7 +163,7 @@ class Description:
             "resources": list(instance.cluster.resources),
             "servers": {group: len(group.ids(instance.cluster)) for group in GROUPS},
             **self._kinds(),
-            "utilities": dict(Counter(_kind(job) for job in jobs)),
+            "utilities": dict(Counter(str(getattr(u, "kind", type(u).__name__)) for u in worth)),
             "work": {
                 "total": sum(work),
                 "least": min(work, default=None),
@@ -178,22 +179,16 @@ class Description:
     def _kinds(self) -> dict[str, Any]:
         """Labels, forms and requirements, where there are any."""
         instance, kinds = self.instance, dict[str, Any]()
-        labels: dict[str, Counter[str]] = {}
-        for group in GROUPS:
-            for server in group.servers(instance.cluster):
-                for name, value in server.labels.items():
-                    labels.setdefault(name, Counter())[value] += server.count
-        if labels:
-            kinds["labels"] = {
-                name: dict(sorted(counts.items())) for name, counts in sorted(labels.items())
-            }
+        labels = Counter[tuple[str, str]]()
+        for server in (one for group in GROUPS for one in group.servers(instance.cluster)):
+            labels.update(dict.fromkeys(server.labels.items(), server.count))
+        for (name, value), count in sorted(labels.items()):
+            kinds.setdefault("labels", {}).setdefault(name, {})[value] = count
         forms = Counter(len(job.in_forms) for job in instance.jobs)
         if set(forms) - {1}:
             kinds["forms"] = {str(count): n for count, n in sorted(forms.items())}
-        asking = sum(
-            any(one.requires or one.ps_requires for one in job.in_forms) for job in instance.jobs
-        )
-        if asking:
+        each = (any(one.requires or one.ps_requires for one in j.in_forms) for j in instance.jobs)
+        if asking := sum(each):
             kinds["requiring"] = asking
         return kinds
 
@@ -265,7 +260,3 @@ def _unmet(job: Job, cluster: Cluster) -> str | None:
     unmet = [cluster.unmet_label(form) for form in job.in_forms]
     labels = [label for _, label in filter(None, unmet)]
     return labels[-1] if len(labels) == len(unmet) else None
-
-
-def _kind(job: Job) -> str:
-    return str(getattr(job.utility, "kind", type(job.utility).__name__))

@@ -320,7 +320,7 @@ def elastic_figures(
         # Where nothing can be earned, nothing is no share of it.
         "of_bound": None if utility is None or not most else utility / most,
         "admitted": sum(job.refusal is None or job.start is not None for job in outcome.jobs),
-        **measured(outcome, "wasted_share"),
+        "wasted_share": outcome.wasted_share,
         # All changes of a running or paused job: resumed, resized, moved.
         "restarts": sum(measured(outcome, "restarts", "resizes", "migrations").values()),
     }

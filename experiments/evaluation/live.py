@@ -129,10 +129,8 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
     """Count jobs and add up what they earned, by namespace."""
     totals: dict[str, dict[str, Any]] = {}
     for job in summaries:
-        row = totals.setdefault(
-            str(job["job"]).partition("/")[0],
-            dict.fromkeys((*COUNTED, "utility", "kept", "broken", "open"), 0),
-        )
+        nothing = dict.fromkeys((*COUNTED, "utility", "kept", "broken", "open"), 0)
+        row = totals.setdefault(str(job["job"]).partition("/")[0], nothing)
         phase = job["phase"]
         row["jobs"] += 1
         kind = {"Completed": "completed", "Rejected": "rejected"}.get(phase)
@@ -158,9 +156,8 @@ def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, .
         rows["all"] = {name: sum(row[name] for row in totals.values()) for name in names}
     table = []
     for name, row in rows.items():
-        ended = row["kept"] + row["broken"]
+        ended, counts = row["kept"] + row["broken"], (str(row[part]) for part in COUNTED)
         promises = f"{row['kept']} of {ended}" if ended else "-"
-        counts = (str(row[part]) for part in COUNTED)
         table.append((name, *counts, number(row["utility"]), promises))
     return table
 

@@ -144,14 +144,10 @@ def code_files(policy: type) -> list[dict[str, Any]]:
 
 def _file_of(module: str) -> Path | None:
     """File of a module, also of one that is imported only later, in a function."""
-    loaded = sys.modules.get(module)
-    if loaded is not None:
-        file = getattr(loaded, "__file__", None)
-        return None if file is None else Path(file)
     with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)
-        except Exception:  # noqa: BLE001 (a parent that cannot be imported: nor can it be)
+        except Exception:  # noqa: BLE001 (its parent cannot be imported, or Python was given it)
             return None
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
 
@@ -184,9 +180,7 @@ def _loaded(file: Path) -> Any:
     known = sys.modules.get(name)
     if known is not None and known.__dict__["__state__"] == state:
         return known
-    spec = importlib.util.spec_from_file_location(name, whole)
-    assert spec is not None  # it ends in .py
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(name, whole)  # not None: it ends in .py
     module = importlib.util.module_from_spec(spec)
     module.__dict__["__state__"] = state
     sys.modules[name] = module
@@ -251,16 +245,13 @@ class OasisOptions:
         "price bounds (25)(26) are of shares of the cluster's totals, not of raw units",
         denial="--raw-units: price bounds (25)(26) in raw units as printed, not normalised",
     )
-
     bounds: str | None = described(
         None, "take U, L, --min-utility-fraction and --raw-units from this file of `oasis learn`"
     )
-
     prices: str | None = described(
         None,
         "prices of your own in place of (22): FILE.py:CLASS with a method at (docs: own prices)",
     )
-
     trust: float = described(
         0.0, "weight of the learned prices of --bounds in the price, 0 (none) to 1 (they alone)"
     )

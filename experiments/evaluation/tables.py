@@ -136,12 +136,10 @@ def solve_facts(result: OfflineResult) -> Facts:
 
 def _unfinished(run: Run) -> Facts:
     """Number of admitted jobs that did not finish; empty if all did."""
-    if not run.admitted_unfinished:
-        return []
     text = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
     if run.outcome is not None and all(job.start is None for job in run.outcome.jobs):
         text += ": no job ever ran"
-    return [("did not finish", text)]
+    return [("did not finish", text)] if run.admitted_unfinished else []
 
 
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
@@ -158,20 +156,18 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
         ("upper bound by", offline.bound_by or "-"),
         ("solved by", f"{offline.method} in {seconds(offline.seconds)}"),
     ]
-    if not result.is_complete:
-        reason = f"stopped after {len(run.decisions)} of {jobs} decisions"
-        return [*facts, (f"{who}'s run", reason)]
-    times = f"median {seconds(latency['median'])}, max {seconds(latency['max'])}"
-    return [*facts, ("decision time", times)]
+    if result.is_complete:
+        times = f"median {seconds(latency['median'])}, max {seconds(latency['max'])}"
+        return [*facts, ("decision time", times)]
+    return [*facts, (f"{who}'s run", f"stopped after {len(run.decisions)} of {jobs} decisions")]
 
 
 def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
     """Constants and bounds of Theorem 4; names are those of the JSON document, in words."""
-    certificate = result.certificate
-    if certificate is None:
-        why = "has no prices" if result.is_complete else "did not come to its end"
-        return [("nothing", f"{who}'s run {why}")]
-    return certificate_facts(who, certificate)
+    if result.certificate is not None:
+        return certificate_facts(who, result.certificate)
+    why = "has no prices" if result.is_complete else "did not come to its end"
+    return [("nothing", f"{who}'s run {why}")]
 
 
 def certificate_facts(who: str, certificate: Certificate | WeakDuality) -> Facts:
@@ -331,13 +327,10 @@ def optimum_facts(comparison: Comparison) -> Facts:
 
 def unfinished_notes(comparison: Comparison) -> list[str]:
     """Lines to print below a table of policies in which jobs did not finish; none if all did."""
-    unfinished = {name: count for name, count in comparison.unfinished.items() if count}
-    if not unfinished:
-        return []
-    jobs = comparison.about.get("jobs")
-    named = ", ".join(f"{name} {brief(count)}" for name, count in unfinished.items())
-    notes = [f"{MARK}: of the finished jobs only. Not finished, of {jobs} jobs: {named}"]
-    if any("mean_waiting" in row for row in comparison.policies.values()):
+    each = [f"{name} {brief(count)}" for name, count in comparison.unfinished.items() if count]
+    of_all = f"of {comparison.about.get('jobs')} jobs: {', '.join(each)}"
+    notes = [f"{MARK}: of the finished jobs only. Not finished, {of_all}"] if each else []
+    if notes and any("mean_waiting" in row for row in comparison.policies.values()):
         wait = "waits until it is rejected, or to the end of the run"
         notes.append(f"Waiting{MARK}: a job that did not finish {wait}")
         notes.append(f"Use{MARK}: what such a job holds counts as used")

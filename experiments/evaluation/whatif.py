@@ -159,8 +159,8 @@ def valued(jobs: pd.DataFrame, utilities: str | None, seed: int) -> tuple[pd.Dat
         options = TraceOptions(seed=seed)
         slot = options.slot_seconds
         worth = drawn_utilities(jobs.duration.to_numpy() / slot, options)
-        each = UtilityColumns(worth.priority, worth.decay / slot, worth.target * slot)
-        return jobs.assign(**asdict(each)), DRAWN_TEXT.format(seed=seed)
+        columns = (worth.priority, worth.decay / slot, worth.target * slot)
+        return jobs.assign(**dict(zip(WORTH, columns, strict=True))), DRAWN_TEXT.format(seed=seed)
     if utilities == results.NONE:
         return jobs.drop(columns=WORTH, errors="ignore"), None
     if worth_of(jobs) is not None:

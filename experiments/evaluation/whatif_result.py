@@ -92,12 +92,10 @@ class WhatIf:
 
     def best(self, *, untold: bool = False) -> str | None:
         """The policy with the least mean time to completion, if all jobs finished under it."""
-        means = {
-            name: row["completion"]["mean"]
-            for name, row in self.first.policies.items()
-            if name != RECORDED and not row["unfinished"] and not (untold and row["told"])
-        }
-        return min(means, key=lambda name: means[name], default=None)
+        rows = self.first.policies
+        done = (name for name, row in rows.items() if name != RECORDED and not row["unfinished"])
+        known = (name for name in done if not (untold and rows[name]["told"]))
+        return min(known, key=lambda name: rows[name]["completion"]["mean"], default=None)
 
     @property
     def missing(self) -> list[str]:
@@ -412,10 +410,10 @@ def _owner_table(result: WhatIf) -> list[Table]:
     best, reference = result.best(), result.reference
     if reference is None or best in (None, reference) or len(result.owners) < 2:
         return []
-    rows = []
-    for one in changes(result, str(best), "by_owner")[:MOST_OWNERS]:
-        times = map(duration_text, (one.before, one.after))
-        rows.append((one.name, f"{one.jobs:,}", brief(one.gpu_hours), *times))
+    rows = (
+        (one.name, f"{one.jobs:,}", brief(one.gpu_hours), *map(duration_text, one[3:]))
+        for one in changes(result, str(best), "by_owner")[:MOST_OWNERS]
+    )
     title = f"Mean waiting by owner under {best}, beside {called(reference)}"
     return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
 
@@ -506,13 +504,9 @@ def _best(result: WhatIf, best: str, reference: str) -> str:
     if best == reference or before is None or mean > before * (1 - SAME):
         says = f"{where}no policy serves these {jobs:,} jobs better than {than}:"
         return f"{says} a job takes {duration_text(before)} from submission to end on average."
-    level = [
-        name
-        for name, row in rows.items()
-        if name not in (best, RECORDED)
-        and not row["unfinished"]
-        and row["completion"]["mean"] <= mean * (1 + SAME)
-    ]
+    others = {name: row for name, row in rows.items() if name not in (best, RECORDED)}
+    done = (name for name, row in others.items() if not row["unfinished"])
+    level = [name for name in done if rows[name]["completion"]["mean"] <= mean * (1 + SAME)]
     many = f"{len(level)} other policies" if len(level) > 2 else " and ".join(level)
     as_well = f" ({many} as well, within {percent(SAME)})" if level else ""
     sentence = (
