@@ -253,6 +253,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 Object = Mapping[str, Any]
+Pods = Mapping[str, Mapping[str, Any]]  # by uid of their job and by name
 Claim = tuple[str, str, str]
 
 

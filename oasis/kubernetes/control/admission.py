@@ -23,7 +23,6 @@ from oasis.model.groups import GROUPS, TaskGroup
 from oasis.scheduling.capabilities import Planner
 
 Object = Mapping[str, Any]
-Pods = Mapping[str, Mapping[str, Any]]  # of each job, by uid and by name
 Required = Mapping[str, tuple[str, ...]]
 Both = tuple[Required, Required]  # of workers and of parameter servers, as in `GROUPS`
 
@@ -284,7 +283,7 @@ class Learning:
             message = f"{why[uid]}; tried again at {time_text(again)}"
             self._reader.statuses[uid].waits(PODS_REFUSED, message, now)
 
-    def accept_bound(self, job_pods: Pods, slot: int) -> None:
+    def accept_bound(self, job_pods: p.Pods, slot: int) -> None:
         """Drop expired verdicts against nodes that now run a pod of the job."""
         for uid, pods in job_pods.items():
             for pod in pods.values():

@@ -10,6 +10,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import LEFT_ALONE, NO_JOBSET, StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
@@ -22,7 +23,6 @@ from oasis.kubernetes.objects.existing import (
     version_of,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
-from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.kubernetes.objects.workload import left_alone
 from oasis.model.errors import InstanceError
@@ -37,15 +37,8 @@ Seen = Mapping[str, list[Any]]
 class JobReader:
     """The existing jobs, each parsed once per edit."""
 
-    def __init__(
-        self,
-        clock: SlotClock,
-        resources: ResourceMap,
-        metrics: Metrics | None = None,
-        controller: str = "",
-    ) -> None:
-        self._clock, self._resources, self._controller = clock, resources, controller
-        self._metrics = metrics or Metrics()
+    def __init__(self, clock: SlotClock, settings: ControllerSettings, metrics: Metrics) -> None:
+        self._clock, self._settings, self._metrics = clock, settings, metrics
         self.statuses: dict[str, StatusWriter] = {}  # by uid of the object
         self.specs: dict[str, JobSpec] = {}  # jobs that make sense, by uid
         self.complete: set[str] = set()  # uids of objects that their own controllers say are so
@@ -115,7 +108,7 @@ class JobReader:
             return None
         if self._is_over(job, item, live, now):
             return None
-        job.status["controller"] = self._controller
+        job.status["controller"] = self._settings.controller
         if (why := left_alone(item)) is not None:
             self.specs.pop(uid, None)
             job.waits(LEFT_ALONE, why, now)
@@ -123,7 +116,7 @@ class JobReader:
             if uid not in self.specs:  # else the Trainer makes its JobSet anew
                 job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
         elif uid not in self.specs or self.specs[uid].generation != self._versions[uid]:
-            spec = parse(item, kind, self._clock, self._resources)
+            spec = parse(item, kind, self._clock, self._settings.resources)
             if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
                 expected = f"expected none: policy {policy.name} plans them by bandwidth"
                 path = f"metadata.annotations.{names.SERVERS}"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.cluster.pods import failures, is_ending, is_gated, is_unschedulable
+from oasis.kubernetes.cluster.pods import Pods, failures, is_ending, is_gated, is_unschedulable
 from oasis.kubernetes.names import INDEX, TASK
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
@@ -154,9 +154,7 @@ class Patience:
         wait.again_at = None
         return spec if wait.most is None else with_at_most(spec, wait.most), was_paused
 
-    def stuck(
-        self, job_pods: Mapping[str, Mapping[str, Any]], now: float, limit: float
-    ) -> frozenset[str]:
+    def stuck(self, job_pods: Pods, now: float, limit: float) -> frozenset[str]:
         """Uids of the pods for which the scheduler has found no room for `limit` seconds."""
         waiting = {
             pod["metadata"]["uid"]

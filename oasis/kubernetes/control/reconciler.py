@@ -79,7 +79,7 @@ class Reconciler:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
-        self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
+        self.reader = JobReader(clock, settings, metrics)
         self.statuses = self.reader.statuses  # by uid of the object
         self.done: dict[str, float] = {}  # worker-slots that count
         self.metered: dict[str, float] = {}  # for which workers were seen at work
@@ -139,6 +139,7 @@ class Reconciler:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         specs = self.reader.read(seen, self.driver, now, ran)
         job_pods, slot = p.by_job(seen), self.clock.slot(now)
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         self.admission.look(self.machines.places, seen["nodes"])
         self.admission.forget_others(specs)
         self.learning.accept_bound(job_pods, slot)
@@ -206,7 +207,7 @@ class Reconciler:
         self._take_in_nodes(seen)
         job_pods = p.by_job(seen)
         succeeded = self._succeeded(job_pods, now)
-        specs = self._plannable(self.read_specs(seen, now), seen, now, job_pods)
+        specs = self._plannable(self.read_specs(seen, now), now, job_pods)
         ended = frozenset(self.reader.complete | succeeded)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
@@ -224,7 +225,7 @@ class Reconciler:
             return None
         self._undecided = came
         specs = {uid: spec for uid, spec in self.read_specs(seen, now).items() if uid in came}
-        specs, room = self._plannable(specs, seen, now), driver.room
+        specs, room = self._plannable(specs, now), driver.room
         any_fits = False
         for uid, spec in specs.items():
             with self.handling(uid, "planning", now):
@@ -306,16 +307,11 @@ class Reconciler:
         self._unsaved = None
 
     def _plannable(
-        self,
-        specs: Mapping[str, JobSpec],
-        seen: Seen,
-        now: float,
-        job_pods: Mapping[str, Mapping[str, Any]] | None = None,
+        self, specs: Mapping[str, JobSpec], now: float, job_pods: p.Pods | None = None
     ) -> dict[str, JobSpec]:
         """Return the jobs that may be planned, as they count; the others wait, and say why."""
         # With `job_pods`, the pods by job, those whose pods stay unready lose their room.
         live, plannable = self.driver.by_uid, {}
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         for uid, spec in specs.items():
             with self.handling(uid, "judging", now):
                 judged = self._judged(spec, live.get(uid), now)
@@ -455,7 +451,7 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _succeeded(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> set[str]:
+    def _succeeded(self, job_pods: p.Pods, now: float) -> set[str]:
         """Uids of the live OasisJobs whose processes are done."""
         succeeded = set()
         for uid, entry in self.live.items():
@@ -602,12 +598,7 @@ class Reconciler:
         )
 
     def _withdraw(
-        self,
-        steps: Steps,
-        seen: Seen,
-        job_pods: Mapping[str, Mapping[str, Any]],
-        stuck: Container[str],
-        now: float,
+        self, steps: Steps, seen: Seen, job_pods: p.Pods, stuck: Container[str], now: float
     ) -> None:
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()

@@ -20,6 +20,8 @@ from oasis.kubernetes.cluster.gangs import annotations_of, matched, network_obje
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import WantedPod, claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
+from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.existing import (
     COMPLETION_INDEX,
@@ -94,7 +96,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     None
 ):
     train = made({"runtimeRef": {"name": "torch"}})
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = JobReader(CLOCK, ControllerSettings(), Metrics()), driver()
     seen: dict[str, Any] = {"trainjobs": [train], "jobsets": []}
     assert not reader.read(seen, drives, 0.0)
     said = {each["type"]: each["reason"] for each in reader.statuses["u"].status["conditions"]}
@@ -114,7 +116,7 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
     del below["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"][
         "schedulingGates"
     ]
-    reader = JobReader(CLOCK, DEFAULT_RESOURCES)
+    reader = JobReader(CLOCK, ControllerSettings(), Metrics())
     assert not reader.read({"trainjobs": [train], "jobsets": [below]}, driver(), 0.0)
     (said,) = reader.statuses["u"].status["conditions"]
     place = "its JobSet, spec.replicatedJobs[0].template.spec.template.spec.schedulingGates"
@@ -208,7 +210,7 @@ def driver() -> Driver:
 
 
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = JobReader(CLOCK, ControllerSettings(), Metrics()), driver()
     one, other = batch_job(uid="one"), batch_job(uid="other")
     for version, found in enumerate((one, other)):
         found["metadata"] |= {"creationTimestamp": "now", "resourceVersion": str(version)}
