@@ -186,13 +186,9 @@ def is_working(pod: Mapping[str, Any]) -> bool:
 
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Return whether the scheduler found no capacity for `pod`."""
-    placed = condition(pod, "PodScheduled")
-    return (
-        placed is not None
-        and placed["status"] == "False"
-        and placed.get("reason") == "Unschedulable"
-        and not pod["spec"].get("nodeName")
-    )
+    placed = condition(pod, "PodScheduled") or {}
+    is_refused = (placed.get("status"), placed.get("reason")) == ("False", "Unschedulable")
+    return is_refused and not pod["spec"].get("nodeName")
 
 
 def failures(pod: Mapping[str, Any]) -> int:
@@ -228,11 +224,11 @@ def last_failure(pod: Mapping[str, Any]) -> str:
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
     """Return why the first pod does not run, such as ``ImagePullBackOff``; empty if unknown."""
     for pod in pods:
+        name = pod["metadata"]["name"]
         if is_ending(pod):
-            name = pod["metadata"]["name"]
             return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
         if phase_of(pod) == "Succeeded":
-            return f"pod {pod['metadata']['name']} has ended, and the work is not done"
+            return f"pod {name} has ended, and the work is not done"
         for one in container_statuses(pod):
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):
@@ -400,7 +396,7 @@ def _finite(text: str) -> float:
 
 def has_succeeded(wanted: Iterable[WantedPod], pods: Mapping[str, Object]) -> bool:
     """Return whether the chief has succeeded: worker 0, or the first pod if none has an index."""
-    workers = [pod for pod in wanted if pod.task is TaskGroup.WORKER]
+    workers = (pod for pod in wanted if pod.task is TaskGroup.WORKER)
     chief = min(workers, key=lambda pod: pod.index or 0, default=None)
     existing = None if chief is None else pods.get(chief.name)
     return existing is not None and phase_of(existing) == "Succeeded"

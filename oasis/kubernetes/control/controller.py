@@ -45,7 +45,6 @@ log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
-WRITERS = 16  # requests in flight at a time
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 # Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
@@ -94,7 +93,7 @@ class Controller:
         # Once the lease has run out, another controller may act, and no write of ours begins.
         self._fenced = Objects(objects.connection, left=self.lease.left)
         writes = objects if objects.is_dry else self._fenced
-        self.writer = ClusterWriter(writes, self.stores, WRITERS, self.metrics)
+        self.writer = ClusterWriter(writes, self.stores, self.metrics)
         self.reconciler: Reconciler | None = None
         self._try_at = 0.0  # when to look for nodes again
         self._said: dict[str, str] = {}  # last about each subject: nothing is said twice in a row

@@ -31,6 +31,7 @@ from oasis.scheduling.policy import Policy
 
 log = logging.getLogger("oasis.kubernetes")
 
+Object = Mapping[str, Any]
 Seen = Mapping[str, list[Any]]
 
 
@@ -82,19 +83,14 @@ class JobReader:
         if any(self._is_new(kind, item) for kind, item in job_items(seen)):
             self.read(seen, driver, now)
 
-    def _is_new(self, kind: ExistingKind | None, item: Mapping[str, Any]) -> bool:
+    def _is_new(self, kind: ExistingKind | None, item: Object) -> bool:
         job = self.statuses.get(item["metadata"]["uid"])
         if job is not None and job.placed == NO_JOBSET:
             return kind is TRAINJOB and bool(kind.parts(item))
         return job is None and not item["metadata"].get("deletionTimestamp")
 
     def _take(
-        self,
-        kind: ExistingKind | None,
-        item: Mapping[str, Any],
-        policy: Policy,
-        live: bool,
-        now: float,
+        self, kind: ExistingKind | None, item: Object, policy: Policy, live: bool, now: float
     ) -> JobSpec | None:
         """Return one job as it is now; None if it is over or invalid."""
         uid = item["metadata"]["uid"]
@@ -125,7 +121,7 @@ class JobReader:
             job.valid(now)
         return self.specs.get(uid)
 
-    def _is_stopped(self, job: StatusWriter, item: Mapping[str, Any]) -> bool:
+    def _is_stopped(self, job: StatusWriter, item: Object) -> bool:
         """Return whether the job failed and was not edited since, under any controller."""
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
@@ -160,12 +156,12 @@ class JobReader:
         self._stopped[uid] = self.specs.pop(uid).generation
         self.statuses[uid].failed_to_train(reason, message, now)
 
-    def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
+    def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
         """Jobs in order of creation."""
 
         # Times of creation are whole seconds. Within a second it is the version that tells, the
         # first one that was seen: later ones tell when we wrote the status.
-        def age(entry: tuple[ExistingKind | None, Mapping[str, Any]]) -> tuple[str, int]:
+        def age(entry: tuple[ExistingKind | None, Object]) -> tuple[str, int]:
             meta = entry[1]["metadata"]
             first = self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
             return meta.get("creationTimestamp", ""), first
@@ -184,7 +180,7 @@ class JobReader:
                 # the difference is written in the next turn.
                 self.statuses[uid].status = dict(unwritten[uid])
 
-    def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
+    def _is_over(self, job: StatusWriter, item: Object, live: bool, now: float) -> bool:
         """Return whether the controller of its kind reports a final end of the job."""
         # One that is complete leaves at the next boundary, where its utility is told; one that
         # failed leaves at once, also while it waits for a node or for its pods.

@@ -33,22 +33,19 @@ from oasis.kubernetes.objects.workload import switching
 
 log = logging.getLogger("oasis.kubernetes")
 
+WRITERS = 16  # requests in flight at a time
 CREATED = {"Pod": PODS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
 class ClusterWriter:
-    """Writes pods and statuses, with up to `writers` requests at a time."""
+    """Writes pods and statuses, many requests at a time."""
 
     # The `stores`, by plural of their kind, learn at once what a write answered.
     def __init__(
-        self,
-        objects: Objects,
-        stores: Mapping[str, ObjectStore],
-        writers: int,
-        metrics: Metrics,
+        self, objects: Objects, stores: Mapping[str, ObjectStore], metrics: Metrics
     ) -> None:
         self._objects, self._stores, self._metrics = objects, stores, metrics
-        self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
+        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="write")
         self._untold = ""  # why a status, or the conditions of a window, could not be written
 
     def close(self) -> None:

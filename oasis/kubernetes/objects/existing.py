@@ -33,6 +33,7 @@ from oasis.model.validation import integer
 log = logging.getLogger("oasis.kubernetes")
 
 Object = Mapping[str, Any]
+Seen = Mapping[str, Iterable[Object]]  # by plural of their kind
 NOTES = "metadata.annotations"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -123,7 +124,7 @@ def _parent_of(item: Object) -> str | None:
     return None
 
 
-def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
+def items_of(seen: Seen, kind: ExistingKind) -> list[Object]:
     """Objects of one kind that have our label, and stand for jobs of their own."""
     if kind is WORKLOAD:  # by our gate, because Kueue gives it no label
         return read_workloads(seen, (i for other in EXISTING[:-1] for i in items_of(seen, other)))
@@ -149,9 +150,7 @@ def _name(item: Object) -> tuple[str, str]:
     return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
-def job_items(
-    seen: Mapping[str, Iterable[Object]],
-) -> list[tuple[ExistingKind | None, Object]]:
+def job_items(seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
     """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
     oasis_jobs: list[tuple[ExistingKind | None, Object]] = [
         (None, item) for item in seen.get(names.PLURAL, ())
@@ -169,9 +168,7 @@ def name_of(item: Object, kind: ExistingKind | None) -> str:
     return job_id(names.KIND if kind is None else kind.name, *_name(item))
 
 
-def existing_objects(
-    seen: Mapping[str, Iterable[Object]],
-) -> dict[str, tuple[ExistingKind, Object]]:
+def existing_objects(seen: Seen) -> dict[str, tuple[ExistingKind, Object]]:
     """Jobs whose pods other controllers create, by uid."""
     return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 

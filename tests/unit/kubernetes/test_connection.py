@@ -411,7 +411,7 @@ def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
 def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
-    clerk = ClusterWriter(objects, {}, 2, Metrics())
+    clerk = ClusterWriter(objects, {}, Metrics())
     with pytest.raises(TooLateError):
         clerk.do([Delete("j", pod, "Shrunk")])
     clerk.close()
