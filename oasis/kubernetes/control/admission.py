@@ -144,12 +144,11 @@ class Admission:
             self._made[spec.uid] = known = (spec, asked, _with_required(spec, asked))
         return known[2]
 
-    def forget_others(self, uids: Iterable[str]) -> None:
+    def forget_others(self, uids: Container[str]) -> None:
         """Forget all other jobs."""
-        kept = set(uids)
-        self.refused = {uid: why for uid, why in self.refused.items() if uid in kept}
-        self._made = {uid: limited for uid, limited in self._made.items() if uid in kept}
-        self.verdicts.forget(kept)
+        self.refused = {uid: why for uid, why in self.refused.items() if uid in uids}
+        self._made = {uid: limited for uid, limited in self._made.items() if uid in uids}
+        self.verdicts.forget(uids)
 
     def refusing(self, rules: NodeRules) -> Mapping[str, str]:
         """Nodes that refuse a pod with these rules, and why."""

@@ -162,10 +162,6 @@ class StatusWriter:
         """Whether nodes, API server or class refuse the job, also under a former controller."""
         return self.placed in KEPT_OUT
 
-    def _stops_waiting(self) -> None:
-        if self.placed in (*KEPT_OUT, NO_JOBSET, TOO_LONG):
-            self._unsay(PLACED)
-
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
         if self.phase in HOLDING:
@@ -217,7 +213,8 @@ class StatusWriter:
 
     def planned(self, overrun: str | None, now: float) -> None:
         """Record that the job is planned; `overrun` says why it counts as worth nothing."""
-        self._stops_waiting()
+        if self.placed in (*KEPT_OUT, NO_JOBSET, TOO_LONG):
+            self._unsay(PLACED)
         self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(

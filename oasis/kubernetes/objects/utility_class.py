@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
 from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, SlotClock, parse_utility, parse_work
 from oasis.kubernetes.objects.schema import checked, schema_of
@@ -37,12 +36,11 @@ class UtilityClass:
 
     def refusal(self, kind: str, claim: float) -> str | None:
         """Return why a utility is not allowed by this class; None if it is."""
+        allows = f"{names.CLASS_KIND} {self.name} allows"
         if kind not in self.kinds:
-            allowed = ", ".join(self.kinds)
-            return f"has a utility of kind {kind}, and {CLASS_KIND} {self.name} allows {allowed}"
+            return f"has a utility of kind {kind}, and {allows} {', '.join(self.kinds)}"
         if claim > self.maximum:
-            most = f"{CLASS_KIND} {self.name} allows at most {self.maximum:.6g}"
-            return f"claims {claim:.6g}, and {most}"
+            return f"claims {claim:.6g}, and {allows} at most {self.maximum:.6g}"
         return None
 
 
@@ -58,7 +56,7 @@ def claim_of(utility: Utility) -> float:
 def parse_class(item: Object) -> UtilityClass:
     """Read a ``UtilityClass``."""
     with located_at("spec"):
-        spec = checked(schema_of(CLASS_KIND)["spec"], item.get("spec") or {})
+        spec = checked(schema_of(names.CLASS_KIND)["spec"], item.get("spec") or {})
         utility_class = UtilityClass(
             item["metadata"]["name"],
             spec["maximum"],
@@ -106,13 +104,13 @@ class Classes:
                 return min(defaults, key=lambda each: (each.maximum, each.name))
             return f"names no utility class, and no class is the default of namespace {namespace}"
         if name in self.errors:
-            return f"is of {CLASS_KIND} {name}, which makes no sense: {self.errors[name]}"
+            return f"is of {names.CLASS_KIND} {name}, which makes no sense: {self.errors[name]}"
         if name not in self._known:
-            return f"is of {CLASS_KIND} {name}, which does not exist"
+            return f"is of {names.CLASS_KIND} {name}, which does not exist"
         utility_class = self._known[name]
         if not utility_class.serves(namespace):
             served = ", ".join(utility_class.namespaces or ()) or "none"
-            return f"is of {CLASS_KIND} {name}, which is for jobs in namespaces {served}"
+            return f"is of {names.CLASS_KIND} {name}, which is for jobs in namespaces {served}"
         return utility_class
 
 
