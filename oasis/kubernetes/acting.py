@@ -25,7 +25,7 @@ from oasis.kubernetes.objects.quantities import Amounts, take
 from oasis.kubernetes.objects.workload import left_alone, stops
 from oasis.model.groups import GROUPS, TaskGroup
 
-Pod = Mapping[str, Any]
+Pod = Mapping[str, Any]  # or another object
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,7 @@ def steps_of_existing(
     return [pod for pod in target.wanted if p.is_gated(alive[pod.name])]
 
 
-def has_pods_but_no_plan(
-    item: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
-) -> bool:
+def has_pods_but_no_plan(item: Pod, pods: Mapping[str, Pod], *, is_over: bool) -> bool:
     """Return whether pods that we placed run for an object without a live job."""
     # Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     running = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
