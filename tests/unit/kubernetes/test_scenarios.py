@@ -31,6 +31,7 @@ from tests.unit.kubernetes.played import (
     merged,
     node,
     owner_of,
+    parts_of,
     past,
     policy,
     window,
@@ -152,6 +153,9 @@ class Scenario(Played):
         for uid, given in jobs.items():
             notes = {"uid": uid, **given.get("notes", {})}
             made = batch_job(given["workers"], **notes) if "workers" in given else jobset(**notes)
+            made = merged(made, {"spec": given.get("spec", {})})
+            for _, _, pods in parts_of(made):
+                pods["template"]["spec"] |= given.get("pods", {})
             self.uids[uid] = self.submit_batch(made, float(given["slots"]))
 
     def patch(self, objects: dict[str, Any]) -> None:
@@ -188,10 +192,9 @@ class Scenario(Played):
         """Pods of a job end, fail or report: its chief, the others, all, or one by its number."""
         uid, which = self.uids[given["of"]], given.get("which", "all")
         pods = [pod for _, pod in sorted(self.pods.items()) if job_of(pod) == uid]
-        entry = self.reconciler.driver.by_uid[uid]
-        chief = self.pods[self.reconciler._wanted(entry, {})[0].name]
+        chief = pods[which] if isinstance(which, int) else self.chief(uid)
         others = [pod for pod in pods if pod is not chief]
-        chosen = {"chief": [chief], "others": others, "all": pods}.get(which) or [pods[which]]
+        chosen = {"others": others, "all": pods}.get(which, [chief])
         for pod in chosen:
             status = given.get("status", {})
             pod["status"] = status if "phase" in status else merged(pod["status"], status)
@@ -199,6 +202,10 @@ class Scenario(Played):
             if "progress" in given:
                 told = {names.PROGRESS: given["progress"] and str(given["progress"] * SLOT)}
                 pod["metadata"] = merged(pod["metadata"], {"annotations": told})
+
+    def chief(self, uid: str) -> dict[str, Any]:
+        (first, *_) = self.reconciler._wanted(self.reconciler.driver.by_uid[uid], {})
+        return self.pods[first.name]
 
     def take_room(self, gpus: dict[str, int]) -> None:
         """Pods of others ask for these GPUs of each node, and no others do."""
@@ -252,6 +259,7 @@ class Scenario(Played):
         kept, anew = set(self.pods) == self.marked, "arrive once more" in self.log.text
         stuck, policies = len(self.stuck & self.pods.keys()), len(self.policies)
         found = {"kept": kept, "begun anew": anew, "number": len(self.pods), "on n1": on_n1}
+        found["services"] = len(self.services)
         found["withdrawn at most"] = self.measured("oasis_gangs_withdrawn_total")
         return {**found, "of those that are stuck": stuck, "policies": policies}[key]
 
@@ -297,10 +305,21 @@ class Scenario(Played):
             "switched": lambda: ["suspend" if each else "resume" for each in self.switched],
             "suspended": lambda: self.batch[uid]["spec"]["suspend"],
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
+            "completions": lambda: self.batch[uid]["spec"].get("completions"),
+            "read": lambda: self.read(pods, wanted),
             "is at its end": lambda: told["progress"]["percent"] == 100,
             "percent at least": lambda: min(told["progress"]["percent"], wanted),
         }.get(key, lambda: told.get(key))
         return bool(found() == wanted)
+
+    def read(self, pods: list[dict[str, Any]], wanted: dict[str, Any]) -> dict[str, Any]:
+        """Variables of running pods, by host name; those that are asked about."""
+        found: dict[str, Any] = {name: {} for name in wanted}
+        for pod in pods:
+            for name in wanted if pod["status"]["phase"] == "Running" else ():
+                value = pod["metadata"]["annotations"][f"{names.ENV}{name}"]
+                found[name][pod["spec"]["hostname"]] = value
+        return found
 
 
 def says(found: tuple[str, str, str] | None, wanted: str | None) -> bool:
