@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
-from experiments.cli.commands.kubernetes.reading import _status_row, explained, summary
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
@@ -52,26 +51,6 @@ class Moody(FIFO):
 
     def state_of(self, job: PolicyJob) -> str | None:
         return self.word
-
-
-def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
-    played = Played(policy("kod2", starve_limit=90.0))
-    first, second = (played.submit(rigid(name, 6, 40)) for name in ("a", "b"))
-    told = []
-    for _ in range(4):
-        played.step()
-        told.append((played.said(second, IN_STATE) or ("", "", ""))[:2])
-        assert played.said(first, IN_STATE) is None, "it runs, which the phase says"
-    assert told == [("", ""), ("", ""), ("True", "Starving"), ("True", "Starving")]
-    item = None, played.jobs[second]
-    assert summary(item)["reasons"][IN_STATE] == "Starving"
-    assert _status_row(summary(item))[-1] == "Waiting Starving"
-    (said,) = (entry for entry in explained(item) if entry["type"] == IN_STATE)
-    assert said["message"] == "the policy says that it is starving"
-    assert "goes before all others" in said["advice"]
-    played.delete(first)
-    played.step()
-    assert (played.workers(second), played.said(second, IN_STATE)) == (6, None)
 
 
 def test_any_policy_may_have_words_of_its_own() -> None:
@@ -232,23 +211,6 @@ def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
 
 
 # -- utility classes -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "drf"])
-def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> None:
-    """The property behind the classes: the others run as if the greedy one had not been there."""
-    ends = []
-    for greedy in (False, True):
-        made, jobs = Played(policy(name)), [(f"j{k}", 20 + k, 10.0 * (k + 1)) for k in range(3)]
-        made.classes, uids = [utility_class()], []
-        for each, value, slots in [*jobs, ("greedy", 1e30, 40.0)][: 3 + greedy]:
-            found = job(each, slots=slots)
-            found["spec"]["utility"]["value"] = value
-            uids.append(made.submit(found))
-        made.run(15)
-        ends.append([made.status(uid).get("completionSlot") for uid in uids[:3]])
-    assert ends[0] == ends[1]
-    assert None not in ends[0]
 
 
 @pytest.mark.parametrize(

@@ -7,48 +7,13 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
-from experiments.evaluation.policies import POLICIES
 from oasis.driver import driver
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.scheduling import Plan, View
-from tests.unit.kubernetes.played import Played, failing, job, node, policy, rigid
+from tests.unit.kubernetes.played import Played, job, node, policy, rigid
 
 MESSAGE = "arrive once more"
-
-
-def sees_bad(view: Any) -> bool:
-    return any(job.id == "ns/bad" for job in view.jobs())
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_job_with_which_the_policy_fails_is_told_and_the_others_do_not_notice(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What the policy did before it failed is undone: all is as if the job had never come."""
-    ends = []
-    for bad in (True, False):
-        played = Played(failing(policy(name), sees_bad))
-        uids = [played.submit(rigid("a", 2, 6)), played.submit(job("b", slots=9.0, initial=2))]
-        played.run(2)
-        uids.append(played.submit(rigid("c", 2, 2)))
-        odd = played.submit(rigid("bad", 2, 2)) if bad else ""
-        uids.append(played.submit(job("d", slots=4.0, maximum=4)))
-        held = []
-        for _ in range(18):
-            played.run(1)
-            held.append(sorted(played.pods))
-        ends.append((held, [played.status(uid)["completionSlot"] for uid in uids]))
-        if bad:
-            assert played.phase(odd) == "Failed"
-            said = played.said(odd, "Valid")
-            assert said is not None
-            assert said[:2] == ("False", "Error")
-            assert "KeyError: 'not like this', when planning it" in said[2]
-            assert played.measured("oasis_job_errors_total", doing="planning") == 1
-            assert played.measured("oasis_policy_errors_total") == 0
-            assert "Traceback" in caplog.text
-    assert ends[0] == ends[1]
 
 
 # -- what else may go wrong with one job -----------------------------------------------------------
