@@ -30,7 +30,6 @@ from oasis.kubernetes.objects.network import (
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
 from tests.unit.kubernetes.played import CLOCK, plain
 
@@ -73,50 +72,6 @@ def test_names_fit_into_the_network(job: str) -> None:
 def test_no_two_jobs_have_one_name_in_the_network() -> None:
     jobs = ["a.b", "a-b", "j-a-b", "x" * 253, "x" * 252, "x" * 41]
     assert len({service_name(job) for job in jobs}) == len(jobs)
-
-
-@pytest.mark.parametrize("name", ["hostname", "subdomain"])
-def test_names_that_the_network_decides_on_are_refused_in_a_template(name: str) -> None:
-    made = plain()
-    made["spec"]["workers"]["template"]["spec"][name] = "mine"
-    parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    made["spec"]["network"] = {}
-    with pytest.raises(InstanceError, match=r"spec\.network decides on it") as caught:
-        parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    assert caught.value.field == f"spec.workers.template.spec.{name}"
-
-
-@pytest.mark.parametrize(
-    ("framework", "has_ps", "resizes"),
-    [
-        ("none", False, True),
-        ("torch", False, True),
-        ("tensorflow", True, True),
-        ("tensorflow", False, False),
-        ("jax", True, False),
-    ],
-)
-def test_workers_come_and_go_where_the_framework_lets_them(
-    framework: str, has_ps: bool, resizes: bool
-) -> None:
-    made = plain()
-    made["spec"]["network"] = {"framework": framework}
-    if not has_ps:
-        del made["spec"]["parameterServers"]
-        made["spec"]["work"] = {"workerSeconds": 60}
-    assert made["spec"]["workers"]["maximum"] > 1
-    if resizes:
-        assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "elastic"
-    else:
-        with pytest.raises(InstanceError, match="expected restart: the processes of") as caught:
-            parse_job(made, CLOCK, DEFAULT_RESOURCES)
-        assert caught.value.field == "spec.resizePolicy"
-    made["spec"]["resizePolicy"] = "restart"
-    assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "restart"
-    # Of a fixed number of workers none comes or goes, but one that moves restarts all.
-    made["spec"] |= {"resizePolicy": "elastic"}
-    made["spec"]["workers"]["minimum"] = made["spec"]["workers"]["maximum"]
-    assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "restart"
 
 
 GROUPS_OF = {"a": "worker", "b": "worker", "c": "worker", "p": "ps", "q": "ps"}
