@@ -367,13 +367,12 @@ class Played:
             self._follow_batch(action.job)
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
-            if action.job in self.batch:
-                for change in action.patch:
-                    _, _, field, *key = change["path"].split("/")
-                    if field in ("labels", "annotations"):
-                        value = {key[0].replace("~1", "/"): change["value"]} if key else None
-                        pod["metadata"][field] |= value or change["value"]
-                pod["metadata"]["managedFields"] = MANAGED
+            for change in action.patch:
+                _, _, field, *key = change["path"].split("/")
+                if field in ("labels", "annotations"):
+                    value = {key[0].replace("~1", "/"): change["value"]} if key else None
+                    pod["metadata"][field] |= value or change["value"]
+            pod["metadata"]["managedFields"] = MANAGED
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
             at = nodes[pod["metadata"]["annotations"][names.NODE]]
             refusal = NodeRules.of(pod["spec"]).refusal(at)
