@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import time
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -20,7 +19,7 @@ from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.control.windows import Windows
-from oasis.kubernetes.objects.conditions import IN_STATE, time_text
+from oasis.kubernetes.objects.conditions import IN_STATE
 from oasis.kubernetes.objects.existing import JOB
 from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
@@ -28,7 +27,6 @@ from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob
 from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
 from tests.unit.kubernetes.played import (
-    EPOCH,
     SLOT,
     Played,
     foreign,
@@ -73,43 +71,6 @@ def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
     assert [reason for _, reason, _, _ in made.news] == ["Starving"]
     getattr(made, end)(*given, 1.0)
     assert IN_STATE not in {entry["type"] for entry in made.status.get("conditions") or ()}
-
-
-# -- clocks ----------------------------------------------------------------------------------------
-
-
-def test_times_that_people_read_are_those_on_the_wall() -> None:
-    played = Played(policy("fifo"))
-    uid = played.submit(rigid("j", 2, 12))
-    played.run(1)
-    played.ahead = 3600.0
-    other = played.submit(rigid("other", 2, 3))
-    played.run(1)
-    for status, at in ((uid, EPOCH), (other, EPOCH + SLOT + 3600.0)):
-        told = {found["lastTransitionTime"] for found in played.status(status)["conditions"]}
-        assert told == {time_text(at)}
-
-
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dragon", "gavel"])
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_controller_that_was_away_for_long_goes_on_at_once(name: str, restarted: bool) -> None:
-    """A week of slots of a minute, in which its pods ran; slots are counted since 1970."""
-    played = Played(policy(name))
-    played.slot = 29_000_000
-    played.restart()
-    job = played.submit(rigid("j", 2, 12))
-    played.run(2)
-    played.slot += 10_000
-    begin = time.perf_counter()
-    if restarted:
-        played.restart()
-    played.run(1)
-    late = played.submit(rigid("late", 2, 2))
-    played.run(4)
-    assert time.perf_counter() - begin < 5.0
-    assert {played.phase(job), played.phase(late)} <= {"Completed", "GivenUp"}
-    assert played.phase(late) == "Completed"
-    assert played.measured("oasis_policy_errors_total") == 0
 
 
 # -- annotations that make no sense ----------------------------------------------------------------

@@ -34,8 +34,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.model.errors import InputError
-from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.loopback import Answer, serving
+from tests.unit.kubernetes.fake_api import Answer, FakeConnection, serving
 from tests.unit.kubernetes.played import Played, policy, rigid
 
 # -- requests --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ what becomes of the jobs. The head of that file says how they are written."""
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
@@ -49,14 +50,14 @@ VARIANTS = [
 
 
 def node_of(name: str, gpus: int, *marks: str) -> dict[str, Any]:
-    """A node; a mark is a label (gpu=t4), or a taint (team:NoSchedule)."""
+    """A node; a mark is a label (gpu=t4), a taint (team:NoSchedule), or that it is cordoned."""
     made, taints = node(name, "ps" if name.startswith("p") else "worker", gpus), []
     for mark in marks:
         if "=" in mark:
             made["metadata"]["labels"] |= dict([mark.split("=")])
-        else:
+        elif ":" in mark:
             taints.append(dict(zip(("key", "effect"), mark.split(":"), strict=True)))
-    return {**made, "spec": {"taints": taints}}
+    return {**made, "spec": {"taints": taints, "unschedulable": "cordoned" in marks}}
 
 
 class Scenario(Played):
@@ -308,6 +309,11 @@ class Scenario(Played):
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "completions": lambda: self.batch[uid]["spec"].get("completions"),
             "read": lambda: self.read(pods, wanted),
+            "told at": lambda: (
+                wanted
+                if {at(wanted)} == {each["lastTransitionTime"] for each in told["conditions"]}
+                else None
+            ),
             "shown": lambda: _status_row(summary((None, self.jobs[uid])))[-1],
             "advised": lambda: explained((None, self.jobs[uid]))[0]["advice"],
             "is at its end": lambda: told["progress"]["percent"] == 100,
@@ -386,7 +392,9 @@ def play(name: str, given: dict[str, Any], log: Any, *, restarts: bool) -> Scena
 def test_scenario(
     given: dict[str, Any], name: str, restarts: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
+    begin = time.process_time()
     made = play(name, given, caplog, restarts=restarts)
+    assert time.process_time() - begin < given.get("seconds", 60.0)
     assert made.measured("oasis_policy_errors_total") == given.get("policy errors", 0)
     for doing in ("planning", "acting on", "following", "telling of", "reading"):
         wanted = given.get({"planning": "errors", "acting on": "acting"}.get(doing, ""), 0)
