@@ -83,58 +83,25 @@ KEYS = {  # of labels, and the values that nodes and templates draw from
     "zone": ("a", "b"),
     "memory": ("40", "80", "080", "1_0", "big", ""),
 }
-TAINTS = ("team", "gpu")
-EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
-OPERATORS = ("In", "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 NODES = ("n0", "n1", "n2", "n3", "n4", "n5")
-
-
-def expression(draw: random.Random) -> dict[str, Any]:
-    key, operator = draw.choice([*KEYS, "missing"]), draw.choice(OPERATORS)
-    values = KEYS.get(key, ("x",))
-    if operator in ("Exists", "DoesNotExist"):
-        return {"key": key, "operator": operator}
-    if operator in ("Gt", "Lt"):
-        return {"key": key, "operator": operator, "values": [draw.choice(("39", "080", "81", "x"))]}
-    chosen = draw.sample(values, draw.randint(1, min(2, len(values))))
-    return {"key": key, "operator": operator, "values": chosen}
-
-
-def term(draw: random.Random) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if draw.random() < 0.9:
-        found["matchExpressions"] = [expression(draw) for _ in range(draw.randint(1, 2))]
-    if draw.random() < 0.2:
-        operator = draw.choice(("In", "NotIn"))
-        name = {"key": "metadata.name", "operator": operator, "values": [draw.choice(NODES)]}
-        found["matchFields"] = [name]
-    return found
-
-
-def toleration(draw: random.Random) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if draw.random() < 0.8:
-        found["key"] = draw.choice((*TAINTS, "node.kubernetes.io/unschedulable"))
-    if "key" not in found or draw.random() < 0.5:
-        found["operator"] = "Exists"
-    else:
-        found["value"] = draw.choice(("", "x", "y"))
-    if draw.random() < 0.5:
-        found["effect"] = draw.choice(EFFECTS)
-    return found
 
 
 def template(draw: random.Random) -> dict[str, Any]:
     """Constraints of a pod's spec on its nodes; each part may be missing."""
+
+    def some(kind: str, most: int = 3) -> list[Any]:
+        return [draw.choice(ROWS["drawn"][kind]) for _ in range(draw.randint(1, most))]
+
     found: dict[str, Any] = {}
-    if draw.random() < 0.3:
-        key = draw.choice(list(KEYS))
-        found["nodeSelector"] = {key: draw.choice(KEYS[key])}
+    if draw.random() < 0.2:
+        (found["nodeSelector"],) = some("selectors", 1)
     if draw.random() < 0.5:
-        terms = [term(draw) for _ in range(draw.randint(1, 3))]
-        found["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+        terms = [{"matchExpressions": some("expressions", 2)} for _ in range(draw.randint(1, 3))]
+        if draw.random() < 0.3:
+            draw.choice(terms)["matchFields"] = some("fields", 1)
+        found = spec_of({**found, "terms": terms})
     if draw.random() < 0.8:
-        found["tolerations"] = [toleration(draw) for _ in range(draw.randint(1, 3))]
+        found["tolerations"] = some("tolerations")
     return found
 
 
