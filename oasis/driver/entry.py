@@ -167,11 +167,9 @@ class Entry(Tracked, Generic[Spec]):
         return entry
 
     def state(self) -> dict[str, Any]:
-        """Plain data; of the spec, everything but the templates of its pods.
-
-        What the policy sees of the job follows from it (`Driver.restored`): to keep that too would
-        take twenty times the room, for a utility that is sampled slot by slot.
-        """
+        """Plain data; of the spec, everything but the templates of its pods."""
+        # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
+        # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
             job = job_to_dict(self.spec.job)
         return {

@@ -79,10 +79,7 @@ class Loop:
         return True
 
     def instant(self, now: float, *, ask: bool = False) -> None:
-        """Advance to `now`: record the events, ask the policy, carry out its plan.
-
-        With `ask` the policy is asked even if nothing happened.
-        """
+        """Advance to `now`: record the events, `ask` even if there are none, carry out the plan."""
         world = self.world
         woken = self.wake_at is not None and now >= self.wake_at
         world.pass_to(now)
