@@ -285,7 +285,7 @@ class Driver(World, Generic[Spec]):
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
     ) -> SlotOutcome[Spec]:
-        """Decide without the jobs that `failed`; after an error the caller rolls everything back."""
+        """Decide without the jobs that `failed`; after an error the caller rolls all of it back."""
         assert self.slot is not None
         outcome: SlotOutcome[Spec] = SlotOutcome(failed=dict(failed))
         # The policy lost its memory in an error and had no state to

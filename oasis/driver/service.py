@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from oasis.driver.driver import Driver
@@ -22,13 +23,13 @@ from oasis.driver.events import (
     Submit,
 )
 from oasis.driver.policy_state import policy_state
-from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
-from oasis.model.schedule import Schedule, placements
+from oasis.model.schedule import Schedule
 from oasis.model.validation import integer, text
 from oasis.online.answers import (
     WAITS,
@@ -43,10 +44,10 @@ from oasis.online.answers import (
 from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.policy import Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
-from oasis.scheduling.site import site_of
+from oasis.scheduling.site import schedule_of, site_of
 
 RUNS = "runs from this slot on"
-
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
 Live = Entry[Submission]
 Answer = Decision | Progress | Change
@@ -63,11 +64,7 @@ class Happened:
 
 
 class Service:
-    """A policy, its machines, and jobs whose work is done as planned.
-
-    A policy is asked at every event: a call, a completion, its own timer, or every slot with a live
-    job if it is `slotted`.
-    """
+    """A policy, its machines, and jobs whose work is done as planned."""
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)
@@ -82,10 +79,6 @@ class Service:
         self._happened = Happened()
         self.rounds: list[int] = []  # of the search in each decision of the last event
         self._given: list[int] = []
-        # What the world has, as the driver is told at each step; it is the service's own list.
-        self._specs: dict[str, Submission] = {}
-        self._lost: set[int] = set()
-        self._calendar = EVER_OPEN
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
 
     @property
@@ -121,7 +114,7 @@ class Service:
     def locate(self, server: str, lost: bool) -> int:
         """Index of `server`, which must be lost if `lost` is true, and in use otherwise."""
         machine = self._index(server, "server")
-        if (machine in self._lost) != lost:
+        if (machine in self.driver.away) != lost:
             expected = "a lost server" if lost else "a server that is not lost"
             raise InstanceError("server", f"expected {expected}", server)
         return machine
@@ -148,16 +141,10 @@ class Service:
         """Decided allocations from the present slot on, by job."""
         if isinstance(self.policy, Planner):
             return {name: plan for name, (plan, _) in self.planned().items() if plan is not None}
-        first_ps, now = len(self.cluster.worker_ids), self.now
+        held = {entry.job.id: entry for entry in self.live if entry.allocation.workers}
         return {
-            entry.job.id: Schedule(
-                entry.job.id,
-                placements([(now, k, count) for k, count in entry.allocation.workers]),
-                placements([(now, k - first_ps, count) for k, count in entry.allocation.ps]),
-                entry.form,
-            )
-            for entry in self.live
-            if entry.allocation.workers
+            name: schedule_of(name, [(self.now, entry.allocation)], self.driver.site, entry.form)
+            for name, entry in held.items()
         }
 
     def quote(self, job: Job) -> Quote:
@@ -177,10 +164,8 @@ class Service:
     # -- what may happen ---------------------------------------------------------------------------
 
     def take(self, event: Event, rounds: Sequence[int] = ()) -> Answer:
-        """Take in an event and answer; an error in its arguments leaves everything as it was.
-
-        Its decisions search for exactly so many `rounds` each; by default as time allows.
-        """
+        """Take in an event and answer; an error in its arguments leaves everything as it was."""
+        # Its decisions search for exactly so many `rounds` each; by default as time allows.
         self._happened = happened = Happened()
         self.rounds, self._given = [], list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
@@ -215,8 +200,8 @@ class Service:
                     self._advance(until)
             case Cancel(job_id):
                 entry = self.find(job_id)
-                del self._specs[entry.spec.uid]
-                self._step(self.now)
+                specs = {uid: spec for uid, spec in self._specs.items() if uid != entry.spec.uid}
+                self._step(self.now, specs=specs)
                 self._count(cancelled=1, worker_slots_done=int(entry.done))
                 return None, job_id
             case FinishEarly(job_id):
@@ -225,11 +210,11 @@ class Service:
             case Revise(remaining_work):
                 self._revise(remaining_work)
             case LoseServer(server):
-                self._lost.add(self.locate(server, lost=False))
-                self._step(self.now)
+                down = self.driver.away | {self.locate(server, lost=False)}
+                self._step(self.now, down=frozenset(down))
             case RestoreServer(server):
-                self._lost.remove(self.locate(server, lost=True))
-                self._step(self.now)
+                down = self.driver.away - {self.locate(server, lost=True)}
+                self._step(self.now, down=frozenset(down))
             case ReserveWindow():
                 self._reserve(event)
         return None, None
@@ -257,7 +242,7 @@ class Service:
         times = [until]
         if self.driver.loop.wake_at is not None:  # at the latest the next slot, if it is `slotted`
             times.append(int(self.driver.loop.wake_at))  # a later slot
-        for window in self._calendar.windows:
+        for window in self.driver.calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
         for entry in self.live:
             workers = entry.allocation.worker_count
@@ -272,8 +257,7 @@ class Service:
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
-        self._specs[uid] = Submission(uid, replace(job, arrival=0))
-        self._step(self.now)
+        self._step(self.now, specs=self._specs | {uid: Submission(uid, replace(job, arrival=0))})
         decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
         if index in decisions:
             return decisions[index]
@@ -316,24 +300,30 @@ class Service:
             raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
         machines = frozenset(self._index(server, "servers") for server in event.servers)
         window = CalendarEntry(text(event.name, "name"), begin, end, machines)
-        others = tuple(other for other in self._calendar.windows if other.name != window.name)
-        self._calendar = Calendar((*others, window) if window.machines else others)
-        self._step(self.now, ask=True)
+        windows = tuple(w for w in self.driver.calendar.windows if w.name != window.name)
+        windows += (window,) if window.machines else ()
+        self._step(self.now, ask=True, calendar=Calendar(windows))
 
-    def _step(self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False) -> None:
-        """Report events to the driver; `ends` are the last slots of the jobs that are done."""
-        ends = ends or {}
-        cut = self._cut_short
-        ahead = tuple(window for window in self._calendar.windows if window.end > slot)
-        self._calendar, lost = Calendar(ahead), frozenset(self._lost)
-        facts = Facts(dict(self._specs), ended=frozenset(ends), down=lost, calendar=self._calendar)
+    @property
+    def _specs(self) -> dict[str, Submission]:
+        return {uid: entry.spec for uid, entry in self.driver.by_uid.items()}
+
+    def _step(
+        self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
+    ) -> None:
+        """Report `news` to the driver; `ends` are the last slots of the jobs that are done."""
+        driver, cut = self.driver, self._cut_short
+        news = {"specs": self._specs, "down": frozenset(driver.away), **news}
+        windows = news.pop("calendar", driver.calendar).windows
+        ahead = Calendar(tuple(window for window in windows if window.end > slot))
+        facts = Facts(**news, ended=frozenset(ends), calendar=ahead)
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
         self.has_failed = True
         if isinstance(self.policy, Planner):
             self.policy.rounds_given = self._given.pop(0) if self._given else None
         with naming_own_line(self.policy, "decide", slot):
-            decided = self.driver.step(slot, facts, ask=ask)
+            decided = driver.step(slot, facts, ask=ask)
         if isinstance(self.policy, Planner):
             self.rounds.append(self.policy.rounds_done)
             self.policy.rounds_given = None
@@ -351,14 +341,9 @@ class Service:
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
-        entries = decided.entries | self.driver.by_uid
+        entries = decided.entries | driver.by_uid
         events.broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
-        for uid in (*decided.completed, *decided.given_up, *decided.rejected):
-            # Nothing of a job that ended stays but the counts.
-            del self._specs[uid]
-
-    # -- a search that can be repeated -------------------------------------------------------------
 
     @property
     def _cut_short(self) -> int:
@@ -374,6 +359,4 @@ class Service:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the service from the data of `state`."""
         self.driver.restore(state["driver"], {}, lambda known, _: known)
-        self._specs = {uid: entry.spec for uid, entry in self.driver.by_uid.items()}
-        self._lost, self._calendar = set(self.driver.away), self.driver.calendar
         self.driver.bring_policy(state["policy"])

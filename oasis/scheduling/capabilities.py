@@ -31,11 +31,7 @@ def state_of(policy: Policy, job: PolicyJob) -> str | None:
 
 
 class Planner(BasePolicy):
-    """Plans whole schedules on a horizon that rolls, as OASiS and recourse do.
-
-    A driver asks ``isinstance(policy, Planner)``, and mypy then knows which members it may use.
-    Defaults are those of a planner that promises nothing.
-    """
+    """Plans whole schedules on a horizon that rolls; by default it promises nothing."""
 
     told_remaining = True
     plans_in_model = True
@@ -83,10 +79,7 @@ class Planner(BasePolicy):
         return {}
 
     def foresee(self, job: Job, now: int) -> Any:
-        """Return what would happen to `job` if it arrived in slot `now`; nothing changes.
-
-        None if the policy cannot say it: a service then asks a copy of it to decide.
-        """
+        """Return what would happen to `job` if it arrived in slot `now`; None: ask a copy of it."""
         return None
 
     def making(self) -> dict[str, Any] | None:
