@@ -45,18 +45,6 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-# What an attempt changes besides the entries: it is brought back after an error.
-COPIED = (
-    "retries",
-    "settled",
-    "away",
-    "calendar",
-    "closed",
-    "_untold",
-    "ahead",
-    "loop",
-    "next_index",
-)
 
 
 class Driver(World, Generic[Spec]):
@@ -560,12 +548,11 @@ class Driver(World, Generic[Spec]):
     # -- what went wrong ---------------------------------------------------------------------------
 
     def _saved(self) -> dict[str, Any]:
-        """Independent copies of the attributes that a boundary changes, beside the policy."""
-        return {
-            "jobs": {index: entry.copy() for index, entry in self.jobs.items()},
-            "_arrive_again": [entry.copy() for entry in self._arrive_again],
-            **{name: copy(vars(self)[name]) for name in COPIED},
-        }
+        """Independent copies of all attributes but the policy, for after an error."""
+        saved = {name: copy(value) for name, value in vars(self).items() if name != "policy"}
+        saved["jobs"] = {index: entry.copy() for index, entry in self.jobs.items()}
+        saved["_arrive_again"] = [entry.copy() for entry in self._arrive_again]
+        return saved
 
     def _roll_back(self, saved: dict[str, Any]) -> None:
         """Forget what an attempt changed, also in the policy; `saved` serves once more."""

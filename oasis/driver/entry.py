@@ -202,10 +202,8 @@ class Entry(Tracked, Generic[Spec]):
 
 
 ALLOCATIONS = ("allocation", "settled")
-STATE = (
-    *("arrived", "work", "done", "held", "waiting_since", "admitted", "given", "begun", "resizes"),
-    *("restarts", "observed", "form", "extensions", "kept_until", "early"),
-)
+FOLLOWS = ("spec", "job", "told", "seen", "forms")  # from the submission and what is left of it
+STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS)]
 
 
 def _plain(allocation: Allocation) -> list[Any]:

@@ -10,20 +10,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeVar
 
-from oasis.driver.events import (
-    EVENTS,
-    Advance,
-    Cancel,
-    Event,
-    FinishEarly,
-    LoseServer,
-    ReserveWindow,
-    RestoreServer,
-    Revise,
-    Submit,
-    event_of,
-    plain_event,
-)
+from oasis.driver import events
 from oasis.driver.journal import (
     Contents,
     JournalLock,
@@ -304,29 +291,29 @@ class LiveScheduler:
             If the job does not fit the cluster's resources, arrives in another slot, or has the
             id of a live job.
         """
-        return self._call(Submit(job), Decision)
+        return self._call(events.Submit(job), Decision)
 
     def advance(self, now: int) -> Progress:
         """Let everything happen that is planned before slot `now`."""
-        return self._call(Advance(now), Progress)
+        return self._call(events.Advance(now), Progress)
 
     def cancel(self, job_id: str) -> Change:
         """Take back a live job that is no longer wanted."""
-        return self._call(Cancel(job_id), Change)
+        return self._call(events.Cancel(job_id), Change)
 
     def finish(self, job_id: str) -> Change:
         """End a live job that is done before its time.
 
         It completes in the present slot if it is planned there, otherwise in the one before.
         """
-        return self._call(FinishEarly(job_id), Change)
+        return self._call(events.FinishEarly(job_id), Change)
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Correct the work that a live job has left to `remaining_work` worker-slots."""
         with self._in_turn():
             job_id = self.service.find(job_id).job.id
             work = integer(remaining_work, "remaining_work", minimum=1)
-            return self._call(Revise({job_id: work}), Change)
+            return self._call(events.Revise({job_id: work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.
@@ -337,15 +324,15 @@ class LiveScheduler:
             If it is no mapping, one of the jobs is not live, or its work is not a whole number of
             at least 1; nothing is changed then.
         """
-        return self._call(Revise(remaining_work), Change)
+        return self._call(events.Revise(remaining_work), Change)
 
     def lose(self, server: str) -> Change:
         """Do without the server with that id from the present slot on: it is lost."""
-        return self._call(LoseServer(server), Change)
+        return self._call(events.LoseServer(server), Change)
 
     def restore(self, server: str) -> Change:
         """Use a lost server again from the present slot on: it is back."""
-        return self._call(RestoreServer(server), Change)
+        return self._call(events.RestoreServer(server), Change)
 
     def reserve(
         self,
@@ -386,18 +373,18 @@ class LiveScheduler:
         >>> scheduler.reserve("firmware", 7, 9, instance.cluster.worker_ids).delayed
         (Delay(job_id='j0', before=7, after=9),)
         """
-        return self._call(ReserveWindow(name, begin, end, servers), Change)
+        return self._call(events.ReserveWindow(name, begin, end, servers), Change)
 
     # -- what lasts --------------------------------------------------------------------------------
 
-    def _call(self, event: Event, kind: type[A]) -> A:
+    def _call(self, event: events.Event, kind: type[A]) -> A:
         """Take in an event and, with a journal open, put it on the disk before it is answered."""
         with self._in_turn():
             if self._journal is None:
                 answer = self.service.take(event)
             else:
                 # Made before the call: afterwards an argument may have been changed by its owner.
-                entry = plain_event(event)
+                entry = events.plain_event(event)
                 with self._half_done():
                     answer = self.service.take(event)
                     # The rounds repeat a search that a clock cut short; the sum of the answer
@@ -566,13 +553,16 @@ class LiveScheduler:
             raise OasisError(f"expected the {self.calls} calls of the snapshot, got {last}")
         for entry in contents.entries:
             with located_at(f"call {entry['number']}"):
-                if entry.keys() != ENTRY or entry["event"] not in EVENTS:
+                if entry.keys() != ENTRY or entry["event"] not in events.EVENTS:
                     raise OasisError(f"expected a call and its answer, got {describe(entry)}")
                 if entry["number"] <= self.calls:
                     continue
                 # Another answer than the recorded one means another program or another machine's
                 # arithmetic: going on would break what callers were told.
-                if _sum_of(self.service.take(event_of(entry), entry["rounds"])) != entry["answer"]:
+                if (
+                    _sum_of(self.service.take(events.event_of(entry), entry["rounds"]))
+                    != entry["answer"]
+                ):
                     raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:

@@ -9,19 +9,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from oasis.driver import events
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts, Submission
-from oasis.driver.events import (
-    Advance,
-    Cancel,
-    Event,
-    FinishEarly,
-    LoseServer,
-    ReserveWindow,
-    RestoreServer,
-    Revise,
-    Submit,
-)
 from oasis.driver.policy_state import policy_state
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
@@ -157,13 +147,13 @@ class Service:
             return quote
         # The policy does not say it: the whole service is copied, and the call is made there.
         copy = deepcopy(self)
-        decision = copy.take(Submit(job))
+        decision = copy.take(events.Submit(job))
         assert isinstance(decision, Decision)
         return Quote(decision, copy.last_change)
 
     # -- what may happen ---------------------------------------------------------------------------
 
-    def take(self, event: Event, rounds: Sequence[int] = ()) -> Answer:
+    def take(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
         """Take in an event and answer; an error in its arguments leaves everything as it was."""
         # Its decisions search for exactly so many `rounds` each; by default as time allows.
         self._happened = happened = Happened()
@@ -180,42 +170,42 @@ class Service:
             broken=happened.broken,
         )
         self.calls += 1
-        if isinstance(event, Advance):  # what completed leaves the plan without a loss
+        if isinstance(event, events.Advance):  # what completed leaves the plan without a loss
             gone = tuple(happened.gone)
             self.last_change = Change(given_up=gone)
             return Progress(self.now, tuple(happened.completed), gone)
         return self.last_change if decision is None else decision
 
-    def _carry_out(self, event: Event) -> tuple[Decision | None, str | None]:
+    def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
         """Return the decision, if it asked for one, and the id of the job that it is about."""
         match event:
-            case Submit(job):
+            case events.Submit(job):
                 self.check_new(job)
                 decision = self._submit(job)
                 self._count(submitted=1, refused=not decision.admitted)
                 return decision, job.id
-            case Advance(now):
+            case events.Advance(now):
                 until = integer(now, "now", minimum=self.now)
                 if until > self.now:
                     self._advance(until)
-            case Cancel(job_id):
+            case events.Cancel(job_id):
                 entry = self.find(job_id)
                 specs = {uid: spec for uid, spec in self._specs.items() if uid != entry.spec.uid}
                 self._step(self.now, specs=specs)
                 self._count(cancelled=1, worker_slots_done=int(entry.done))
                 return None, job_id
-            case FinishEarly(job_id):
+            case events.FinishEarly(job_id):
                 self._complete(self.find(job_id))
                 return None, job_id
-            case Revise(remaining_work):
+            case events.Revise(remaining_work):
                 self._revise(remaining_work)
-            case LoseServer(server):
+            case events.LoseServer(server):
                 down = self.driver.away | {self.locate(server, lost=False)}
                 self._step(self.now, down=frozenset(down))
-            case RestoreServer(server):
+            case events.RestoreServer(server):
                 down = self.driver.away - {self.locate(server, lost=True)}
                 self._step(self.now, down=frozenset(down))
-            case ReserveWindow():
+            case events.ReserveWindow():
                 self._reserve(event)
         return None, None
 
@@ -292,7 +282,7 @@ class Service:
         if revised:
             self._step(self.now, ask=True)
 
-    def _reserve(self, event: ReserveWindow) -> None:
+    def _reserve(self, event: events.ReserveWindow) -> None:
         """Plan around a window, in place of one of the same name; without machines it is none."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
@@ -328,21 +318,21 @@ class Service:
             self.rounds.append(self.policy.rounds_done)
             self.policy.rounds_given = None
         self.has_failed = False
-        events = self._happened
-        events.rejected = decided.rejected
+        happened = self._happened
+        happened.rejected = decided.rejected
         for uid in decided.completed:
             entry = decided.entries[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
-            events.completed.append(Completion(entry.job.id, ends[uid], utility))
+            happened.completed.append(Completion(entry.job.id, ends[uid], utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = decided.entries[uid]
-            events.gone.append(entry.job.id)
+            happened.gone.append(entry.job.id)
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
         entries = decided.entries | driver.by_uid
-        events.broken += [entries[uid].job.id for uid in decided.late]
+        happened.broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
 
     @property
