@@ -45,6 +45,7 @@ from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
+UNSAVED = ("policy", "site", "_facts", "_outcome", "_error")
 
 
 class Driver(World, Generic[Spec]):
@@ -548,8 +549,8 @@ class Driver(World, Generic[Spec]):
     # -- what went wrong ---------------------------------------------------------------------------
 
     def _saved(self) -> dict[str, Any]:
-        """Independent copies of all attributes but the policy, for after an error."""
-        saved = {name: copy(value) for name, value in vars(self).items() if name != "policy"}
+        """Independent copies of what an attempt changes, beside the policy."""
+        saved = {name: copy(value) for name, value in vars(self).items() if name not in UNSAVED}
         saved["jobs"] = {index: entry.copy() for index, entry in self.jobs.items()}
         saved["_arrive_again"] = [entry.copy() for entry in self._arrive_again]
         return saved
