@@ -36,10 +36,9 @@ from oasis.model.errors import OasisError, PolicyError
 from oasis.model.job import Job
 from oasis.model.remaining import later, remaining_job
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
-from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy import Plan, Planner, Policy, wants
 from oasis.scheduling.site import Site, policy_job
 from oasis.scheduling.view import View
 

@@ -10,8 +10,7 @@ from oasis.driver.books import check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import PolicyError
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy import Plan, Planner, Policy, wants
 from oasis.scheduling.policy_check import own_error
 from oasis.scheduling.view import Books, View
 

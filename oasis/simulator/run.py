@@ -12,8 +12,7 @@ from oasis.model.decision import Decision
 from oasis.model.errors import describe
 from oasis.model.instance import Instance, expect_instance
 from oasis.online.oasis import OASiS
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
 from oasis.scheduling.site import schedule_of
 from oasis.simulator.costs import ChangeCosts

@@ -15,8 +15,7 @@ from oasis.kubernetes.control.verdicts import Verdicts
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]

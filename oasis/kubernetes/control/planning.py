@@ -13,8 +13,7 @@ from typing import Any
 from oasis.driver.entry import SlotOutcome
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 
 log = logging.getLogger("oasis.kubernetes")
 

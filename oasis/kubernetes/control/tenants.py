@@ -14,9 +14,8 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, claim_of
 from oasis.model.job import Job
 from oasis.model.utility import UTILITIES, Constant, Utility
-from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy, wants
 from oasis.scheduling.site import Site
 
 log = logging.getLogger("oasis.kubernetes")

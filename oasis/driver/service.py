@@ -1,0 +1,320 @@
+"""A service around a driver: it takes in events, and planned work counts as done."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from oasis.driver import events
+from oasis.driver.driver import Driver
+from oasis.driver.entry import Entry, Facts, Submission
+from oasis.model.calendar import Calendar, CalendarEntry
+from oasis.model.cluster import Cluster, expect_cluster
+from oasis.model.decision import Decision
+from oasis.model.errors import InstanceError
+from oasis.model.job import Job
+from oasis.model.rounding import TOLERANCE
+from oasis.model.schedule import Schedule
+from oasis.model.validation import integer, text
+from oasis.online.answers import (
+    WAITS,
+    Change,
+    Completion,
+    Planned,
+    Progress,
+    Totals,
+    change_between,
+)
+from oasis.scheduling.policy import Planner, Policy
+from oasis.scheduling.policy_check import check_policy, naming_own_line
+from oasis.scheduling.site import schedule_of, site_of
+
+RUNS = "runs from this slot on"
+NOBODY: Mapping[str, int] = MappingProxyType({})
+
+Live = Entry[Submission]
+Answer = Decision | Progress | Change
+
+
+@dataclass(slots=True)
+class Happened:
+    """Changes that one event caused."""
+
+    completed: list[Completion] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)  # given up
+    broken: list[str] = field(default_factory=list)  # jobs whose promise was
+    rejected: dict[str, str] = field(default_factory=dict)  # reasons, by uid
+
+
+class Service:
+    """A policy, its machines, and jobs whose work is done as planned."""
+
+    def __init__(self, policy: Policy, cluster: Cluster) -> None:
+        expect_cluster(cluster)
+        check_policy(policy)
+        self.policy, self.cluster = policy, cluster
+        with naming_own_line(policy, "reset"):
+            self._driver: Driver[Submission] = Driver(policy, site_of(cluster))
+        self._driver.slot = 0
+        self.totals, self.last_change, self.calls = Totals(), Change(), 0
+        # Whether the policy failed at the last event: what was taken in is then not taken back.
+        self._has_failed = False
+        self._happened = Happened()
+        self._rounds: list[int] = []  # of the search in each decision of the last event
+        self._given: list[int] = []
+        self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
+
+    @property
+    def now(self) -> int:
+        """The present slot, which has not begun."""
+        return int(self._driver.now)
+
+    @property
+    def _live(self) -> Sequence[Live]:
+        """Live jobs in order of arrival."""
+        return list(self._driver.jobs.values())
+
+    def _find(self, job_id: str) -> Live:
+        """The live job of that id."""
+        for entry in self._live:
+            if entry.job.id == job_id:
+                return entry
+        raise InstanceError("job_id", "expected a live job", job_id)
+
+    def _check_new(self, job: Job) -> None:
+        """Raise `InstanceError` unless `job` can arrive now."""
+        if not isinstance(job, Job):
+            raise InstanceError("job", "expected a job", job)
+        self.cluster.check(job)
+        if job.arrival != self.now:
+            expected = f"expected the present slot {self.now}"
+            raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
+        if any(entry.job.id == job.id for entry in self._live):
+            raise InstanceError("id", "expected the id of no live job", job.id)
+
+    def _locate(self, server: str, lost: bool) -> int:
+        """Index of `server`, which must be lost if `lost` is true, and in use otherwise."""
+        machine = self._index(server, "server")
+        if (machine in self._driver.away) != lost:
+            expected = "a lost server" if lost else "a server that is not lost"
+            raise InstanceError("server", f"expected {expected}", server)
+        return machine
+
+    def _index(self, server: str, field: str) -> int:
+        if not isinstance(server, str) or server not in self._servers:
+            raise InstanceError(field, "expected the id of a server", server)
+        return self._servers[server]
+
+    def _planned(self) -> Planned:
+        """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
+        if not isinstance(self.policy, Planner):
+            return {}
+        plans = dict(self.policy.planned())
+        for entry in self._live:
+            # a policy that sees one form of a job does not know which one it is
+            if entry.form and not entry.seen.forms and entry.job.id in plans:
+                schedule, utility = plans[entry.job.id]
+                if schedule is not None:
+                    plans[entry.job.id] = replace(schedule, form=entry.form), utility
+        return plans
+
+    def _schedules(self) -> dict[str, Schedule]:
+        """Decided allocations from the present slot on, by job."""
+        if isinstance(self.policy, Planner):
+            return {name: plan for name, (plan, _) in self._planned().items() if plan is not None}
+        held = {entry.job.id: entry for entry in self._live if entry.allocation.workers}
+        return {
+            name: schedule_of(name, [(self.now, entry.allocation)], self._driver.site, entry.form)
+            for name, entry in held.items()
+        }
+
+    # -- what may happen ---------------------------------------------------------------------------
+
+    def _take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
+        """Take in an event and answer; an error in its arguments leaves everything as it was."""
+        # Its decisions search for exactly so many `rounds` each; by default as time allows.
+        self._happened = happened = Happened()
+        self._rounds, self._given = [], list(rounds)
+        # Taken before the event, and again after it: the difference is what it did to others.
+        before = self._planned()
+        decision, own = self._carry_out(event)
+        self.last_change = change_between(
+            before,
+            self._planned(),
+            own,
+            completed=happened.completed,
+            gone=happened.gone,
+            broken=happened.broken,
+        )
+        self.calls += 1
+        if isinstance(event, events.Advance):  # what completed leaves the plan without a loss
+            gone = tuple(happened.gone)
+            self.last_change = Change(given_up=gone)
+            return Progress(self.now, tuple(happened.completed), gone)
+        return self.last_change if decision is None else decision
+
+    def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
+        """Return the decision, if it asked for one, and the id of the job that it is about."""
+        match event:
+            case events.Submit(job):
+                self._check_new(job)
+                decision = self._submit(job)
+                self._count(submitted=1, refused=not decision.admitted)
+                return decision, job.id
+            case events.Advance(now):
+                until = integer(now, "now", minimum=self.now)
+                if until > self.now:
+                    self._advance(until)
+            case events.Cancel(job_id):
+                entry = self._find(job_id)
+                specs = {uid: spec for uid, spec in self._specs.items() if uid != entry.spec.uid}
+                self._step(self.now, specs=specs)
+                self._count(cancelled=1, worker_slots_done=int(entry.done))
+                return None, job_id
+            case events.FinishEarly(job_id):
+                self._complete(self._find(job_id))
+                return None, job_id
+            case events.Revise(remaining_work):
+                self._revise(remaining_work)
+            case events.LoseServer(server):
+                down = self._driver.away | {self._locate(server, lost=False)}
+                self._step(self.now, down=frozenset(down))
+            case events.RestoreServer(server):
+                down = self._driver.away - {self._locate(server, lost=True)}
+                self._step(self.now, down=frozenset(down))
+            case events.ReserveWindow():
+                self._reserve(event)
+        return None, None
+
+    def _count(self, **more: float) -> None:
+        """Add to the totals."""
+        totals = self.totals
+        sums = {name: getattr(totals, name) + amount for name, amount in more.items()}
+        self.totals = replace(totals, **sums)
+
+    def _advance(self, until: int) -> None:
+        """Let everything that is planned before slot `until` happen."""
+        while self.now < until:
+            # The policy is asked whenever something happens, as the simulator would ask it.
+            begin, end = self.now, self._next_event(until)
+            ends = {}
+            for entry in self._live:
+                entry.done += entry.allocation.worker_count * (end - begin)
+                if entry.done and entry.has_hardly_any_left:
+                    ends[entry.spec.uid] = end - 1
+            self._step(end, ends=ends)
+
+    def _next_event(self, until: int) -> int:
+        """Next slot at which the policy must be asked."""
+        times = [until]
+        if self._driver.loop.wake_at is not None:  # at the latest the next slot, if it is `slotted`
+            times.append(int(self._driver.loop.wake_at))  # a later slot
+        for window in self._driver.calendar.windows:
+            times += [time for time in (window.begin, window.end) if time > self.now]
+        for entry in self._live:
+            workers = entry.allocation.worker_count
+            if workers:
+                slots = math.ceil(entry.remaining / workers - TOLERANCE)
+                times.append(self.now + max(1, slots))
+        return min(times)
+
+    def _submit(self, job: Job) -> Decision:
+        """Decide on a job that arrives in the present slot."""
+        index = self._driver.next_index
+        # Names may come again after a job has ended; the index never does.
+        uid = str(index)
+        # The driver says when it arrives: the slot of its step.
+        self._step(self.now, specs=self._specs | {uid: Submission(uid, replace(job, arrival=0))})
+        decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
+        if index in decisions:
+            return decisions[index]
+        reason = self._happened.rejected.get(uid)
+        if reason is not None:
+            return Decision(job.id, False, reason=reason)
+        runs = bool(self._driver.jobs[index].allocation.workers)
+        return Decision(job.id, True, reason=RUNS if runs else WAITS)
+
+    def _complete(self, entry: Live) -> None:
+        """Remove a job whose work is done; it ends now, or when it last ran."""
+        slot = self.now
+        if not entry.allocation.workers:
+            if not entry.done:
+                raise InstanceError("job_id", "expected a job that has run", entry.job.id)
+            # It is idle in the present slot, so it was done by the end of the one before.
+            slot -= 1
+        self._step(self.now, ends={entry.spec.uid: slot})
+
+    def _revise(self, remaining_work: Mapping[str, int]) -> None:
+        """Plan for other amounts of work than were left of these jobs."""
+        if not isinstance(remaining_work, Mapping):
+            expected = "expected a mapping of ids to worker-slots"
+            raise InstanceError("remaining_work", expected, remaining_work)
+        # All are looked up before any is changed: one wrong id leaves everything as it was.
+        revised = [
+            (self._find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
+            for job_id, work in remaining_work.items()
+        ]
+        for entry, work in revised:
+            entry.work = entry.done + work
+        if revised:
+            self._step(self.now, ask=True)
+
+    def _reserve(self, event: events.ReserveWindow) -> None:
+        """Plan around a window, in place of one of the same name; without machines it is none."""
+        begin = integer(event.begin, "begin", minimum=self.now)
+        end = integer(event.end, "end", minimum=begin + 1)
+        if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):
+            raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
+        machines = frozenset(self._index(server, "servers") for server in event.servers)
+        window = CalendarEntry(text(event.name, "name"), begin, end, machines)
+        windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
+        windows += (window,) if window.machines else ()
+        self._step(self.now, ask=True, calendar=Calendar(windows))
+
+    @property
+    def _specs(self) -> dict[str, Submission]:
+        return {uid: entry.spec for uid, entry in self._driver.by_uid.items()}
+
+    def _step(
+        self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
+    ) -> None:
+        """Report `news` to the driver; `ends` are the last slots of the jobs that are done."""
+        driver, cut = self._driver, self._cut_short
+        news = {"specs": self._specs, "down": frozenset(driver.away), **news}
+        windows = news.pop("calendar", driver.calendar).windows
+        ahead = Calendar(tuple(window for window in windows if window.end > slot))
+        facts = Facts(**news, ended=frozenset(ends), calendar=ahead)
+        # Set before the step and cleared after it: whatever
+        # interrupts it, the books are half changed.
+        self._has_failed = True
+        if isinstance(self.policy, Planner):
+            self.policy.rounds_given = self._given.pop(0) if self._given else None
+        with naming_own_line(self.policy, "decide", slot):
+            decided = driver.step(slot, facts, ask=ask)
+        if isinstance(self.policy, Planner):
+            self._rounds.append(self.policy.rounds_done)
+            self.policy.rounds_given = None
+        self._has_failed = False
+        happened = self._happened
+        happened.rejected = decided.rejected
+        for uid in decided.completed:
+            entry = decided.entries[uid]
+            utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
+            happened.completed.append(Completion(entry.job.id, ends[uid], utility))
+            self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
+        for uid in decided.given_up:
+            entry = decided.entries[uid]
+            happened.gone.append(entry.job.id)
+            done = int(entry.done)
+            self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
+            self._count(given_up_after_start=entry.done > 0)
+        entries = decided.entries | driver.by_uid
+        happened.broken += [entries[uid].job.id for uid in decided.late]
+        self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
+
+    @property
+    def _cut_short(self) -> int:
+        return self.policy.cut_short if isinstance(self.policy, Planner) else 0
