@@ -330,46 +330,33 @@ class Driver(World, Generic[Spec]):
         return True
 
     def _leave(self, view: View) -> list[Entry[Spec]]:
-        """Remove completed, deleted and edited jobs; edited jobs arrive again as new ones."""
-        specs, anew = self._facts.specs, self._again()
-        for index, entry in list(self.jobs.items()):
-            uid = entry.spec.uid
+        """Remove completed, deleted and edited jobs; return those that arrive again as new ones."""
+        specs, anew, again = self._facts.specs, list[Entry[Spec]](), self._arrive_again
+        self._arrive_again = []
+        for entry in (*again, *self.jobs.values()):
+            uid, is_live = entry.spec.uid, self.jobs.get(entry.job.index) is entry
             spec = specs.get(uid)
-            edited = spec is not None and differs(spec, entry.spec)
             # Completion is asked before edits: a job that has done the work
             # that its owner now wants needs no plan.
-            if self._completes(entry, spec):
-                view.finished.append(entry.seen)
-            elif spec is None or edited:
-                if isinstance(self.policy, Planner):
+            is_done = self._completes(entry, spec)
+            if is_live:  # the policy knows it
+                if not is_done and spec is not None and not differs(spec, entry.spec):
+                    entry.spec = spec
+                    continue
+                del self.jobs[entry.job.index]
+                if not is_done and isinstance(self.policy, Planner):
                     self.policy.withdraw(entry.seen)
                 else:
                     view.finished.append(entry.seen)
-                if spec is not None and uid not in self._outcome.failed:
-                    entry.spec = spec
-                    anew.append(entry)
-            else:
-                entry.spec = spec
-                continue
-            del self.jobs[index]
+            if not is_done and spec is not None and uid not in self._outcome.failed:
+                entry.spec = spec  # a job that its owner deleted meanwhile does not come back
+                anew.append(entry)
         # What the world has forgotten needs no place here: a service runs for years.
         self.settled &= specs.keys()
         for uid in self.retries.keys() - specs.keys():
             del self.retries[uid]
         # Edited jobs keep their place in the order of arrival.
         return sorted(anew, key=lambda entry: entry.arrived)
-
-    def _again(self) -> list[Entry[Spec]]:
-        """Return the jobs that arrive again; of those that are complete no policy knows."""
-        again, self._arrive_again = self._arrive_again, []
-        anew = []
-        for entry in again:
-            spec = self._facts.specs.get(entry.spec.uid)
-            completes = self._completes(entry, spec)
-            if not completes and spec is not None and entry.spec.uid not in self._outcome.failed:
-                entry.spec = spec  # a job that its owner deleted meanwhile does not come back
-                anew.append(entry)
-        return anew
 
     def _completes(self, entry: Entry[Spec], spec: Spec | None) -> bool:
         """Complete a job if it is done, by its present amount of work if that was edited."""
