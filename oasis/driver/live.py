@@ -224,7 +224,7 @@ class LiveScheduler(Service):
     def jobs(self) -> tuple[str, ...]:
         """Live jobs, planned or waiting, in order of arrival."""
         with self._own_turn():
-            return tuple(entry.job.id for entry in self._live)
+            return tuple(entry.job.id for entry in self._driver.jobs.values())
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
         """Planned allocations from the present slot on, by job.

@@ -72,14 +72,9 @@ class Service:
         """The present slot, which has not begun."""
         return int(self._driver.now)
 
-    @property
-    def _live(self) -> Sequence[Live]:
-        """Live jobs in order of arrival."""
-        return list(self._driver.jobs.values())
-
     def _find(self, job_id: str) -> Live:
         """The live job of that id."""
-        for entry in self._live:
+        for entry in self._driver.jobs.values():
             if entry.job.id == job_id:
                 return entry
         raise InstanceError("job_id", "expected a live job", job_id)
@@ -92,7 +87,7 @@ class Service:
         if job.arrival != self.now:
             expected = f"expected the present slot {self.now}"
             raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
-        if any(entry.job.id == job.id for entry in self._live):
+        if any(entry.job.id == job.id for entry in self._driver.jobs.values()):
             raise InstanceError("id", "expected the id of no live job", job.id)
 
     def _locate(self, server: str, lost: bool) -> int:
@@ -113,7 +108,7 @@ class Service:
         if not isinstance(self.policy, Planner):
             return {}
         plans = dict(self.policy.planned())
-        for entry in self._live:
+        for entry in self._driver.jobs.values():
             # a policy that sees one form of a job does not know which one it is
             if entry.form and not entry.seen.forms and entry.job.id in plans:
                 schedule, utility = plans[entry.job.id]
@@ -125,7 +120,9 @@ class Service:
         """Decided allocations from the present slot on, by job."""
         if isinstance(self.policy, Planner):
             return {name: plan for name, (plan, _) in self._planned().items() if plan is not None}
-        held = {entry.job.id: entry for entry in self._live if entry.allocation.workers}
+        held = {
+            entry.job.id: entry for entry in self._driver.jobs.values() if entry.allocation.workers
+        }
         return {
             name: schedule_of(name, [(self.now, entry.allocation)], self._driver.site, entry.form)
             for name, entry in held.items()
@@ -201,7 +198,7 @@ class Service:
             # The policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
             ends = {}
-            for entry in self._live:
+            for entry in self._driver.jobs.values():
                 entry.done += entry.allocation.worker_count * (end - begin)
                 if entry.done and entry.has_hardly_any_left:
                     ends[entry.spec.uid] = end - 1
@@ -214,7 +211,7 @@ class Service:
             times.append(int(self._driver.loop.wake_at))  # a later slot
         for window in self._driver.calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
-        for entry in self._live:
+        for entry in self._driver.jobs.values():
             workers = entry.allocation.worker_count
             if workers:
                 slots = math.ceil(entry.remaining / workers - TOLERANCE)

@@ -86,16 +86,6 @@ class WorkerRange:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerShare:
-    """Parameter servers of an elastic job in proportion to its workers."""
-
-    per_worker: float = entry(Number(maximum=1.0))
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True, slots=True)
 class _Curve(Kind):
     """The points of a `TrainingCurve`."""
 
@@ -121,12 +111,13 @@ NUMBER, LIMIT = Number(), Number(above=True)
 KINDS: dict[str, Kind] = {
     **{"text": Text(), "time": TIME, "number": NUMBER, "limit": LIMIT, "flag": Flag()},
     **{"span": Number(above=True, maximum=LARGEST_COUNT), "size": Number(maximum=LARGEST_AMOUNT)},
-    **{"workers": Either(Whole(1), WorkerRange), "servers": Either(Whole(), ServerShare)},
+    **{"workers": Either(Whole(1), WorkerRange), "share": Number(maximum=1.0)},
     **{"amounts": AMOUNTS, "labels": REQUIREMENT, "utility": UTILITY, "restart": Fixed("restart")},
     **{"speedup": ListOf(LIMIT), "curve": _Curve(), "names": ListOf(Text(), FILLED, unique=True)},
     **{"format": Fixed(FORMAT), "version": Fixed(VERSION), "speeds": RecordOf(Speeds)},
     **{"costs": RecordOf(ChangeCosts), "observation": RecordOf(Observation)},
 }
+SEEN = ("id", "arrival", "work", "worker_cpu", "ps_cpu", "gradient_mb", "curve")  # as they are
 EMPTY: Mapping[str, Any] = {"labels": ANY_MACHINE, "forms": ()}  # defaults that TOML cannot say
 
 
@@ -147,6 +138,8 @@ IN_A_FORM = {
     if "form" in fact
 }
 MachineEntry: Any = _record("MachineEntry", FACTS["machine"], Server)
+ServerShare: Any = _record("ServerShare", FACTS["share"])
+KINDS["servers"] = Either(Whole(), ServerShare)
 FormEntry: Any = _record("FormEntry", IN_A_FORM)
 KINDS["forms"] = ListOf(RecordOf(FormEntry, named="form"))
 _Job: Any = _record("_Job", FACTS["job"], InForms)
@@ -183,9 +176,7 @@ class JobEntry(_Job):  # type: ignore[misc]
             for group, each in zip(GROUPS, (job.worker, job.ps or {}), strict=True)
         )
         return PolicyJob(
-            id=job.id,
-            arrival=job.arrival,
-            work=job.work,
+            **{name: getattr(job, name) for name in SEEN},
             worker=worker_demand,
             ps=ps_demand,
             min_workers=span.min,
@@ -193,11 +184,7 @@ class JobEntry(_Job):  # type: ignore[misc]
             max_workers=span.max,
             ps_per_worker=ps.per_worker if isinstance(ps, ServerShare) else 0.0,
             fixed_ps=None if isinstance(ps, ServerShare) else ps,
-            worker_cpu=job.worker_cpu,
-            ps_cpu=job.ps_cpu,
-            gradient_mb=job.gradient_mb,
             step_time=job.step_seconds,
-            curve=job.curve,
             speedup=job.speedup or (),
             utility=job.utility or Unvalued(),
         )

@@ -151,7 +151,7 @@ def test_a_job_that_oasis_rejects_is_forgotten_and_counted_as_refused() -> None:
     core = irrevocable()
     core._take_in(Submit(job("a", 0, 8, 20.0, 7)))
     core._take_in(Submit(job("b", 0, 1, 1.0, 7)))
-    assert [live.job.id for live in core._live] == ["a"]
+    assert [live.job.id for live in core._driver.jobs.values()] == ["a"]
     assert core.totals == Totals(submitted=2, refused=1)
 
 
