@@ -19,15 +19,12 @@ def choose_forms(
 ) -> None:
     """Choose the form in which a policy without forms sees each job, until the job holds machines.
 
-    Jobs that have never held anything are gone through in order of arrival. Each is shown in its
-    first form, in the order given, whose fewest tasks find room beside those of the jobs before it.
-    Where no form does, it stays as it was, and a job that arrives is shown in the first form that
-    fits the empty cluster. A job that is shown in another form than before leaves as the old job,
-    and arrives as a new one.
-
     `again`: the policy was asked at this instant, and a job that waits is tried in later forms.
     `once`: a job keeps the form in which it arrived, as a policy that plans ahead needs it.
     """
+    # In order of arrival, the first form whose fewest tasks find room beside those of the jobs
+    # before. Where none does, it stays as it was, and one that arrives is in the first form that
+    # fits the empty cluster. In another form, the job leaves as the old and arrives as a new one.
     room = Room(books.site, list(books.free), books.down)
     new = {job.index for job in view.arrived}
     arrived = []
@@ -99,10 +96,7 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
-    """Return the job in the form of `allocation`; a job that has held machines keeps its form.
-
-    Unless it may switch.
-    """
+    """Return the job in the form of `allocation`, which must be its own once it is fixed."""
     job = progress.job
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)

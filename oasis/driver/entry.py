@@ -167,11 +167,9 @@ class Entry(Tracked, Generic[Spec]):
         return entry
 
     def state(self) -> dict[str, Any]:
-        """Plain data; of the spec, everything but the templates of its pods.
-
-        What the policy sees of the job follows from it (`Driver.restored`): to keep that too would
-        take twenty times the room, for a utility that is sampled slot by slot.
-        """
+        """Plain data; of the spec, everything but the templates of its pods."""
+        # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
+        # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
             job = job_to_dict(self.spec.job)
         return {
@@ -204,10 +202,8 @@ class Entry(Tracked, Generic[Spec]):
 
 
 ALLOCATIONS = ("allocation", "settled")
-STATE = (
-    *("arrived", "work", "done", "held", "waiting_since", "admitted", "given", "begun", "resizes"),
-    *("restarts", "observed", "form", "extensions", "kept_until", "early"),
-)
+FOLLOWS = ("spec", "job", "told", "seen", "forms")  # from the submission and what is left of it
+STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS)]
 
 
 def _plain(allocation: Allocation) -> list[Any]:

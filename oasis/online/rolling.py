@@ -14,9 +14,8 @@ from oasis.model.job import Job
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.answers import Planned
 from oasis.online.recourse.live_job import LiveJob
-from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import Allocation, PolicyJob
-from oasis.scheduling.policy import View
+from oasis.scheduling.policy import Planner, View
 from oasis.scheduling.site import Site, allocations
 
 # The utility of what is left of a job is tabulated by delay: far

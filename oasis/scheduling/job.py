@@ -142,11 +142,7 @@ class TrainingCurve:
 
 @dataclass(frozen=True, slots=True)
 class LimitedDemand(Sequence[tuple[int, int]]):
-    """Demand of a task that may run on some machines only; otherwise as a `Demand`.
-
-    Two such demands are equal if they are of the same amounts and the same machines, so whatever
-    is known of tasks by their demand holds for the machines, too.
-    """
+    """Demand of a task that may run on some machines only; equal if amounts and machines are."""
 
     amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
     machines: frozenset[int]  # those that admit it

@@ -395,10 +395,7 @@ class MinimumOnOneNode:
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
-    """Return the machine with the smallest free share on which these tasks fit.
-
-    None if none has.
-    """
+    """Return the machine with the smallest free share on which these tasks fit, if any."""
     # Workers and parameter servers may ask for the same resource: their sum must fit.
     total: dict[int, int] = {}
     for demand, count in asked:
