@@ -74,7 +74,7 @@ def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
     most = int(counts[needed <= hosts][-1])
-    if most < job.min_workers:
+    if most not in job.worker_counts:
         return StandaloneRun(0, 0, None, 0.0)
     # The slot of the last work: ceil(W / n) slots, the first one being that of arrival.
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
@@ -234,7 +234,7 @@ def remarks(description: Description) -> Iterator[str]:
     for label, count in sorted(unmet.items()):
         yield f"{_jobs(count)} can never run: no server has the label {label} as it must be"
     idle = [job for job in idle if _unmet(job, cluster) is None]
-    gangs = sum(all(form.min_workers > 1 for form in job.in_forms) for job in idle)
+    gangs = sum(all(form.is_gang for form in job.in_forms) for job in idle)
     late = len(jobs) - description.can_finish - len(idle) - unmet.total()
     if len(idle) > gangs:
         never = f"{_jobs(len(idle) - gangs)} can never run"

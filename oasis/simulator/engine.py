@@ -292,7 +292,7 @@ class Engine(World):
         workers, each with the speed of one.
         """
         job, remaining = progress.job, progress.remaining_at(self.state.now)
-        rate = float(job.min_workers)
+        rate = float(job.worker_counts[0])
         largest = self._loop.empty.most(job)
         if largest is not None:
             load = Load(self.workload.site)
