@@ -115,7 +115,11 @@ PARTS = (
     Part(
         "slot cuts",
         ("offline/column_generation/restricted_master.py", "offline/column_generation/cutting.py"),
-        (U + "offline/test_slot_cuts.py", U + "offline/test_cutting.py"),
+        (
+            U + "offline/test_slot_cuts.py",
+            U + "offline/test_cutting.py",
+            U + "offline/test_column_generation_parts.py",
+        ),
     ),
     Part(
         "counts",
@@ -150,15 +154,18 @@ PARTS = (
     Part(
         "elastic bound",
         ("offline/elastic_bound.py",),
-        (U + "offline/test_elastic_bound_parts.py", O + "test_elastic_bound.py"),
+        (
+            U + "offline/test_elastic_bound_parts.py",
+            U + "offline/test_mean_bound_parts.py",
+            O + "test_elastic_bound.py",
+            O + "test_mean_bound.py",
+        ),
     ),
     Part(
         "rigid bounds",
         ("offline/rigid_bound.py", "offline/rigid_utility.py"),
         (
             U + "offline/test_rigid*.py",
-            U + "offline/test_mean_bound_parts.py",
-            O + "test_mean_bound.py",
             P + "test_whatif_bound.py",
         ),
     ),

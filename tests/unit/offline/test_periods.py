@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
+from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Server, verify
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget, WorkLimit
@@ -116,6 +117,9 @@ def test_a_job_that_crosses_has_a_part_in_each_period_and_two_links() -> None:
     assert (alone.enters, alone.leaves) == (None, None)
     assert alone.before(5) == alone.done[4]
     assert alone.before(4) is None
+    whole = model.whole()
+    kinds = {name.split("_")[0] for name in compress(whole.names, whole.is_whole)}
+    assert kinds == {"c", "enters", "leaves"}
 
 
 def test_a_period_pays_for_what_it_takes_over() -> None:
@@ -133,13 +137,18 @@ RIVALS = instance_of(
 )
 
 
+EITHER = instance_of(
+    replace(job("a", arrival=0, work=4, parallel=2, utility=Constant(5.0)), forms=(Form(), Form()))
+)
 # Four of these fill the server from the first slot to the last.
 FIVE = instance_of(
     *(job(name, arrival=0, work=6, parallel=2, utility=Constant(9.0)) for name in "abcde")
 )
 
 
-@pytest.mark.parametrize(("instance", "optimum"), [(CROSSING, 8.0), (RIVALS, 38.0), (FIVE, 36.0)])
+@pytest.mark.parametrize(
+    ("instance", "optimum"), [(CROSSING, 8.0), (EITHER, 5.0), (RIVALS, 38.0), (FIVE, 36.0)]
+)
 def test_a_round_of_a_few_jobs_proves_the_optimum(instance: Instance, optimum: float) -> None:
     """Without the cuts, or if jobs took along work that nobody did, all would complete."""
     periods = periods_of(instance, slots=3)
