@@ -87,3 +87,10 @@ def test_neither_order_nor_a_later_begin_of_all_matters() -> None:
     one = rigid_mean_bound(came, lasts, wide, 8.0)
     assert rigid_mean_bound(came[order], lasts[order], wide[order], 8.0) == pytest.approx(one)
     assert rigid_mean_bound(came + 100.0, lasts, wide, 8.0) == pytest.approx(one)
+
+
+def test_a_run_that_subtracts_rounded_times_is_no_better() -> None:
+    came, lasts = np.array([0.0, 1e9]), np.array([0.0, 0.3])
+    times = (came + lasts) - came
+    assert times[1] < lasts[1]
+    assert rigid_mean_bound(came, lasts, np.array([1, 1]), 1.0) <= times.mean()
