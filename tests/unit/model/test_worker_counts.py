@@ -16,7 +16,7 @@ BOTH = (
 def test_a_gang_says_which_counts_of_workers_it_may_have(job):
     assert [*job.worker_counts] == [2, 3, 4, 5]
     assert job.is_gang
-    assert not builders.job().is_gang
+    assert not builders.job(workers=3).is_gang
     assert [job.workers_near(wanted) for wanted in (0, 1, 2, 4, 5, 9)] == [2, 2, 2, 4, 5, 5]
     assert [[*job.workers_down_from(n)] for n in (9, 3, 1)] == [[5, 4, 3, 2], [3, 2], []]
     assert [job.spare_workers(workers) for workers in (0, 1, 2, 3, 5)] == [0, 0, 0, 1, 3]
