@@ -47,7 +47,7 @@ def weight_of(shares: MachineShares, job: PolicyJob) -> float:
     # would not depend on n. Weights are compared by w': the sigmoid orders them alike, but rounds
     # every w' above 37 to 1.
     asked = math.fsum(shares.of(job.worker, job.worker_cpu))
-    return rounding.key(job.min_workers / asked) if asked else math.inf
+    return rounding.key(job.worker_counts[0] / asked) if asked else math.inf
 
 
 class AffinityPlacement:
@@ -93,7 +93,8 @@ def scale_in(
         homes = dict(held[job.index].ps)
         # Workers away from their parameter server send over the network, so they go first.
         order = sorted(held[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
-        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        now = held[job.index]
+        spare = job.spare_workers(now.worker_count)
         # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):
             if not spare:

@@ -52,7 +52,8 @@ def scale_down(
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
-        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        now = held[job.index]
+        spare = job.spare_workers(now.worker_count)
         # One worker at a time: no victim gives more than the new job needs.
         for machine in (m for m, count in held[job.index].workers for _ in range(count)):
             if not spare:

@@ -254,7 +254,7 @@ def best_rates(workload: Workload, job: PolicyJob) -> list[float]:
         load = Load(workload.site)
         held = Allocation(((0, workers),))
         load.add(job, held)
-        rates.append(scaling.rate(job, held, load) if workers >= job.min_workers else 0.0)
+        rates.append(scaling.rate(job, held, load) if workers in job.worker_counts else 0.0)
     return rates
 
 

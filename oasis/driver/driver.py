@@ -455,7 +455,7 @@ class Driver(World, Generic[Spec]):
             source = remaining_job(source, slots, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
-            fixed = min(max(entry.given, source.min_workers), source.chunks)
+            fixed = source.workers_near(entry.given)
         self._show(entry, source, self.next_index, fixed)
         if entry.forms:
             entry.work = entry.job.work
@@ -472,8 +472,8 @@ class Driver(World, Generic[Spec]):
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:
-                may = fixed is not None and form.min_workers <= fixed <= form.chunks
-                forms.append(self.as_seen(spec, form, index, fixed if may else None))
+                has_it = fixed in form.worker_counts
+                forms.append(self.as_seen(spec, form, index, fixed if has_it else None))
             return replace(forms[0], source=source, forms=tuple(forms))
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
