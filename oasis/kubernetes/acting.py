@@ -15,6 +15,7 @@ from oasis.kubernetes.cluster.pods import WantedPod
 from oasis.kubernetes.names import NODE, TASK
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
+    WORKLOAD,
     ExistingKind,
     is_suspended,
     name_of,
@@ -71,7 +72,9 @@ class Switch:
     found: Mapping[str, Any]
     kind: ExistingKind
     suspend: bool  # otherwise its controller makes its pods again
-    workers: int | None = None  # to set when it is resumed; None leaves the number that it has
+    # To set when it is resumed; None leaves the number that it has. A Workload is resumed later,
+    # when it has followed.
+    workers: int | None = None
 
 
 Action = Create | Expose | Open | Delete | Switch
@@ -80,7 +83,8 @@ Action = Create | Expose | Open | Delete | Switch
 def action_word(action: Action) -> str:
     """Return the name of an action in metrics and messages."""
     if isinstance(action, Switch):
-        return "suspend" if action.suspend else "resume"
+        is_resize = action.kind is WORKLOAD and action.workers is not None
+        return "resize" if is_resize else "suspend" if action.suspend else "resume"
     return type(action).__name__.lower()
 
 
@@ -144,15 +148,15 @@ def steps_of_existing(
     if any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
         steps.withdrawn.add(uid)
     withdrawn = target.withdrawn or uid in steps.withdrawn
+    # The number of workers that was set at the last resume says which gang runs now.
     resizable = names.MAXIMUM in (item["metadata"].get("annotations") or {})
+    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
     if is_suspended(item):
         if not (withdrawn or present or stops(item)):
-            workers = target.workers if resizable else None
+            workers = target.workers if resized else None
             steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
     surplus = alive.keys() - {pod.name for pod in target.wanted}
-    # The number of workers that was set at the last resume says which gang runs now.
-    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
     if withdrawn or surplus or resized:
         steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []

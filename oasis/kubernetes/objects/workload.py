@@ -113,6 +113,7 @@ def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
         "target": target,  # queue to which it goes at its start
         "gates": [name for name in gates if name != names.GATE] if names.GATE in gates else None,
         "active": is_active,
+        "parallelism": spec["podSets"][0]["count"],
         "alone": alone,
         # Resumed before Kueue has let go of it, it might be made anew.
         "stops": not is_active and has_quota,
