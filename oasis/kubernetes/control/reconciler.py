@@ -596,9 +596,8 @@ class Reconciler:
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
         over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
-        # A Workload that makes no sense would hold its quota for ever.
-        stopped = {uid for uid, job in self.statuses.items() if job.is_stopped}
-        over |= {u for u, (k, _) in self.existing.items() if k is WORKLOAD and u in stopped}
+        # A Workload for which nothing is planned would hold its quota.
+        over |= {uid for uid, (kind, _) in self.existing.items() if kind is WORKLOAD}
         steps.actions += [
             Switch(uid, existing, kind, suspend=True)
             for uid, (kind, existing) in self.existing.items()

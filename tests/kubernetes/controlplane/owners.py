@@ -26,13 +26,18 @@ _OF_JOBSETS = {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}
 _CONFIGURATION = Path(__file__).with_name("jobset.yaml")
 
 
-def start_owners(plane: ControlPlane) -> None:
-    """Start both controllers, which end with `plane`; builds them if need be."""
-    start_jobset(plane)
-    manifests = module_directory(TRAINER, "github.com/kubeflow/trainer/v2") / "manifests/base"
-    define(plane.client, kinds_in(manifests / "crds"))
+def start_trainer(plane: ControlPlane) -> None:
+    """Start the controller of TrainJobs, which ends with `plane`; builds it if need be."""
+    manifests = define_train_jobs(plane)
     probe = f"127.0.0.1:{free_ports(1)[0]}"
     _start(plane, "trainer", manifests, [str(ensure(TRAINER))], probe, probe)
+
+
+def define_train_jobs(plane: ControlPlane) -> Path:
+    """Define TrainJobs and their runtimes; return the directory of their manifests."""
+    manifests = module_directory(TRAINER, "github.com/kubeflow/trainer/v2") / "manifests/base"
+    define(plane.client, kinds_in(manifests / "crds"))
+    return manifests
 
 
 def start_jobset(plane: ControlPlane) -> None:

@@ -291,6 +291,21 @@ def test_a_workload_without_sense_does_not_hold_its_quota() -> None:
     assert played.workers(name) == 2
 
 
+def test_what_kueue_admits_without_a_plan_does_not_hold_its_quota() -> None:
+    played = Queued(FIFO)
+    name = played.queue_job("one", 2, 8)
+    played.work[name]["notes"] = {GATED_BY: "them.io/gate"}
+    played.run(8)
+    assert played.placed(name)[0] == "PodsNotReady", "its room is for others"
+    played.work[name]["notes"] = {}
+    played.kueue()
+    assert played.work[name]["quota"]
+    played.settle()
+    assert (played.work[name]["quota"], played.work[name]["notes"]) == (False, MARK)
+    played.run(9)
+    assert played.workers(name) == 2
+
+
 def test_a_workload_that_is_made_anew_is_the_same_job() -> None:
     played = Queued(FIFO)
     name = played.queue_job("one", 2, 8)
