@@ -148,13 +148,19 @@ def end(scene: Scene, pods: Iterable[Object]) -> None:
 class Kueued(Stepped):
     """A controller on the clock of its pods; a job whose work is done ends with its slot."""
 
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.made: dict[str, str] = {}  # uid of each Workload, by that of its owner
+
     def submit(self, body: Object) -> None:
         """Make an object, and wait until the controller sees its Workload."""
         kind = JOBSET if body["kind"] == "JobSet" else JOB
         uid = make(self._scene, kind, body)["metadata"]["uid"]
-        until(lambda: uid in self._owners(), f"Kueue sees {body['metadata']['name']}")
+        until(lambda: uid in self.owners(), f"Kueue sees {body['metadata']['name']}")
+        self.made[uid] = self.owners()[uid]["metadata"]["uid"]
 
-    def _owners(self) -> dict[str, Object]:
+    def owners(self) -> dict[str, Object]:
+        """Workloads by the uid of their owner."""
         items = self.controller.stores[WORKLOADS.plural].items()
         return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
 
@@ -168,7 +174,7 @@ class Kueued(Stepped):
                 over.append(uid)
                 end(self._scene, reconciler.pods_of(stores)[uid].values())
         until(
-            lambda: all(said(self._owners()[u], "Finished")["status"] == "True" for u in over),
+            lambda: all(said(self.owners()[u], "Finished")["status"] == "True" for u in over),
             "they end",
         )
         super().begin_next(reconciler)
@@ -205,7 +211,10 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
         return len(phases) == len(jobs) and set(phases) == {"Completed"}
 
     policy = cluster_policy(name, {}, lookahead=HORIZON, horizon=HORIZON)
-    Kueued(scene, policy, arrivals, over, horizon=HORIZON).run()
+    stepped = Kueued(scene, policy, arrivals, over, horizon=HORIZON)
+    stepped.run()
+    now = {uid: item["metadata"]["uid"] for uid, item in stepped.owners().items()}
+    assert stepped.made.items() <= now.items(), "none was made anew"
     seen = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
     found = items_of({**seen, WORKLOADS.plural: list(workloads(scene).values())}, WORKLOAD)
     by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}

@@ -2,7 +2,7 @@
 
 Prints their paths. Building from nothing takes ten minutes of two cores and 2.5 GB of
 memory; afterwards it is a look into the cache. With the word ``kueue`` it builds Kueue and the
-controllers of JobSets and TrainJobs too: ten minutes of processor time more.
+controller of JobSets too: ten minutes of processor time more.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ HELM = GoProgram("helm", _HERE / "helm", "helm.sh/helm/v3/cmd/helm", _versions_o
 
 
 def main() -> int:
-    more = (KUEUE, JOBSET, TRAINER) if "kueue" in sys.argv else ()
     try:
-        for program in (CONTROLPLANE, HELM, *more):
+        for program in (CONTROLPLANE, HELM, *((KUEUE, JOBSET) if "kueue" in sys.argv else ())):
             begun = time.monotonic()
             if cached(program) is None:
                 print(f"{program.name}: is built now, for minutes", flush=True)  # noqa: T201

@@ -23,7 +23,12 @@ from tests.kubernetes.controlplane.access import apply, define
 from tests.kubernetes.controlplane.build import KUEUE
 from tests.kubernetes.controlplane.certificates import self_signed, write_key
 from tests.kubernetes.controlplane.gobuild import ensure, module_directory
-from tests.kubernetes.controlplane.owners import client_config, define_train_jobs, kinds_in, webhooks_at
+from tests.kubernetes.controlplane.owners import (
+    client_config,
+    define_train_jobs,
+    kinds_in,
+    webhooks_at,
+)
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import answers, free_ports
 
@@ -87,7 +92,7 @@ def start_kueue(plane: ControlPlane) -> Kueue:
     config.write_text(Template(_CONFIGURATION.read_text()).substitute(given))
     apply(plane.client, _secret(home))
     define(plane.client, _kinds(components, port, home / "ca.crt"))
-    define_train_jobs(plane)  # what is there when it starts is what it integrates
+    define_train_jobs(plane, KUEUE)  # what is there when it starts is what it integrates
     apply(plane.client, _webhooks(components, port, home / "ca.crt"))
     kueue = Kueue(plane, config, probe)
     kueue.start()
