@@ -390,7 +390,7 @@ class ElasticFlow(BasePolicy):
         return min(job.arrival + low, end) - self._margin
 
     def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
-        """The numbers of workers that `job` may have, each faster than the ones before it."""
+        """Numbers of workers for `job`, ascending, without those that would not be faster."""
         numbers = range(job.min_workers, job.max_workers + 1)
         # Powers of two, as in the paper: buddy allocation then leaves no fragments.
         wanted = [n for n in numbers if self.sizes == ANY or not n & (n - 1)]

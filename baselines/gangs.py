@@ -174,7 +174,7 @@ class RunningJobs:
         return self._in_order(self._can_grow)
 
     def growing_on(self, machine: int) -> list[PolicyJob]:
-        """Those of them that have a task on `machine`."""
+        """Running jobs that may grow and have a task on `machine`."""
         return self._in_order(self._growing.get(machine, ()))
 
     def shrinking(self) -> list[PolicyJob]:

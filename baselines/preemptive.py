@@ -42,7 +42,7 @@ class PreemptiveCapacity:
         return self._second is not None
 
     def keep(self, job: PolicyJob) -> bool:
-        """Let a running `job` keep its place; if others took the place, the job leaves it."""
+        """Reserve the present allocation of a running `job` again; preempt it if that is taken."""
         self._later.pop(job.index, None)
         if self._second is None or self._second.hold(job, self._view.allocation(job)):
             return True

@@ -408,7 +408,7 @@ class SpeCon(GangController):
         return True
 
     def _usage(self, machine: int) -> float:
-        """R(w, t): demand and reservations of its cores, as shares of them."""
+        """R(w, t): cores demanded plus cores reserved, as a share of the machine's cores."""
         cores = []
         for container in self._at(machine):
             job, held = container.job, self._running.held[container.job.index]

@@ -170,7 +170,7 @@ class Program:
 def _load(
     way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], float] | None:
-    """Use of the resources of their kinds by the tasks; None if a kind lacks one of them."""
+    """Share of each (kind, resource) that the tasks use; None if a kind lacks a resource."""
     load: dict[tuple[int, int], float] = {}
     for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
         if kind is None:

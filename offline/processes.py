@@ -47,7 +47,7 @@ class Partner:
         self._send((kind, content))
 
     def on(self, kind: str, take: Callable[[Any], None]) -> None:
-        """Let `take` have what all messages of a kind tell, those first that have come before."""
+        """Register `take` as the receiver of a kind of message; earlier messages come first."""
         self._takers[kind] = take
         for content in self._waiting.pop(kind, ()):
             take(content)
@@ -64,7 +64,7 @@ class Partner:
             self.inbox.put(("error", f"expected a message: {error}"))
 
     def listen(self) -> None:
-        """Pass on what has come since the last call."""
+        """Give the messages that arrived since the last call to their receivers."""
         while not (self.is_over or self.inbox.empty()):
             self.pass_on(self.inbox.get())
 
@@ -104,7 +104,7 @@ class StateExchange:
         partner.on("bound", self._take_bound)
 
     def report(self, _: SolveProgress | None = None) -> None:
-        """Tell of a lower bound, and of better schedules."""
+        """Send a lower bound, or better schedules, that the other process does not know."""
         state = self.state
         if state.bound < self._told_bound * (1 if state.is_proven else 1 - CLEARLY):
             self._told_bound = state.bound
@@ -229,7 +229,7 @@ class Helper:
             thread.start()
 
     def _with_what_is_known(self) -> ProcessTask:
-        """What the process reads first."""
+        """The task with the instance, schedules, bound and time at this moment."""
         state, budget = self.state, self.state.budget
         # not `budget.left`, which calls `listen`, and that is what this is called by
         seconds = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)

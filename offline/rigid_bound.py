@@ -108,7 +108,7 @@ def spread_by_work(lasts: FloatArray, wide: FloatArray, count: int) -> IntArray:
 
 
 def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
-    """Edges of the steps of time, and the price of a GPU-second in each of them, which falls."""
+    """Return the edges of the time steps and the falling price of a GPU-second per step."""
     lengths, jobs = _least_work_first(came.tolist(), seconds.tolist())
     ends = np.cumsum(lengths)
     # What waiting costs falls by one over the work of the job that is at work.

@@ -141,7 +141,7 @@ class SolveState:
             self._note()
 
     def saw(self, progress: SolveProgress) -> None:
-        """Pass on the progress of a running solver; its solution counts once it is `found`."""
+        """Report the progress of a running solver; its solution counts only from `found` on."""
         # The time of a report depends on the machine: a result that must repeat leaves it out.
         if self.budget.is_repeatable:
             self._report()

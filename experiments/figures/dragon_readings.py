@@ -70,7 +70,10 @@ class FullestStart:
     name = "fullest-start"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place all tasks, or as many workers as fit; None, unchanged, if these are too few."""
+        """Place all tasks, or fewer workers if not all fit; None if even `min_workers` do not.
+
+        Without a placement `room` stays as it was.
+        """
         before = room.free.copy()
         machines = range(len(room.free))
         most: list[int] = []
@@ -171,7 +174,7 @@ class Coded(Dragon):
         return True
 
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Let victims hold the allocations in `changes`; `before` records their first."""
+        """Give victims the allocations in `changes`; `before` records what each had at first."""
         for index in changes:
             before.setdefault(index, self._running.held[index])
         self._resize(changes)

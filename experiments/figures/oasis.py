@@ -423,7 +423,7 @@ def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Utility over seeds, and its ratio to that of the same seed at the true U/L."""
+    """Utility over seeds, and its ratio to the utility of the same seed at the true U/L."""
     named = labelled(cells)
     true = {
         (cell["policy"], cell["instance.jobs"], cell["seed"]): cell["total_utility"]

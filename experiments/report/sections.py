@@ -255,7 +255,7 @@ def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Each single parameter with its name, those of parts after the name of the part."""
+    """Flatten parameters to (name, value) pairs; a nested name is ``part.name``."""
     for name, value in params.items():
         if isinstance(value, Mapping):
             yield from _named(value, f"{prefix}{name}.")

@@ -209,7 +209,7 @@ class Source:
 
     @property
     def draws(self) -> bool:
-        """Whether each seed has an instance of its own; that of a file is the same for all."""
+        """Whether each seed draws its own instance; an instance from a file is the same for all."""
         return self.instance is None
 
     def make(self, seed: int) -> Instance:

@@ -271,9 +271,9 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Records of `cells` by key; after Ctrl-C of those that were done by then.
+    """Records of `cells` by key; after Ctrl-C, the records of the cells done by then.
 
-    A `store` receives each record at once, and those that it has already are used.
+    A `store` receives each record at once, and the records that it has are not computed again.
     """
     work = _Work(store, executor, False, on_progress, on_note)
     try:

@@ -140,7 +140,7 @@ _WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
 
 
 def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
-    """Those of `figures` to show; of ratios whose optima are all proven, the ratio alone."""
+    """Columns to show; the bounds of a ratio are left out if all its optima are proven."""
     columns = [name for name in figures if name in frame]
     if PROVEN not in columns or "ratio" not in frame or not frame[PROVEN].dropna().all():
         return columns

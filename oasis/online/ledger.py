@@ -149,7 +149,7 @@ class Ledger:
         self.changes[first:end] = differs
 
     def close(self, calendar: Calendar) -> None:
-        """Close machines as `calendar` says, in place of those closed before.
+        """Close machines during the windows of `calendar`, which replaces the last calendar.
 
         Commitments and prices stay.
         """

@@ -189,7 +189,7 @@ class RollingOASiS(rolling.LivePlanner):
                 plan.changes[job.index] = wanted
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """Place a gang in the capacity that the plan leaves; its tasks stay where they fit."""
+        """Place a gang in capacity that the plan does not use, where it is if it still fits."""
         held, form = view.allocation(job), self._overdue[job.index]
         # A job that may stay where it is need not be started again.
         if held.workers and room.hold(job.in_form(held.form), held):

@@ -321,7 +321,7 @@ class ServerGroup:
         self.price = np.ascontiguousarray(np.moveaxis(price.at(used, self.capacity.T), 2, 0))
 
     def close(self, closed: Mapping[int, BoolArray]) -> None:
-        """Let no task run on servers in some slots (T,), in place of those closed before.
+        """Close servers in some slots (T,): no new task runs there. Replaces earlier closures.
 
         The amounts committed on these servers stay.
         """

@@ -180,7 +180,7 @@ class Budget:
 
     @property
     def left_without_report(self) -> float:
-        """What remains for a step that reports nothing before its end; at most `left`."""
+        """Budget for a step that reports nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
     @property

@@ -27,7 +27,11 @@ POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a list names: GPUs, nodes (None: it does not say), what is no GPU; `is_share`: parts."""
+    """Contents of a GRES list.
+
+    `nodes` is None where the list names no number, `others` are resources that are no GPUs, and
+    `is_share` marks a list of parts of GPUs.
+    """
 
     gpus: int
     nodes: int | None = None

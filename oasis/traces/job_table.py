@@ -185,7 +185,7 @@ class PlainTrace(Summarised):
 
     @property
     def gpu_notes(self) -> list[str]:
-        """What is said of jobs with parts of GPUs, and of those that ask for a model."""
+        """Notes on jobs with parts of GPUs, and on jobs that ask for a model of GPU."""
         asking = (self.frame["model"] != "").sum()
         model = "jobs that ask for a model of GPU, which is not respected: all GPUs count alike"
         part = "jobs with a part of a GPU, which count with the next whole number"
@@ -251,7 +251,7 @@ class PlainTrace(Summarised):
         return options
 
     def count_from(self, begin: float) -> None:
-        """Let the times of all jobs be seconds after `begin`."""
+        """Make all times relative to `begin`, in seconds."""
         names = ("submitted", "started", "ended")
         self.frame, self.running = (
             jobs.assign(**{name: jobs[name] - begin for name in names})
@@ -308,7 +308,7 @@ def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
 
 
 def _most(jobs: Frame, options: TraceOptions) -> Mask:
-    """Which jobs, in order of submission, are the at most `max_jobs` that are kept."""
+    """Mask of the at most `max_jobs` jobs to keep; `jobs` are in order of submission."""
     taken = jobs.iloc[: options.max_jobs]
     if options.keep == "largest":
         # The sort is stable: of jobs of one size, those that came first are kept.
@@ -320,7 +320,7 @@ def _most(jobs: Frame, options: TraceOptions) -> Mask:
 
 
 def spread(rows: Frame, count: int) -> Frame:
-    """So many rows in steps of equal length: they mix as all of them do."""
+    """`count` rows at equal distances, so that the sample is mixed like the whole table."""
     return rows.iloc[np.arange(count) * len(rows) // max(count, 1)]
 
 

@@ -372,7 +372,7 @@ def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
 
 
 def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
-    """What a worker of a pod asks for: CPUs and memory are of the whole pod, shared evenly."""
+    """Compute the demand of one worker: it has an even share of the pod's CPUs and memory."""
     gpus = found["gpus"]
     rows.reject(gpus % 1 != 0, "bad num_gpu")
     share = rows.number("gpu_milli") / 1000

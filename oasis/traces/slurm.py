@@ -148,7 +148,7 @@ def _json_cell(value: Any, place: str, zero: str = "") -> str:
 
 
 def _read(source: TraceSource, options: Any) -> Rows:
-    """The rows of sacct without those of steps."""
+    """Read the rows of jobs in sacct's output; rows of job steps are left out."""
     if source.header.lstrip().startswith("{"):
         document = source.document()
         rows = table.entry_rows(source, document.get("jobs"), "jobs", _json_row)

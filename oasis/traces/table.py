@@ -42,7 +42,7 @@ pd: Any = _Pandas()  # `import oasis` needs NumPy alone
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """The lines of a trace without their ends, but for blank ones at its end; its name and path."""
+    """A trace: its name, its path and its lines, without line ends and trailing blank lines."""
 
     name: str
     lines: tuple[str, ...]
@@ -231,7 +231,10 @@ class Rows:
     def each(
         self, keys: Iterable[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
-        """What `read` makes of each key, or `empty`; good rows `where` it fails have its fault."""
+        """Return `read(key)` for each key, `empty` for None and for keys that `read` refuses.
+
+        Good rows in `where` get the fault of their key.
+        """
         known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
         keys = list(keys)
@@ -254,7 +257,7 @@ class Rows:
         return np.where(bad, nan, values)
 
     def unique(self, key: str) -> None:
-        """Reject rows whose `key` is empty, or that of a row before that can be used."""
+        """Reject rows whose `key` is empty, or repeats the key of an earlier good row."""
         names = self.cells[key]
         self.reject(names == "", f"no {key}")
         taken = names[self.is_good].drop_duplicates()
@@ -262,7 +265,7 @@ class Rows:
         self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
     def settle(self) -> Mask:
-        """Count the rows with a fault; whether each of the others is good."""
+        """Count the faulty rows by kind of fault; return a mask of the rows without a fault."""
         found = pd.Series(self.fault, index=self.lines).dropna()
         first = found[~found.index.duplicated()]
         self._found += zip(first.index.tolist(), first, strict=True)
@@ -277,7 +280,7 @@ class Rows:
         self.notes += [f"{text}: {count}"] if count else []
 
     def _kinds(self) -> list[tuple[int, int, MalformedError]]:
-        """How many rows have each kind of fault, and the first line and fault, by that line."""
+        """Return (number of rows, first line, first fault) per kind of fault, by first line."""
         kinds: dict[str, tuple[int, int, MalformedError]] = {}
         for line, fault in sorted(self._found, key=lambda each: each[0]):
             count, begin, first = kinds.get(fault.kind, (0, line, fault))

@@ -98,7 +98,7 @@ class TraceTimes:
                 raise InstanceError("time_format", f"{expected}: {error}") from None
 
     def look_at(self, texts: Sequence[str], unit: str = "") -> None:
-        """Find the form of a column, whose name ends with `unit`: that of most of its times."""
+        """Set the time format to the most frequent one of a column; its name ends with `unit`."""
         # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
         # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in texts if text.isdecimal()]
@@ -240,7 +240,10 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
 
 
 def notes_of_durations(found: FloatArray, name: str, unit: str, option: str) -> list[str]:
-    """How durations, from a column if it has a name, were read; refuse odd ones as seconds."""
+    """Say in which unit durations were read; refuse ones that are implausible as seconds.
+
+    `name` is the column that they come from, empty if they were computed.
+    """
     found = found[found > 0]  # a job that never ran says nothing about the unit
     if not len(found):
         return []

@@ -350,7 +350,10 @@ class Decomposition:
         self._least_bounds[self._level] = min(self._least_bounds[self._level], solution.bound)
 
     def _is_awaited(self, master: RunningSolve) -> bool:
-        """Return whether the search should continue while the master still runs."""
+        """Return whether to keep searching for schedules until the master is done.
+
+        A limit in work forbids it: how many searches fit then depends on the machine.
+        """
         return not (master.is_done or self.budget.is_repeatable)
 
     def _note(self, master: RunningSolve) -> None:

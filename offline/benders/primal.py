@@ -33,7 +33,7 @@ DISTANCE_GAP = 0.02
 
 
 class PlanLimits(NamedTuple):
-    """How plans are looked for."""
+    """Limits of the search for plans."""
 
     limit: float = 3.0  # for one plan, or one step towards a whole one; seconds or units of work
     patience: int = 2  # plans in a row without a better schedule

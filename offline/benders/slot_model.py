@@ -114,7 +114,7 @@ class SlotModel:
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
     def _filling(self, group: str, wanted: IntArray, known: IntArray, budget: Budget) -> Filling:
-        """Patterns that cover the wanted units, and those of the known units (I, S)."""
+        """Patterns to cover the wanted units with, the patterns of known units (I, S) included."""
         capacity = self.model.capacity(group)
         pool = PatternPool(*self._classes[group], self.model.demand(group), wanted)
         for k, patterns in enumerate(pool.patterns):

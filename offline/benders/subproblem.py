@@ -191,7 +191,10 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
 def adjusted(
     capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
 ) -> IntArray | None:
-    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails."""
+    """Place `counts` (I,) with few changes to the units `known` (I, S) per item and server.
+
+    Known units stay as far as `counts` allows and greed adds the others; None if that fails.
+    """
     kept = at_most(known, counts)
     # Tasks that stay cost no search, and the schedules of other slots agree with them.
     free = np.maximum(capacity - kept.T @ demand, 0.0)
@@ -200,7 +203,7 @@ def adjusted(
 
 
 def at_most(units: IntArray, most: IntArray) -> IntArray:
-    """Units (I, S), as many of each item as `most` (I,) says, those of the first servers."""
+    """Cut units (I, S) down to `most` (I,) of each item; units on the first servers stay."""
     before = np.cumsum(units, axis=1) - units
     kept: IntArray = np.clip(most[:, None] - before, 0, units)
     return kept
@@ -259,7 +262,7 @@ class Separation:
         return self.model.add(group, cut, slots)
 
     def _take_up(self) -> None:
-        """Store the cuts of the other process; their rows are added where they are violated."""
+        """Store the cuts that the other process sent; `cut` adds their rows where violated."""
         heard = self._heard.copy()
         self._heard.clear()
         for group, cut in heard:

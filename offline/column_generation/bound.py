@@ -209,7 +209,7 @@ def _certificate_steps(arrays: OfflineArrays) -> int:
 
 
 def _certify(result: ConfigurationBound, independent: float) -> None:
-    """Let `oasis.dual_bound`, which shares no code with the search, object."""
+    """Check the bound against `oasis.dual_bound`, which shares no code with the search."""
     if not math.isclose(independent, result.bound, rel_tol=AGREE, abs_tol=AGREE):
         text = f"the search bounds the optimum by {result.bound:.9g}"
         raise SolverError(f"{text}, an independent computation by {independent:.9g}")

@@ -359,7 +359,7 @@ class _Moves:
     least: FloatArray
 
     def within(self, limit: float) -> _Moves:
-        """Those that can be part of a solution that costs at most `limit`."""
+        """The moves that can be part of a solution that costs at most `limit`."""
         rest, reach = self.missing - self.step, len(self.least) // 2
         # Beyond the window no distance is known, and 0 is always a bound.
         ahead = np.where(np.abs(rest) > reach, 0.0, self.least.take(rest + reach, mode="clip"))

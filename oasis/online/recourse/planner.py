@@ -373,7 +373,10 @@ class Replanner:
         return refused
 
     def _make_room(self, newcomer: LiveJob, tries: int) -> tuple[bool, int]:
-        """Plan `newcomer` where others can move within their promises; whether, and tries."""
+        """Plan `newcomer` by moving other jobs within their promises.
+
+        Returns whether that succeeded, and how many sets of jobs were tried.
+        """
         plan = self.plan
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:
