@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
-from baselines.gangs import Changes, GangController, Held, add_worker, drop_worker
+from baselines.gangs import Allocations, Changes, GangController, add_worker, drop_worker
 from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.scheduling import (
@@ -46,8 +46,8 @@ def weight_of(shares: MachineShares, job: PolicyJob) -> float:
     # (`PolicyJob.worker_cpu`) count as CPU. The demand of one worker and not of all is meant, or w'
     # would not depend on n. Weights are compared by w': the sigmoid orders them alike, but rounds
     # every w' above 37 to 1.
-    asked = math.fsum(shares.of(job.worker, job.worker_cpu))
-    return rounding.key(job.min_workers / asked) if asked else math.inf
+    requested = math.fsum(shares.of(job.worker, job.worker_cpu))
+    return rounding.key(job.min_workers / requested) if requested else math.inf
 
 
 class AffinityPlacement:
@@ -80,7 +80,7 @@ def scale_in_order(new: PolicyJob, running: Iterable[PolicyJob], weight: Weight)
 
 
 def scale_in(
-    room: Room, victims: Iterable[PolicyJob], held: Held, on_node: OnNode
+    room: Room, victims: Iterable[PolicyJob], allocations: Allocations, on_node: OnNode
 ) -> tuple[Changes, Allocation] | None:
     """Lines 9-32 of Algorithm 2: take workers away until the new job's minimum fits on a node."""
     # As printed, whether it fits is looked at before each worker is taken, so that what the last
@@ -90,10 +90,10 @@ def scale_in(
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
-        homes = dict(held[job.index].ps)
+        homes = dict(allocations[job.index].ps)
         # Workers away from their parameter server send over the network, so they go first.
-        order = sorted(held[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
-        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        order = sorted(allocations[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
+        now, spare = allocations[job.index], allocations[job.index].worker_count - job.min_workers
         # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):
             if not spare:
@@ -106,7 +106,9 @@ def scale_in(
     return None
 
 
-def scale_out(room: Room, able: Sequence[PolicyJob], held: Held, weight: Weight) -> Changes:
+def scale_out(
+    room: Room, able: Sequence[PolicyJob], allocations: Allocations, weight: Weight
+) -> Changes:
     """Algorithm 3: running jobs by descending weight take workers, up to the most they can use."""
     # Machines are gone through by index; the paper gives no order. As printed, one is used while
     # its idle resources are strictly more than a worker asks for (line 8), so that the last of them
@@ -122,7 +124,7 @@ def scale_out(room: Room, able: Sequence[PolicyJob], held: Held, weight: Weight)
     able = [job for job in able if hosts[job.worker]]
     # The weightiest first, and of equals the earlier one, as in the order of launches.
     for job in sorted(able, key=lambda job: (-weight(job), _entered(job))):
-        now = held[job.index]
+        now = allocations[job.index]
         for machine in hosts[job.worker]:
             while (more := add_worker(room, job, now, machine)) is not None:
                 now = changes[job.index] = more
@@ -251,7 +253,7 @@ class Kod2(GangController):
             scaled = scale_in(
                 self._room,
                 scale_in_order(head, self._running.shrinking(), self.raw_weight),
-                self._running.held,
+                self._running.allocations,
                 lambda machine: on_node(self._room, head, *self._book.counts[head.index], machine),
             )
             if scaled is None:
@@ -264,7 +266,7 @@ class Kod2(GangController):
     def grow(self) -> None:
         """Lines 31-36 of Algorithm 1: scale-out of the running jobs."""
         running = self._running
-        self._resize(scale_out(self._room, running.growing(), running.held, self.raw_weight))
+        self._resize(scale_out(self._room, running.growing(), running.allocations, self.raw_weight))
 
     def _begin(self, view: View) -> None:
         """Lines 1-4 and 37-40 of Algorithm 1: new jobs wait, finished ones leave."""

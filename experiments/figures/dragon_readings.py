@@ -132,7 +132,7 @@ class Coded(Dragon):
             pass
         # A job that was cut takes back what no other job took.
         for index, allocation in before.items():
-            job, least = self._running[index], self._running.held[index]
+            job, least = self._running[index], self._running.allocations[index]
             if least != allocation and take_back(self._room, job, least, allocation):
                 self._set(job, allocation)
 
@@ -147,7 +147,7 @@ class Coded(Dragon):
         urgent = self._smallest_urgent(now, lambda job: job.min_workers)
         # 100 is what the code takes for the fewest workers if no job is urgent.
         least = 100 if urgent is None else urgent.min_workers
-        able, allocations = self._running.shrinking(), self._running.held
+        able, allocations = self._running.shrinking(), self._running.allocations
         line = [job.index for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Workers that could be cut keep the queue from being served, free GPUs aside.
         if len(line) <= least and self._launch_one(now):
@@ -176,7 +176,7 @@ class Coded(Dragon):
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
         """Give victims the allocations in `changes`; `before` records what each had at first."""
         for index in changes:
-            before.setdefault(index, self._running.held[index])
+            before.setdefault(index, self._running.allocations[index])
         self._resize(changes)
         self._hopeless.clear()
         self._last_change = now
@@ -184,7 +184,7 @@ class Coded(Dragon):
     def _grow(self) -> Changes:
         """Round by round, one worker each, on the machine of the parameter servers."""
         changes: Changes = {}
-        allocations, jobs = self._running.held, self._running.growing()
+        allocations, jobs = self._running.allocations, self._running.growing()
         while jobs:
             still = []
             for job in jobs:
@@ -205,7 +205,7 @@ class Coded(Dragon):
 
     def _can_grow(self) -> bool:
         """Return whether one more worker of a running job would be placed."""
-        allocations = self._running.held
+        allocations = self._running.allocations
         growing = self._running.growing()
         return any(self._room.fits(_home_of(allocations[job.index]), job.worker) for job in growing)
 
@@ -237,7 +237,7 @@ class Released(Coded):
         # What is cut is free from the next round on.
         for index, allocation in changes.items():
             job = self._running[index]
-            self._room.release(job, self._running.held[index])
+            self._room.release(job, self._running.allocations[index])
             self._room.hold(job, allocation)
         if changes:
             self._cut(changes, before, now)
@@ -247,7 +247,7 @@ class Released(Coded):
         """Cut one worker at a time until the fewest of `urgent` fit; None: they never do."""
         trial = Room(self._site, self._room.free.copy(), self._room.down)
         changes: Changes = {}
-        allocations = self._running.held
+        allocations = self._running.allocations
         able = self._running.shrinking()
         line = [job for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Asked once more after the last worker: None stands for "no further worker".
@@ -269,7 +269,7 @@ class Released(Coded):
         for machine in self._site.machines_for("worker"):
             while line:
                 job = line[0]
-                now = changes.get(job.index, self._running.held[job.index])
+                now = changes.get(job.index, self._running.allocations[job.index])
                 more = add_worker(self._room, job, now, machine)
                 if more is not None:
                     changes[job.index] = more

@@ -110,7 +110,7 @@ class AsPrinted(PriorityQueue):
         # The printed loop also takes workers from machines where a job has none; only those where
         # it has some can be meant.
         for job in list(self._running):
-            now = held = self._running.held[job.index]
+            now = held = self._running.allocations[job.index]
             # Lines 7 and 18: looked at before a worker is taken, and one per machine at most.
             for last, _ in held.workers:
                 if self._fits(best, last):
