@@ -91,9 +91,9 @@ class PatternPool:
     def add_alone(self, item: int) -> None:
         """Add the pattern with as many units of one item as fit in the class that holds most."""
         k = int(np.argmax(self.room[:, item]))
-        alone = np.zeros(len(self.most), np.int64)
-        alone[item] = self.room[k, item]
-        self.patterns[k].setdefault(alone.tobytes(), alone)
+        pattern = np.zeros(len(self.most), np.int64)
+        pattern[item] = self.room[k, item]
+        self.patterns[k].setdefault(pattern.tobytes(), pattern)
 
     def guessed(self, weights: FloatArray) -> IntArray:
         """A good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
@@ -179,8 +179,8 @@ class PatternPool:
 def _maximal(rows: IntArray) -> IntArray:
     """Drop the rows of (P, I), all different, that are below another one."""
     is_below = (rows[:, None] <= rows).all(axis=2)
-    kept: IntArray = rows[is_below.sum(axis=1) == 1]
-    return kept
+    maximal: IntArray = rows[is_below.sum(axis=1) == 1]
+    return maximal
 
 
 FEWEST = 1e-9  # units that count as some

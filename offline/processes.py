@@ -99,19 +99,19 @@ class StateExchange:
         by: str,
     ) -> None:
         self.partner, self.instance, self.state, self._by = partner, instance, state, by
-        self._told, self._told_bound = known
+        self._sent, self._sent_bound = known
         partner.on("schedules", self._take_schedules)
         partner.on("bound", self._take_bound)
 
     def report(self, _: SolveProgress | None = None) -> None:
         """Send a lower bound, or better schedules, that the other process does not know."""
         state = self.state
-        if state.bound < self._told_bound * (1 if state.is_proven else 1 - CLEARLY):
-            self._told_bound = state.bound
+        if state.bound < self._sent_bound * (1 if state.is_proven else 1 - CLEARLY):
+            self._sent_bound = state.bound
             self.partner.tell("bound", state.bound)
         # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
-        if state.schedules is not self._told:
-            self._told = state.schedules
+        if state.schedules is not self._sent:
+            self._sent = state.schedules
             self.partner.tell("schedules", (state.schedules, state.found_by))
 
     def _take_schedules(self, content: tuple[Mapping[str, Schedule], str]) -> None:
@@ -121,12 +121,12 @@ class StateExchange:
         except VerificationError as error:
             raise SolverError(f"the second process found infeasible schedules: {error}") from error
         if value > (state.incumbent or 0.0):
-            self._told = schedules  # the other process has them
-            state.found(value, schedules, by)
+            self._sent = schedules  # the other process has them
+            state.record_solution(value, schedules, by)
 
     def _take_bound(self, bound: float) -> None:
-        self._told_bound = min(self._told_bound, bound)  # it knows
-        self.state.proved(bound, self._by)
+        self._sent_bound = min(self._sent_bound, bound)  # it knows
+        self.state.record_bound(bound, self._by)
 
 
 LOGGER = logging.getLogger(__name__)

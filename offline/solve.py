@@ -155,7 +155,7 @@ def solve(
         problem.state.enter(start.source)
         known = start.schedules
         value = verify(instance, known) if start.value is None else start.value
-        problem.state.found(value, known)
+        problem.state.record_solution(value, known)
         return chosen.solve(problem, budget, np.random.default_rng(seed))
 
     return concluded(instance, problem.state, work, chosen.name, parameters)

@@ -81,9 +81,9 @@ class SolveState:
         self.phase: str = Phase.TRIVIAL
         self.history: list[Milestone] = []
         self.notes: dict[str, Any] = {}
-        self._noted: list[float] = []  # what of the budget was spent at each
+        self._spent: list[float] = []  # what of the budget was spent at each
         self.on_progress = on_progress
-        self._seen: float | None = None
+        self._reported: float | None = None
         # each replaced whole, so that Ctrl-C never finds one half changed
         self._best: tuple[float | None, Mapping[str, Schedule], str] = (None, {}, "")
         self._proof = (math.inf, "")
@@ -122,7 +122,7 @@ class SolveState:
         LOGGER.info("phase: %s", phase)
         self._report()
 
-    def found(
+    def record_solution(
         self, incumbent: float, schedules: Mapping[str, Schedule], by: str | None = None
     ) -> None:
         """Record a verified solution and its value, found by the current phase or `by`."""
@@ -132,7 +132,7 @@ class SolveState:
             self._check()
             self._note()
 
-    def proved(self, bound: float, by: str | None = None) -> None:
+    def record_bound(self, bound: float, by: str | None = None) -> None:
         """Record a bound, proved by the current phase or `by`."""
         if bound < self.bound:
             self._proof = (bound, self.phase if by is None else by)
@@ -140,21 +140,21 @@ class SolveState:
             self._check()
             self._note()
 
-    def saw(self, progress: SolveProgress) -> None:
-        """Report the progress of a running solver; its solution counts only from `found` on."""
+    def record_progress(self, progress: SolveProgress) -> None:
+        """Report the progress of a running solver; only `record_solution` makes it count."""
         # The time of a report depends on the machine: a result that must repeat leaves it out.
         if self.budget.is_repeatable:
             self._report()
             return
         known = self._value()
         if progress.incumbent is not None and (known is None or progress.incumbent > known):
-            self._seen = progress.incumbent
+            self._reported = progress.incumbent
             self._note()
-        self.proved(progress.bound)
+        self.record_bound(progress.bound)
 
     def withdraw(self) -> None:
         """Forget reported solutions that turned out to violate a constraint."""
-        self._seen, known = None, self.incumbent
+        self._reported, known = None, self.incumbent
         self.history = [
             milestone
             if milestone.objective is None or (known is not None and milestone.objective <= known)
@@ -162,10 +162,10 @@ class SolveState:
             for milestone in self.history
         ]
 
-    def saw_bound(self, progress: SolveProgress) -> None:
-        """As `saw`, with the bound alone, where the solver solves a relaxation."""
+    def record_solver_bound(self, progress: SolveProgress) -> None:
+        """As `record_progress`, with the bound alone, where the solver solves a relaxation."""
         if not self.budget.is_repeatable:
-            self.proved(progress.bound)
+            self.record_bound(progress.bound)
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
@@ -213,7 +213,7 @@ class SolveState:
         return max(self.bound, -math.inf if self.incumbent is None else self.incumbent)
 
     def _value(self) -> float | None:
-        known = [value for value in (self.incumbent, self._seen) if value is not None]
+        known = [value for value in (self.incumbent, self._reported) if value is not None]
         return max(known, default=None)
 
     def _note(self) -> None:
@@ -222,10 +222,10 @@ class SolveState:
         budget.stopping.note(self._value(), self.bound, budget.meter.read(), self.incumbent)
         now = budget.elapsed
         # Solvers report by the thousand; on a logarithmic scale of time nothing is lost.
-        if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
+        if len(self.history) > 1 and now - self._spent[-2] < RESOLUTION * now:
             self.history.pop()
-            self._noted.pop()
-        self._noted.append(now)
+            self._spent.pop()
+        self._spent.append(now)
         self.history.append(Milestone(self.budget.seconds, self._value(), self._shown_bound()))
         self._report()
 
@@ -337,7 +337,7 @@ def decide(
 ) -> tuple[Run, WarmStart]:
     """Run the scheduler that `make` makes, and record its schedules in `state`."""
     state.enter(Phase.ONLINE)
-    state.proved(trivial_bound(instance), Phase.TRIVIAL)
+    state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}
 
     def note(decision: Decision) -> None:
@@ -350,10 +350,10 @@ def decide(
         scheduler = make()
         run = simulate(instance, scheduler, on_decision=note)
     except KeyboardInterrupt:
-        state.found(verify(instance, decided), decided)
+        state.record_solution(verify(instance, decided), decided)
         raise
     value = verify(instance, run)
-    state.found(value, run.schedules)
+    state.record_solution(value, run.schedules)
     ledger = scheduler.ledger
     prices = OnlinePrices(
         np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
@@ -370,7 +370,7 @@ def concluded(
 ) -> OfflineResult:
     """Do `work`, which tells `state` what it learns; whatever ends it, return what is known."""
     try:
-        state.proved(trivial_bound(instance), Phase.TRIVIAL)
+        state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
         status = None
         with state.in_time():
             status = work()

@@ -55,8 +55,8 @@ class Child:
         """Do the work; the last message has the status, or what went wrong."""
         known = self.start.schedules
         try:
-            self.state.found(verify(self.instance, known), known, self.start.source)
-            self.state.proved(self.bound, OTHERS)
+            self.state.record_solution(verify(self.instance, known), known, self.start.source)
+            self.state.record_bound(self.bound, OTHERS)
             problem = OfflineProblem(self.instance, self.start, self.state)
             rng = np.random.default_rng(self.seed)
             status = self.method.assist(problem, self.state.budget, rng, self.partner)

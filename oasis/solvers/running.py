@@ -31,7 +31,7 @@ class Exchange(Protocol):
         """
         ...
 
-    def found(self, values: Mapping[str, float]) -> None:
+    def record(self, values: Mapping[str, float]) -> None:
         """Take a better solution that the solver has found; called in the calling thread."""
         ...
 
@@ -97,7 +97,7 @@ class RunningSolve:
         highs.cbSimplexInterrupt.subscribe(self._watch)
         highs.cbIpmInterrupt.subscribe(self._watch)
         self._exchange, self._names = exchange, names
-        self._found: FloatArray | None = None
+        self._solution: FloatArray | None = None
         # What comes from another process comes at another moment
         # each time: it would make runs differ.
         if exchange is not None and not budget.is_repeatable:
@@ -195,12 +195,12 @@ class RunningSolve:
     def _give(self, event: Any) -> None:
         """Keep a solution that HiGHS has found until the calling thread takes it."""
         # A copy: what a callback is shown is HiGHS's own and is valid only until this returns.
-        self._found = np.array(event.data_out.mip_solution)
+        self._solution = np.array(event.data_out.mip_solution)
 
     def _pass_on(self) -> None:
-        solution, self._found = self._found, None
+        solution, self._solution = self._solution, None
         if solution is not None and self._exchange is not None:
-            self._exchange.found(dict(zip(self._names, solution.tolist(), strict=True)))
+            self._exchange.record(dict(zip(self._names, solution.tolist(), strict=True)))
 
     def _work(self) -> None:
         try:

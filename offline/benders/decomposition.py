@@ -176,7 +176,7 @@ class Decomposition:
             if solution is None:
                 break
             values = solution.values
-            self.state.proved(solution.bound * (1 + SAFETY))
+            self.state.record_bound(solution.bound * (1 + SAFETY))
             bounds.append(solution.bound)
             if len(bounds) > ROOT_ROUNDS:
                 progress = bounds[-1 - ROOT_ROUNDS] - bounds[-1]
@@ -334,9 +334,9 @@ class Decomposition:
             master.stop()
             if self.budget.is_repeatable:  # how far it came depends on the machine
                 return UNFINISHED
-        solution = master.finish(self.state.saw_bound)
+        solution = master.finish(self.state.record_solver_bound)
         self._check(solution)
-        self.state.proved(solution.bound)
+        self.state.record_bound(solution.bound)
         if solution.status is Status.INTERRUPTED and not is_stopped:
             raise KeyboardInterrupt
         return solution
@@ -359,4 +359,4 @@ class Decomposition:
     def _note(self, master: RunningSolve) -> None:
         """Record the bound of an unfinished master; its value depends on the machine."""
         if master.progress is not None and not self.budget.is_repeatable:
-            self.state.proved(master.progress.bound, LEVELS[self._level].phase)
+            self.state.record_bound(master.progress.bound, LEVELS[self._level].phase)

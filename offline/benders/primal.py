@@ -60,7 +60,7 @@ def whole_plan(
         solution = close_plan(model, near, budget.within(limits.limit), rows, gap, known, radius)
         if not solution.values:
             break
-        near = narrowed(near, model.held(solution.values, range(first, last)))
+        near = narrowed(near, model.capped(solution.values, range(first, last)))
     return solution
 
 
@@ -251,7 +251,7 @@ class PrimalHeuristic:
     ) -> list[Misfit]:
         """Place every slot of a plan and offer the schedules; return what did not fit."""
         known = self._known_units()
-        units = [dict(here) for here in known]
+        units = [dict(units_of_slot) for units_of_slot in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}
         for group, slot, counts in self._counts(plan):
             if (known[slot][group].sum(axis=1) == counts).all():
@@ -312,10 +312,10 @@ class PrimalHeuristic:
             solution.put(c.owner, without_surplus(c, *rows))
         jobs = range(len(self.model.arrays.jobs))
         # Capacity that is left costs nothing, so that any job that fits is a gain.
-        rest = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
+        order = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
         prices = self.duals.worker_prices, self.duals.ps_prices
         with suppress(OutOfTimeError):
-            solution.fill(self.best.state.budget.over(rest), *prices)
+            solution.fill(self.best.state.budget.over(order), *prices)
         self.best.offer(solution)
 
     def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:

@@ -125,7 +125,7 @@ class Replanning:
         rows = [self.model.worth(known + gain)]
         # Fractions first: they are quick, and a neighbourhood whose relaxation gains nothing is
         # left.
-        solution = self._plan(self._near, rows, budget, GAP * self._left)
+        solution = self._plan(self._near, rows, budget, GAP * self._difference)
         self._adapt(solution)
         if not solution.values:
             return
@@ -202,14 +202,14 @@ class Replanning:
         return self.span >= self.model.arrays.horizon
 
     @property
-    def _left(self) -> float:
+    def _difference(self) -> float:
         """The difference between the bound and the value of the best schedules."""
         return max(0.0, self.best.state.bound - self.best.value)
 
     @property
     def _gain(self) -> float:
         """Required improvement of a plan on the best schedules."""
-        return LEAST_GAIN * self._left
+        return LEAST_GAIN * self._difference
 
     def _plan(
         self,

@@ -71,7 +71,7 @@ class Benders(Method[BendersParams]):
             raise KeyboardInterrupt
         duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, state.budget)
         parts = Parts.of(arrays, duals, best, windows, rng, params)
-        state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
+        state.record_bound(parts.model.trivial_bound, Phase.TRIVIAL)
         return Decomposition(parts, params, stop)
 
     def assist(

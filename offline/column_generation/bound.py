@@ -158,7 +158,7 @@ def configuration_bound(
     budget = stop.start()
     state = SolveState(budget)
     known = start.schedules
-    state.found(verify(instance, known) if start.value is None else start.value, known)
+    state.record_solution(verify(instance, known) if start.value is None else start.value, known)
     state.on_progress = on_progress
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)

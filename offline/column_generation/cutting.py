@@ -51,12 +51,12 @@ class CutSearch:
         most = np.minimum(most, [form.chunks for form in arrays.forms]).astype(np.int64)
         groups = {group: arrays.group(group) for group in GROUPS}
         self._generators = {
-            group: CutGenerator.of(here.capacity, here.demand, most)
-            for group, here in groups.items()
+            group: CutGenerator.of(rows.capacity, rows.demand, most)
+            for group, rows in groups.items()
         }
         self._known: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._placed: set[tuple[str, int, int]] = set()
-        self._kept: dict[tuple[str, int], bytes] = {}
+        self._fingerprints: dict[tuple[str, int], bytes] = {}
         self._next = 0  # group and slot in which the next search begins, by number
         self._searched = 0  # groups and slots since all of them had been searched
         self.is_complete = True
@@ -106,11 +106,11 @@ class CutSearch:
         counts = averages[group][slot]
         # Counts without a cut stay without one, and come back in most rounds.
         print_of = np.round(counts, 6).tobytes()
-        if self._kept.get((group, slot)) == print_of:
+        if self._fingerprints.get((group, slot)) == print_of:
             return []
         cut = self._generators[group].separate(counts, budget)
         if cut is None:
-            self._kept[group, slot] = print_of
+            self._fingerprints[group, slot] = print_of
             return []
         self._known[group].append(cut)
         return [self._row(group, slot, len(self._known[group]) - 1)]

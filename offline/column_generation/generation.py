@@ -169,7 +169,7 @@ class ColumnGeneration:
     def _move(self, grouping: Grouping, duals: FloatArray, bound: float) -> None:
         prices, of_cuts = duals[: grouping.size], duals[grouping.size :]
         self.centre.move(grouping.prices(prices), bound, of_cuts)
-        self.state.proved(bound)
+        self.state.record_bound(bound)
 
     def _price(
         self, grouping: Grouping, duals: FloatArray, master: float, cuts: SlotCuts

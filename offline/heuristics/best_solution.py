@@ -119,7 +119,7 @@ class BestSolution:
         self.state = state
         self._verify = verify
         if state.incumbent is None:  # else it was verified when it became the incumbent
-            state.found(verify(start.by_id), start.by_id)
+            state.record_solution(verify(start.by_id), start.by_id)
 
     @classmethod
     def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
@@ -138,7 +138,7 @@ class BestSolution:
         # No heuristic is trusted: what it offers is checked before it counts.
         value = self._verify(solution.by_id)
         self.solution, self.is_own = solution, True
-        self.state.found(value, solution.by_id)
+        self.state.record_solution(value, solution.by_id)
         return True
 
     def catch_up(self) -> None:

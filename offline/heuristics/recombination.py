@@ -164,5 +164,5 @@ def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limi
                 if not all(rounding.fits(amount, room) for amount, room in pairs):
                     chosen.upBound = 0
                 users.setdefault(place, []).append((used, chosen))
-        for place, here in users.items():
-            yield from limits_of_server(free[place], here)
+        for place, demands in users.items():
+            yield from limits_of_server(free[place], demands)

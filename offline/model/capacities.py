@@ -125,9 +125,9 @@ def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
     """One limit per resource: what units of these demands (R,) use is at most the capacity (R,)."""
-    here = list(users)
+    demands = list(users)
     for r, capacity_r in enumerate(capacity.tolist()):
-        terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
+        terms = [(float(demand[r]), var) for demand, var in demands if demand[r] > 0]
         if not rounding.fits(sum(amount * var.upBound for amount, var in terms), capacity_r):
             amounts, variables = zip(*terms, strict=True)
             yield Limit(capacity_r, amounts, variables)
@@ -142,8 +142,8 @@ def limits_of_empty_servers(arrays: OfflineArrays, jobs: Iterable[JobVariables])
         for c in all_jobs:
             for place, variable in c.units(name).items():
                 users.setdefault(place, []).append((group.demand[c.index], variable))
-        for (_, server), here in users.items():
-            yield from limits_of_server(group.capacity[server], here)
+        for (_, server), demands in users.items():
+            yield from limits_of_server(group.capacity[server], demands)
 
 
 def solve_within(

@@ -70,7 +70,7 @@ def solve_cpsat(
     def work() -> Status:
         if warm_start is not None:
             state.enter(Phase.WARM_START)
-            state.found(verify(instance, warm_start), warm_start)
+            state.record_solution(verify(instance, warm_start), warm_start)
         state.enter("CP-SAT")
         model = CompactModel(OfflineArrays.of(instance), budget)
         whole = whole_model(model.problem)
@@ -111,11 +111,11 @@ def _search(
                 values = {whole.names[k]: float(units) for k, units in event["solution"]}
                 schedules = model.schedules_of(defaultdict(float, values))
                 try:
-                    state.found(verify(instance, schedules), schedules)
+                    state.record_solution(verify(instance, schedules), schedules)
                 except VerificationError as error:
                     refused.append(str(error))
             if "bound" in event:
-                state.proved(whole.value(event["bound"]))
+                state.record_bound(whole.value(event["bound"]))
             status = event.get("status", status)
     if status not in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT calls the model {status}; admitting no job solves it")
