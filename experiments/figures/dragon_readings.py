@@ -112,7 +112,7 @@ def _take(room: Room, job: PolicyJob, machine: int, missing: tuple[int, int]) ->
 
 
 def _on(*tasks: TaskCounts) -> Allocation:
-    return allocation_of(*({k: count for k, count in each.items() if count} for each in tasks))
+    return allocation_of(*({k: count for k, count in counts.items() if count} for counts in tasks))
 
 
 class Coded(Dragon):
@@ -154,12 +154,12 @@ class Coded(Dragon):
             return True
         idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid
         # Counted, not placed, and at least one: the code does not look whether the job then fits.
-        taken = max(least - idle, 1)
-        if not self._queue or taken > len(line):
+        needed = max(least - idle, 1)
+        if not self._queue or needed > len(line):
             return False
         changes = {}
         for job in able:
-            count = allocations[job.index].worker_count - line[:taken].count(job.index)
+            count = allocations[job.index].worker_count - line[:needed].count(job.index)
             if count < allocations[job.index].worker_count:
                 changes[job.index] = shrink(self._room, job, allocations[job.index], count)
         self._cut(changes, before, now)

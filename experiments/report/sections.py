@@ -274,8 +274,8 @@ def _trace(data: Mapping[str, Any]) -> list[str]:
         elif value is not None and value != default:
             words += [option, str(value)]
     if isinstance(machines := data.get("machines"), list):
-        each = (f"{len(list(alike))}x{gpus}" for gpus, alike in groupby(machines))
-        words += ["--machines", ",".join(each)]
+        sizes = (f"{len(list(alike))}x{gpus}" for gpus, alike in groupby(machines))
+        words += ["--machines", ",".join(sizes)]
     return words
 
 
@@ -345,7 +345,7 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
         check_document(instance, data)
     if isinstance(result, WhatIf):
         return whatif_section(name, data, result, changed_files(data))
-    title, came_out, shown = _said(kind, data, result, instance)
+    title, came_out, shown = _contents(kind, data, result, instance)
     notes = list(changed_files(data))
     if isinstance(result, Comparison):
         notes = [*tables.unfinished_notes(result), *notes]
@@ -403,7 +403,7 @@ _ADDED: Mapping[str, Reader[Any]] = {
 }
 
 
-def _said(
+def _contents(
     kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
 ) -> tuple[str, Facts, list[ReportTable]]:
     """Title, facts and tables of a result."""
@@ -413,8 +413,8 @@ def _said(
     match kind:
         case "run":
             title = f"Run of {result.policy}: {result.admitted} of {len(result.decisions)} jobs"
-            left = result.admitted_unfinished
-            title += " admitted" + (f", {left} of them did not finish" if left else "")
+            unfinished = result.admitted_unfinished
+            title += " admitted" + (f", {unfinished} of them did not finish" if unfinished else "")
             facts = tables.run_facts(result, data.get("utilisation", {}))
             decided = [tables.decision_row(decision) for decision in result.decisions]
             rows = {"Decisions in order of arrival": (tables.DECISIONS, decided)} if decided else {}
@@ -422,13 +422,13 @@ def _said(
             title = f"Offline optimum: {number(result.objective)}, {result.status}"
             facts = tables.solve_facts(result)
         case "ratio":
-            who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
+            policy = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
             jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
-            facts = tables.ratio_facts(who, result, jobs)
-            title = f"Competitive ratio of {who}: {dict(facts)['competitive ratio']}"
+            facts = tables.ratio_facts(policy, result, jobs)
+            title = f"Competitive ratio of {policy}: {dict(facts)['competitive ratio']}"
             if instance is not None:
-                taken = [_row_of_taken(row) for row in compare_jobs(instance, result)]
-                rows = {"Who takes which job": (TAKEN, taken)}
+                rows_of_jobs = [_row_of_taken(row) for row in compare_jobs(instance, result)]
+                rows = {"Who takes which job": (TAKEN, rows_of_jobs)}
         case "compare" if data.get("format") == FORMAT:
             title = f"{policies} policies on {jobs} elastic jobs"
             facts = [("utility at most", number(data.get("bound")))]

@@ -405,10 +405,10 @@ def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterat
 
 
 def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:
-    seen = set()
+    texts = set()
     for point in points:
         text = json.dumps(dict(point), sort_keys=True)
-        if text in seen:
+        if text in texts:
             parts = ", ".join(f"{name} = {value}" for name, value in point.items())
             raise InputError(key, f"expected each point once, got {parts} again")
-        seen.add(text)
+        texts.add(text)

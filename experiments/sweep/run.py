@@ -185,11 +185,11 @@ class _Work:
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
-        records = self.records = self._kept(cells)
+        records = self.records = self._stored_results(cells)
         remaining = {cell.key: cell for cell in cells if cell.key not in records}
         shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
         self.shared = shared
-        supply = self._kept(list(shared.values()))
+        supply = self._stored_results(list(shared.values()))
         self.progress = SweepProgress(len(records) + len(remaining), kept=len(records))
         self._tell(records, supply)
         LOGGER.info("%d cells, %d recorded before", self.progress.total, len(records))
@@ -223,7 +223,7 @@ class _Work:
         if self.report is not None:
             self.report(self.progress)
 
-    def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+    def _stored_results(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         if self.store is None:
             return {}
         records = recorded(cells, self.store, on_note=self.note)

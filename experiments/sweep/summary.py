@@ -175,8 +175,8 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     if any(intervals.scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
         notes.append(f"proof: {texts.CHECKED}")
-    left = [row for row in table.to_dict("records") if _left(row)]
-    unfinished = {label(row, "instance.", "policy."): row[LEFT] for row in left}
+    incomplete = [row for row in table.to_dict("records") if _unfinished_jobs(row)]
+    unfinished = {label(row, "instance.", "policy."): row[LEFT] for row in incomplete}
     if unfinished and any(name in OF_FINISHED for name in figures):
         counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in unfinished.items())
         if len(unfinished) > MOST_NAMED:
@@ -185,7 +185,7 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     return notes
 
 
-def _left(row: Mapping[Any, Any]) -> float:
+def _unfinished_jobs(row: Mapping[Any, Any]) -> float:
     """Mean number of jobs that did not finish at a point; 0 where the table does not have it."""
     count: Any = row.get(LEFT)
     return 0.0 if is_missing(count) else float(count)
@@ -227,5 +227,5 @@ def _mean(row: Mapping[Any, Any], name: str) -> str:
         return f"{row[name] * n:.0f} of {n}"
     mark = MARKS.get(row[f"{name}.interval"], "")
     text = texts.interval(interval_in(row, name))
-    mark += LEFT_MARK if name in OF_FINISHED and _left(row) else ""
+    mark += LEFT_MARK if name in OF_FINISHED and _unfinished_jobs(row) else ""
     return f"{text}{mark}" + ("" if n == row["seeds"] else f" (of {n})")

@@ -233,7 +233,8 @@ class Totals:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
         """Rebuild from `to_dict`."""
-        totals: dict[str, Any] = {each.name: entry(data, each.name, real) for each in fields(cls)}
+        names = (field.name for field in fields(cls))
+        totals: dict[str, Any] = {name: entry(data, name, real) for name in names}
         return cls(**totals)
 
 

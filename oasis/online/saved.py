@@ -112,8 +112,8 @@ def _check_rows(schedule: Schedule, job: Job, ledger: Ledger) -> None:
     for group in GROUPS:
         rows, servers = group.placed(schedule), len(group.capacity(ledger.cluster))
         last = ledger.horizon - 1, servers - 1, job.in_form(schedule.form).chunks
-        again = (rows[1:, :COUNT] == rows[:-1, :COUNT]).all(axis=1)
-        if (rows < (job.arrival, 0, 1)).any() or (rows > last).any() or again.any():
+        repeated = (rows[1:, :COUNT] == rows[:-1, :COUNT]).all(axis=1)
+        if (rows < (job.arrival, 0, 1)).any() or (rows > last).any() or repeated.any():
             expected = f"slots {job.arrival}..{last[0]}, servers 0..{last[1]}, each place once"
             raise InputError(f"{group}", f"expected {expected}, with 1..{last[2]} tasks")
     if not len(schedule.workers):

@@ -180,8 +180,8 @@ class Replanner:
     def keep_running(self) -> bool:
         """Move other jobs off the servers of jobs that must stay; return whether a plan changed."""
         plan = self.plan
-        kept = [live for live in plan.live.values() if live.is_kept(plan.now)]
-        late = [live for live in kept if not goes_on(plan, live)]
+        locked = [live for live in plan.live.values() if live.is_kept(plan.now)]
+        late = [live for live in locked if not goes_on(plan, live)]
         if not late:
             return False
         for live in late:
