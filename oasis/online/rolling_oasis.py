@@ -74,7 +74,7 @@ class RollingOASiS(rolling.LivePlanner):
             raise TypeError(f"bounds: {expected}, got {describe(bounds)}")
         self.lookahead: int = integer(lookahead, "lookahead", minimum=1)
         self.patience, self.keep_admitted, self.end = patience, keep_admitted, end
-        self._bounds_option = bounds
+        self._given = bounds
         if isinstance(bounds, PriceBounds):
             self.bounds = bounds
 
@@ -89,16 +89,14 @@ class RollingOASiS(rolling.LivePlanner):
             "patience": self.patience,
             "end": self.end,
             "keep_admitted": self.keep_admitted,
-            "alpha": self._bounds_option.alpha
-            if isinstance(self._bounds_option, PriceBounds)
-            else None,
+            "alpha": self._given.alpha if isinstance(self._given, PriceBounds) else None,
         }
 
     def reset(self, site: Site) -> None:
         """Begin a new run on `site`."""
         if not site.slotted:
             raise InputError("", "policy oasis needs slots")
-        self._site, cluster, bounds = site, cluster_of(site), self._bounds_option
+        self._site, cluster, bounds = site, cluster_of(site), self._given
         self.bounds = bounds if isinstance(bounds, PriceBounds) else bounds(cluster)
         self.commitments = Commitments(cluster, self.lookahead, self.bounds, self.patience)
         self._servers = rolling.servers_of(site)
