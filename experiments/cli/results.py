@@ -25,8 +25,9 @@ from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
-from oasis.model.files import write_text
+from oasis.model.files import json_text, write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
+from oasis.model.summary import how_many
 from oasis.simulator import Workload, elastic_from_dict
 
 if TYPE_CHECKING:
@@ -71,20 +72,29 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def write_instance(instance: oasis.Instance, output: Path) -> None:
-    """Write an instance to the requested file, which may be standard output."""
+    """Write an instance to the requested file, which may be standard output, and say so."""
     write_document(instance_to_dict(instance), output)
+    cluster = instance.cluster
+    parts = {
+        "job": len(instance.jobs),
+        "worker server": len(cluster.worker_ids),
+        "parameter-server host": len(cluster.ps_ids),
+        "slot": instance.horizon,
+    }
+    counts = ", ".join(how_many(count, unit) for unit, count in parts.items())
+    say_written(output, f"{counts} of {instance.slot_seconds:g} s")
 
 
 def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
     """Draw in a style, and write the picture to the requested file."""
-    with pages().drawing_style(style), naming_glyphs():
+    with drawing(style):
         pages().save(draw(), output)
 
 
 @contextmanager
-def naming_glyphs() -> Iterator[None]:
-    """Inside, characters that the font of pictures lacks make one line, not a warning each."""
-    with warnings.catch_warnings(record=True) as caught:
+def drawing(style: str | None) -> Iterator[None]:
+    """Inside, pictures have this style; what their font lacks makes one line, not many warnings."""
+    with pages().drawing_style(style), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph ")
         yield
     lacking = ""
@@ -100,7 +110,7 @@ def naming_glyphs() -> Iterator[None]:
 
 def write_document(document: dict[str, Any], output: Path) -> None:
     """Write one JSON document to the requested file, which may be standard output."""
-    write_page(console.json_text(document), output)
+    write_page(json_text(document), output)
 
 
 def say_written(output: Path, what: str) -> None:
@@ -114,6 +124,13 @@ def write_page(page: str, output: Path) -> None:
         console.print_text(page.rstrip("\n"))
     else:
         write_text(output, page)
+
+
+def hand_out(page: str, output: Path | None, what: str) -> None:
+    """Print a text, or write it to the requested file, and say what was written."""
+    write_page(page, output or Path("-"))
+    if output is not None and not is_stdout(output):
+        say_written(output, what)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +159,7 @@ class Delivery:
         writes: list[Callable[[], None]] = []
         # Files come first: a reader of standard output that goes away must not cost a file.
         if self.output is not None and not is_stdout(self.output):
-            writes.append(partial(write_text, self.output, console.json_text(plain)))
+            writes.append(partial(write_text, self.output, json_text(plain)))
         if self.plot is not None and draw is not None:
             writes.append(partial(write_picture, draw, self.plot, self.style))
         failures: list[str] = []
@@ -162,11 +179,7 @@ class Delivery:
 
 
 def deliver(
-    document: dict[str, Any] | Callable[[], dict[str, Any]],
-    show: Callable[[], None],
-    *,
-    as_json: bool,
-    output: Path | None,
+    document: Any, show: Callable[[], None], *, as_json: bool, output: Path | None = None
 ) -> None:
     """Print a result of which there is no picture, and write it to the requested file."""
     Delivery(output, as_json=as_json)(document, show)
@@ -185,11 +198,7 @@ def deliver_comparison(
     title: str,
     delivery: Delivery,
 ) -> int:
-    """Print a comparison as a table or document, and write the requested files.
-
-    Returns the exit code, which says whether Ctrl-C has left policies out, or the optimum of which
-    shares are shown is not proven.
-    """
+    """Print a comparison and write the requested files; the exit code of the command."""
 
     def show() -> None:
         columns, rows = comparison_table(comparison)
@@ -211,8 +220,10 @@ def again(context: typer.Context, command: str, without: Collection[str]) -> str
         if name in without or not is_given(context, name):
             continue
         value = context.params[name]
+        if isinstance(value, tuple):  # that was read from a text with commas
+            value = ",".join(map(str, value))
         option = parameter.opts[0] if parameter.param_type_name == "option" else None
-        for each in value if isinstance(value, list | tuple) else [value]:
+        for each in value if isinstance(value, list) else [value]:
             words += [option] if option else []
             words += [] if each is True else [str(each)]
     return f"{command} {shlex.join(words)}"

@@ -33,9 +33,9 @@ from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import OasisError, PolicyError
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
 from oasis.model.rounding import TOLERANCE
+from oasis.model.utility import later
 from oasis.scheduling.capabilities import Planner, wants
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError, describe
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
+from oasis.model.utility import later
 from oasis.model.validation import integer
 from oasis.online import rolling
 from oasis.online.answers import Quote, change_between

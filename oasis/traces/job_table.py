@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oasis.model.choices import choice
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InputError, InstanceError
 from oasis.model.instance import Instance
 from oasis.model.job import GBIT_PER_MB, Job
-from oasis.model.records import Flag, Kind, Number, Whole, check
+from oasis.model.records import Flag, Number, Text, Whole, check
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import Facts, Summarised
@@ -36,18 +35,6 @@ RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_
 BANDWIDTHS = ("worker_bandwidth_gbps", "ps_bandwidth_gbps")
 
 
-@dataclass(frozen=True, slots=True)
-class Word(Kind):
-    """A text, one of the choices if there are such."""
-
-    choices: tuple[str, ...] = ()
-
-    def check(self, value: Any, path: str) -> str:
-        if not isinstance(value, str):
-            raise InstanceError(path, "expected text", value)
-        return choice(value, filter(None, self.choices), path) if value and self.choices else value
-
-
 def options_of_toml(name: str, *bases: type) -> Any:
     """A class of options by its entry in formats.toml; all commands have those about reading."""
     doc, *facts = FACTS["options"][name].items()
@@ -55,7 +42,8 @@ def options_of_toml(name: str, *bases: type) -> Any:
     for key, fact in facts:
         default, least = fact["default"], fact.get("minimum", 0)
         choices, above = tuple(fact.get("choices", ())), fact.get("above", False)
-        kinds = {bool: Flag(), str: Word(choices), int: Whole(least), float: Number(least, above)}
+        text, amount = Text(choices, empty=True), Number(least, above)
+        kinds = {bool: Flag(), str: text, int: Whole(least), float: amount}
         metadata = {"kind": kinds[type(default)], "absent": MISSING, "help": fact["doc"]}
         metadata["reading"] = fact.get("reading", True)
         entries.append((key, type(default).__name__, field(default=default, metadata=metadata)))
@@ -144,9 +132,9 @@ class PlainTrace(Summarised):
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
         """The jobs as records, once they are chosen."""
-        columns = self.frame[[name for name in FIELDS if name != "is_share"]].astype(object)
-        columns = columns.where(columns.notna(), None)
-        return tuple(map(PlainJob, *(columns[name].tolist() for name in columns)))
+        columns = (self.frame[name].astype(object) for name in FIELDS if name != "is_share")
+        cells = (column.where(column.notna(), None).tolist() for column in columns)
+        return tuple(map(PlainJob, *cells))
 
     @property
     def held(self) -> tuple[tuple[float, float, int], ...]:
@@ -194,8 +182,8 @@ class PlainTrace(Summarised):
 
     def summary(self) -> tuple[str, Facts]:
         """Format, jobs, and rows that could not be used."""
-        unusable = sum(row["count"] for row in self.malformed.values())
-        counts = [("jobs", str(len(self.frame))), ("malformed rows", str(unusable))]
+        unusable = str(sum(row["count"] for row in self.malformed.values()))
+        counts = [("jobs", str(len(self.frame))), ("malformed rows", unusable)]
         return "PlainTrace", [("format", self.format), *counts]
 
     def keep(self, rule: str, chosen: Any, words: str) -> None:
@@ -270,8 +258,7 @@ def check_choice(option: str, wanted: str, existing: Iterable[str]) -> None:
 
 def kept_line(instance: Instance) -> str | None:
     """The line about the jobs of the trace that `instance` was imported from."""
-    kept = instance.metadata.get("kept")
-    return kept if isinstance(kept, str) else None
+    return kept if isinstance(kept := instance.metadata.get("kept"), str) else None
 
 
 # --- the window -----------------------------------------------------------------------------------
@@ -510,6 +497,29 @@ def fit_machines(
         ps_servers=max(1, ceil(busiest(frame, ps_counts(frame, jobs)) / ps_per_server)),
         horizon=max(options.arrival_slots, last_slot(frame, jobs, options)),
     )
+
+
+def without(cluster: Cluster, gpus: int) -> Cluster:
+    """The machines less so many GPUs, the last ones first, with the rest in proportion.
+
+    Machines of an instance do not change with time, so it lacks what is held for all of its time.
+    """
+    left: list[Server] = []
+    missing = float(gpus)
+    for group in reversed(cluster.worker_servers):
+        size = group.capacity[RESOURCES[0]]
+        lost = min(missing, size * group.count)
+        missing -= lost
+        whole, part = divmod(size * group.count - lost, size) if size else (group.count, 0.0)
+        if part:
+            rest = {name: amount * part / size for name, amount in group.capacity.items()}
+            left.insert(0, replace(group, id=f"{group.id}-part", capacity=rest, count=1))
+        if whole:
+            left.insert(0, replace(group, count=int(whole)))
+    if not left:
+        expected = f"expected machines with more than the {gpus} GPUs that running jobs hold"
+        raise InstanceError("worker_servers", expected, gpus - missing)
+    return replace(cluster, worker_servers=tuple(left))
 
 
 def chosen(options: Options, fixed: Collection[str], **values: Any) -> Options:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import nan
-from sys import intern
 from typing import Any
 
 import numpy as np
@@ -130,6 +129,12 @@ class JobTrace:
             fit = job_table.fit_machines if machines is None else machines.fit
             options = fit(options, trace.frame, jobs, fixed)
         cluster = options.cluster() if machines is None else machines.cluster(options)
+        begun = trace.running["started"] < options.horizon * slot
+        if held := int(trace.running["gpus"][begun].sum()):
+            is_given = fixed is None or "worker_servers" in fixed
+            cluster = job_table.without(cluster, held) if is_given else cluster
+            rule = "the machines lack at all times" if is_given else "are beside the machines"
+            notes[noun].append(f"GPUs of jobs that still run, which {rule}: {held}")
         if machines is not None:
             files["nodes"], rows["nodes"] = machines.rows.name, len(machines.frame)
             malformed["nodes"] = machines.rows.malformed
@@ -221,9 +226,7 @@ class _Reader:
             **{"submitted": submitted, "duration": duration, "started": started, "gpus": gpus},
             **{"is_share": [request[1] for request in requests], "request": requests},
             "ended": np.where(keeps, ended, first),
-            # A million rows have few owners: each name is kept once.
-            "owner": owners.map(intern),
-            "state": np.where(goes_on, "", states),
+            **{"owner": owners, "state": np.where(goes_on, "", states)},
             **{"model": self._texts("model"), "has_ended": ~unended},
         }
         if form.check:
@@ -354,6 +357,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
         rows.unique(columns["id"])
     good = rows.settle()
     every = pd.DataFrame({**job_table.FIELDS, **values}, index=rows.lines)
+    del values, rows.cells  # of a million rows, they are not kept beside their jobs
     jobs = every[good]
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
@@ -371,7 +375,7 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     # As far as the trace tells, it ends with the last time in it.
     running["ended"] = np.fmax(*(every[names].max(axis=None) for every in (jobs, running)))
     gpus = running["gpus"].sum()
-    remark = f"{len(running)}, on {gpus} GPUs, held to the end of the trace; free in an instance"
+    remark = f"{len(running)}, on {gpus} GPUs, held to the end of the trace"
     rows.note("jobs that had begun and not ended", remark if gpus else "")
     twice = "in the hour that clocks repeat in autumn, read as the first of the two"
     rows.note(f"times of {reader.clock.zone} {twice}", reader.clock.repeated)

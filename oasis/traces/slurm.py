@@ -37,9 +37,6 @@ RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed wid
 HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are components of 838
 
 
-# --- text -----------------------------------------------------------------------------------------
-
-
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
     """The rows of lines, by `columns` of a file without a header or by what its header shows."""
     header, below = source.header, source.first + 1
@@ -106,9 +103,6 @@ def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     return [text] * (len(spans) + 1)  # too many: that is the fault of such a line
 
 
-# --- JSON -----------------------------------------------------------------------------------------
-
-
 def _json_row(job: Mapping[str, Any]) -> list[dict[str, str]]:
     """A job that ``sacct --json`` prints, with sacct's columns."""
     if "job_id" not in job:
@@ -142,9 +136,6 @@ def _json_cell(value: Any, place: str, zero: str = "") -> str:
     if value is None or isinstance(value, bool):
         return ""
     return str(value) if value else zero
-
-
-# --- rows -----------------------------------------------------------------------------------------
 
 
 def _read(source: TraceSource, options: Any) -> Rows:

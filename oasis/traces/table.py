@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from math import nan
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -107,9 +108,8 @@ def _table_of_parquet(content: bytes) -> bytes:
     except (ValueError, OSError) as error:  # what pyarrow says may have several lines
         detail = " ".join(f"{error}".split())
         raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
-    if any(frame.index.names):  # such as the names of the jobs: columns like others
-        frame = frame.reset_index()
-    rows: str = frame.to_csv(index=False, lineterminator=ROW_END)
+    is_named = any(frame.index.names)  # such as the names of the jobs: columns like others
+    rows: str = frame.to_csv(index=is_named, lineterminator=ROW_END)
     # A cell may hold lines of text; a row has one.
     return rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n").encode()
 
@@ -354,7 +354,8 @@ def rows_of(
         end += count
         if len(cells) == size + 1 and not cells[-1].strip():  # sacct --parsable ends so
             cells.pop()
-        values = [cells[place].strip() for place in places] if len(cells) == size else names
+        # A million rows have few owners and sizes: each such text is kept once.
+        values = [intern(cells[k].strip()) for k in places] if len(cells) == size else names
         if values != names and "\0" not in text and any(map(str.strip, cells)):
             rows.append(values)
             lines.append(line)
@@ -417,8 +418,8 @@ def entry_rows(
         fault = MalformedError("not an object", expected="a job as a JSON object")
         try:
             entries = list(read(job)) if isinstance(job, dict) else []
-        except MalformedError as told:
-            entries, fault = [], told
+        except MalformedError as error:
+            entries, fault = [], error
         faults += [] if entries else [(number, fault)]
         rows += entries
         lines += [number] * len(entries)

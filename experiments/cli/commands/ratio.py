@@ -80,8 +80,7 @@ def ratio(
     from offline import METHODS  # noqa: PLC0415
     from offline import solve as solve_with  # noqa: PLC0415
 
-    method, limits = flags.known_method(how.method), how.given()
-    policy = flags.known_policy(policy, "--policy")
+    method, limits = how.method, how.given()
     own = [text for text in assignments or () if text.partition(".")[0].strip() in METHODS]
     policy_assignments = [text for text in assignments or () if text not in own]
     params = flags.method_params(method, own)
@@ -135,14 +134,13 @@ def solve(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    method, limits = flags.known_method(how.method), how.given()
-    params = flags.method_params(method, assignments)
+    limits, params = how.given(), flags.method_params(how.method, assignments)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
             result = solve_offline(
                 instance,
-                method,
+                how.method,
                 on_progress=on_progress,
                 seed=how.solver_seed,
                 params=params,

@@ -14,9 +14,9 @@ from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance import Instance, expect_instance
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
 from oasis.model.summary import called
+from oasis.model.utility import later
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
 from oasis.online.answers import WAITS, Quote, change_between

@@ -14,12 +14,11 @@ import typer
 import oasis
 from experiments.cli import console, options
 from experiments.cli.commands.compare import BestRun, run_policies, solve_from
-from experiments.cli.commands.generate import describe
 from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
-from experiments.cli.results import deliver, say_written, write_instance
+from experiments.cli.results import deliver, write_instance
 from experiments.evaluation import live
 from experiments.evaluation.comparison import Comparison, with_optimum
 from experiments.evaluation.options import Duration, read_seconds
@@ -82,7 +81,6 @@ def import_cluster(
     with options.naming_flags(("horizon",)):
         instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
     write_instance(instance, output)
-    say_written(output, describe(instance))
 
 
 def report(
