@@ -29,10 +29,7 @@ SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
 
 def packed(schedules: Mapping[str, Schedule]) -> bytes:
-    """Compress schedules: a list of them in JSON, in the order of their job ids, then xz.
-
-    The same schedules give the same bytes.
-    """
+    """Compress schedules with xz, as a list in JSON: the same schedules give the same bytes."""
     plain = [schedules[job].to_dict() for job in sorted(schedules)]
     text = json.dumps(plain, separators=(",", ":"))
     return lzma.compress(text.encode(), preset=PRESET)
@@ -157,10 +154,8 @@ class LibraryEntry:
         if other.value > self.value + BETTER * abs(self.value):
             best = _with(best, other, "value", "value_by", "value_date", "schedules")
         if other.is_refuted_by(best.value):
-            raise SolverError(
-                f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}; "
-                f"a schedule is worth {best.value:.9g}"
-            )
+            claim = f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}"
+            raise SolverError(f"{claim}; a schedule is worth {best.value:.9g}")
         is_tighter = other.bound < self.bound - BETTER * abs(self.bound)
         if is_tighter or self.is_refuted_by(best.value):
             best = _with(best, other, "bound", "bound_by", "bound_date")
@@ -254,11 +249,8 @@ class Library:
         """
         instance = problem_named(record.name).instance()
         if fingerprint(instance) != record.fingerprint:
-            raise InputError(
-                record.name,
-                f"expected an instance with the fingerprint {record.fingerprint}, "
-                f"generated {fingerprint(instance)}",
-            )
+            expected = f"expected an instance with the fingerprint {record.fingerprint}"
+            raise InputError(record.name, f"{expected}, generated {fingerprint(instance)}")
         return instance
 
     def schedules(self, record: LibraryEntry) -> dict[str, Schedule]:

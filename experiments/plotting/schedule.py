@@ -113,14 +113,12 @@ def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:
     ]
     workers = np.array([count for _, (_, _, count) in bars], dtype=np.float64)
     outline = "0.3" if edge else "face"
-    collection = PolyCollection(
-        corners, array=workers, cmap=canvas.colour_map(), edgecolors=outline, linewidths=0.5
-    )
-    collection.set_clim(0.0, workers.max())
-    ax.add_collection(collection)
-    ax.figure.colorbar(
-        collection, ax=ax, label="workers (count)", ticks=MaxNLocator(6, integer=True)
-    )
+    look: dict[str, Any] = {"edgecolors": outline, "linewidths": 0.5}
+    bodies = PolyCollection(corners, array=workers, cmap=canvas.colour_map(), **look)
+    bodies.set_clim(0.0, workers.max())
+    ax.add_collection(bodies)
+    ticks = MaxNLocator(6, integer=True)
+    ax.figure.colorbar(bodies, ax=ax, label="workers (count)", ticks=ticks)
 
 
 def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
@@ -158,10 +156,7 @@ NodeTasks = Mapping[str, tuple[int, int]]  # workers and parameter servers of a 
 
 
 def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw how many workers each job has in the next slots, and on which nodes.
-
-    A label such as 3+1 is three workers and one parameter server.
-    """
+    """Draw how many workers each job has in the next slots, and on which nodes."""
     figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
@@ -297,12 +292,8 @@ def plot_utilities(
     curves = [curve(job.utility, instance.horizon - job.arrival) for job in shown]
     if len(curves) <= MOST_NAMED:
         for k, (job, points) in enumerate(zip(shown, curves, strict=True)):
-            ax.plot(
-                *points.T,
-                linestyle=canvas.line(k),
-                color=canvas.ink(),
-                label=canvas.shorten(job.id),
-            )
+            look: dict[str, Any] = {"linestyle": canvas.line(k), "color": canvas.ink()}
+            ax.plot(*points.T, label=canvas.shorten(job.id), **look)
     else:
         name = _named("utility of a job", len(shown), len(jobs))
         ax.add_collection(LineCollection(curves, colors="0.6", linewidths=0.6, label=name))

@@ -93,11 +93,8 @@ def _unfinished(frame: pd.DataFrame) -> pd.Series[float] | None:
 
 
 def varying(frame: pd.DataFrame) -> list[str]:
-    """Parameters of which `frame` has more than one value, and the name of the policy.
-
-    A parameter that part of the rows do not have is no second value, except for the two that say
-    what kind of instance it is.
-    """
+    """Parameters of which `frame` has more than one value, and the name of the policy."""
+    # A parameter that part of the rows lack is no second value, but for the kind of instance.
     names = [name for name in frame if name.startswith(_POINT)]
     values = {name: frame[name] if name in _KIND else frame[name].dropna() for name in names}
     return [n for n in names if n == "policy.name" or len({*map(str, values[n])}) > 1]
@@ -192,10 +189,7 @@ def _unfinished_jobs(row: Mapping[Any, Any]) -> float:
 
 
 def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
-    """Mean and ends of the interval of a figure, and how many jobs did not finish.
-
-    None for missing values.
-    """
+    """Mean and ends of the interval of a figure, and how many jobs did not finish, or None."""
     interval = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
     interval |= {LEFT: row.get(LEFT)}
     return {end: None if is_missing(value) else float(value) for end, value in interval.items()}

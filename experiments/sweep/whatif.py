@@ -51,10 +51,7 @@ REPLAY = CellTask("replayed", replayed, WhatIfOptions)
 def cell_of(
     scenario: Scenario, name: str | None, parameters: Mapping[str, Any], each: bool = False
 ) -> Cell:
-    """The cell of a policy with these options; of the bounds, if there is no `name`.
-
-    With `each`, the times of each job are kept.
-    """
+    """The cell of a policy, with `each` keeping the times of jobs; of the bounds without `name`."""
     options = WhatIfOptions(bounds=name is None, each=each and name is not None)
     files = () if name is None else tuple(entry_of(name).files(parameters))
     return Cell(scenario, name, parameters, 0, REPLAY, options, fingerprint(replayed), files)

@@ -504,7 +504,7 @@ def without(cluster: Cluster, gpus: int) -> Cluster:
 
     Machines of an instance do not change with time, so it lacks what is held for all of its time.
     """
-    left: list[Server] = []
+    remaining: list[Server] = []
     missing = float(gpus)
     for group in reversed(cluster.worker_servers):
         size = group.capacity[RESOURCES[0]]
@@ -512,14 +512,14 @@ def without(cluster: Cluster, gpus: int) -> Cluster:
         missing -= lost
         whole, part = divmod(size * group.count - lost, size) if size else (group.count, 0.0)
         if part:
-            rest = {name: amount * part / size for name, amount in group.capacity.items()}
-            left.insert(0, replace(group, id=f"{group.id}-part", capacity=rest, count=1))
+            free = {name: amount * part / size for name, amount in group.capacity.items()}
+            remaining.insert(0, replace(group, id=f"{group.id}-part", capacity=free, count=1))
         if whole:
-            left.insert(0, replace(group, count=int(whole)))
-    if not left:
+            remaining.insert(0, replace(group, count=int(whole)))
+    if not remaining:
         expected = f"expected machines with more than the {gpus} GPUs that running jobs hold"
         raise InstanceError("worker_servers", expected, gpus - missing)
-    return replace(cluster, worker_servers=tuple(left))
+    return replace(cluster, worker_servers=tuple(remaining))
 
 
 def chosen(options: Options, fixed: Collection[str], **values: Any) -> Options:

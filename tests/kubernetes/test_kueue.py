@@ -18,7 +18,7 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, PODS
 from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.existing import (
     JOB,
@@ -26,7 +26,7 @@ from oasis.kubernetes.objects.existing import (
     WORKLOAD,
     ExistingKind,
     items_of,
-    parse_existing,
+    parse,
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -147,7 +147,7 @@ class Kueued(Stepped):
             done = reconciler.done.get(uid, 0.0) + entry.allocation.worker_count
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
-                for pod in reconciler.pods_of(stores)[uid].values():
+                for pod in by_job(stores)[uid].values():
                     if not has_ended(pod):
                         body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
                         self._scene.admin.merge_patch(PODS, body, "status")
@@ -192,7 +192,7 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
     by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
     specs = [
-        (parse_existing(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
+        (parse(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
         for slot in range(12)
     ]
     nodes = {node["metadata"]["name"]: node for node in seen[NODES.plural]}

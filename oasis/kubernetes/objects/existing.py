@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
-from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
@@ -19,14 +20,17 @@ from oasis.kubernetes.objects.oasis_job import (
     SlotClock,
     job_id,
     job_spec,
+    parse_job,
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.kubernetes.objects.workload import API_VERSION, POD_SET, WORKLOADS, read_workloads
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
+
+log = logging.getLogger("oasis.kubernetes")
 
 Object = Mapping[str, Any]
 NOTES = "metadata.annotations"
@@ -172,16 +176,28 @@ def existing_objects(
     return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
+def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
+    """Read the status of an object, or our annotation in its place."""
+    # Empty if there is none, or if the annotation is not one that we can have written.
+    if kind is None:
+        return item.get("status") or {}
+    written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
+    return _noted_status(written, name_of(item, kind)) if written else {}
+
+
+@lru_cache(maxsize=4096)
+def _noted_status(written: str, job: str) -> dict[str, Any]:
+    """The status in an annotation; asked for in every turn, and what is wrong is said once."""
+    try:
+        return read_status(written)
+    except InstanceError as error:
+        log.warning("%s: %s is not as we wrote it: %s", job, names.STATUS, error)
+        return {}
+
+
 def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
     """Return the controller of a job as namespace/name; None if no controller has taken it."""
-    status: Any = item.get("status") if kind is None else None
-    if kind is not None:
-        try:
-            status = json.loads((item["metadata"].get("annotations") or {}).get(names.STATUS, ""))
-        except (ValueError, RecursionError):  # without a valid owner it counts as no controller's
-            return None
-    name = status.get("controller") if isinstance(status, Mapping) else None
-    return name if isinstance(name, str) else None
+    return status_of(item, kind).get("controller")
 
 
 def without_others(
@@ -282,10 +298,12 @@ def version_of(item: Object, kind: ExistingKind | None) -> int:
 DIGITS = 16  # of the largest count
 
 
-def parse_existing(
-    item: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
+def parse(
+    item: Object, kind: ExistingKind | None, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """Read an object of another kind than ours."""
+    """Read a job of any kind."""
+    if kind is None:
+        return parse_job(item, clock, resources)
     # It is a gang of as many workers as its templates say. A Job with the annotations
     # `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all
     # begun anew when that changes.
@@ -360,21 +378,17 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
         raise InstanceError(path, f"expected none: a {kind.name} cannot be resized")
     if len(limits) == 1:
         raise InstanceError(path, f"expected both of {names.MINIMUM} and {names.MAXIMUM}")
-    completions = item["spec"].get("completions")
-    if is_indexed(item):
-        if completions != count:
-            expected = f"expected as many as spec.parallelism, {count}: both are resized"
-            raise InstanceError("spec.completions", expected, completions)
-    elif completions is not None:
+    completions, right = item["spec"].get("completions"), count if is_indexed(item) else None
+    if completions != right:
         expected = "expected none for a Job that may be resized: its pods begin anew"
-        raise InstanceError("spec.completions", expected)
-    bounds = []
-    for name in limits:
-        bounds.append(integer(_count(notes[name]), f"{NOTES}.{name}", minimum=1))
-    if bounds[0] > bounds[1]:
-        expected = f"expected at most {bounds[1]}, the maximum, got {bounds[0]}"
+        if right is not None:
+            expected = f"expected as many as spec.parallelism, {count}: both are resized"
+        raise InstanceError("spec.completions", expected, completions)
+    least, most = (integer(_count(notes[n]), f"{NOTES}.{n}", minimum=1) for n in limits)
+    if least > most:
+        expected = f"expected at most {most}, the maximum, got {least}"
         raise InstanceError(f"{NOTES}.{names.MINIMUM}", expected)
-    return bounds[0], bounds[1]
+    return least, most
 
 
 def _json(notes: Object, name: str) -> Any:

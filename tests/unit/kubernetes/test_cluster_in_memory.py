@@ -19,11 +19,10 @@ from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import IN_STATE, time_text
-from oasis.kubernetes.objects.existing import JOB
-from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.existing import JOB, status_of
+from oasis.kubernetes.objects.schema import schema_of
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob
@@ -86,7 +85,8 @@ def test_any_policy_may_have_words_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "given"), [("given_up", ["why"]), ("ended", []), ("invalid", ["why"])]
+    ("end", "given"),
+    [("given_up", ["why"]), ("ended", []), ("put_aside", ["Invalid", "Invalid", "why"])],
 )
 def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
     made = status_writer("j")
@@ -295,7 +295,7 @@ def test_a_job_has_the_class_that_it_names_or_the_strictest_default() -> None:
     made = [utility_class("a", maximum=7), utility_class("b", maximum=5)]
     classes = Classes([*made, utility_class("c", default=False)])
     for notes, name in (({"UTILITY_CLASS": "a"}, "a"), ({}, "b"), ({"UTILITY_CLASS": "c"}, "c")):
-        found = classes.of(read(batch_job(**notes)))
+        found = classes.find(read(batch_job(**notes)).utility_class, "ns")
         assert isinstance(found, UtilityClass)
         assert found.name == name
 

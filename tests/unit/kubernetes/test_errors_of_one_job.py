@@ -164,7 +164,7 @@ def test_a_window_that_went_while_the_policy_fails_is_no_longer_waited_for() -> 
 @pytest.mark.parametrize(
     ("module", "name", "doing"),
     [
-        (job_reader, "parse_job", "reading"),
+        (job_reader, "parse", "reading"),
         (reconcile.p, "pod_object", "acting on"),
         (statuses.StatusWriter, "holds", "telling of"),
     ],

@@ -16,14 +16,9 @@ from oasis.kubernetes.acting import (
     Target,
     reconcile,
 )
-from oasis.kubernetes.cluster.gangs import annotations_of, network_objects
+from oasis.kubernetes.cluster.gangs import annotations_of, matched, network_objects
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import (
-    WantedPod,
-    claimed,
-    claims_of,
-    matched,
-)
+from oasis.kubernetes.cluster.pods import WantedPod, claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.existing import (
@@ -37,7 +32,7 @@ from oasis.kubernetes.objects.existing import (
     ExistingKind,
     existing_objects,
     job_items,
-    parse_existing,
+    parse,
     version_of,
 )
 from oasis.kubernetes.objects.network import PodNetwork
@@ -81,7 +76,7 @@ def jobset(**notes: str) -> dict[str, Any]:
 
 
 def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
-    return parse_existing(found, kind, CLOCK, DEFAULT_RESOURCES)
+    return parse(found, kind, CLOCK, DEFAULT_RESOURCES)
 
 
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Delete, Expose, Open, Target, reconcile
+from oasis.kubernetes.acting import Create, Delete, Open, Target, action_word, reconcile
 from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, plan_hash
@@ -162,10 +162,10 @@ class Played:
         assert not steps.failed
         ending = {name for name, pod in self.pods.items() if "deletionTimestamp" in pod["metadata"]}
         for action in steps.actions:
-            if isinstance(action, Create):
-                self.create(action)
-            elif isinstance(action, Expose):
+            if action_word(action) == "expose":
                 self.services.append(action.body)
+            elif isinstance(action, Create):
+                self.create(action)
             elif isinstance(action, Delete):
                 meta = self.pods[action.pod["metadata"]["name"]]["metadata"]
                 meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -177,7 +177,8 @@ class Played:
         return bool(steps.actions or ending)
 
     def create(self, action: Create) -> None:
-        assert action.name not in self.pods, "409: a pod of that name is there"
+        name = action.body["metadata"]["name"]
+        assert name not in self.pods, "409: a pod of that name is there"
         self.made += 1
         pod = {**action.body, "status": {"phase": "Pending"}}
         pod["metadata"] |= {
@@ -186,7 +187,7 @@ class Played:
         }
         claims = {(names.KIND, self.spec.namespace, self.spec.uid): self.spec.uid}
         assert claimed(pod, claims) == self.spec.uid
-        self.pods[action.name] = pod
+        self.pods[name] = pod
 
     def open(self, action: Open) -> None:
         assert self.services, "before the Service is there, no name resolves"
