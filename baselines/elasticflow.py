@@ -414,10 +414,10 @@ class ElasticFlow(BasePolicy):
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
         """Place all jobs, by buddy allocation; return whether any job runs."""
-        allocations, loose = self._packed(view, sizes, stay=True)
+        allocations, loose = self._pack(view, sizes, stay=True)
         # Moving jobs costs time, so all are placed anew only where that packs them better.
         if loose:
-            moved, still_loose = self._packed(view, sizes, stay=False)
+            moved, still_loose = self._pack(view, sizes, stay=False)
             allocations = moved if still_loose < loose else allocations
         for index in sizes:
             allocation = allocations.get(index, NOTHING)
@@ -425,7 +425,7 @@ class ElasticFlow(BasePolicy):
                 plan.changes[index] = allocation
         return bool(allocations)
 
-    def _packed(
+    def _pack(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
         """Place all jobs; count those that shrink or use more machines than needed."""

@@ -72,11 +72,11 @@ Weight = Callable[[PolicyJob], float]
 
 def scale_in_order(new: PolicyJob, running: Iterable[PolicyJob], weight: Weight) -> list[PolicyJob]:
     """Lines 3-8 of Algorithm 2: running jobs by ascending weight, without earlier equal ones."""
-    mine, entered = weight(new), _entered(new)
+    mine, entered = weight(new), _entry_key(new)
     # Among equals the earlier one keeps its workers, or equal jobs
     # could take them from one another in turn.
-    victims = [job for job in running if weight(job) != mine or not _entered(job) < entered]
-    return sorted(victims, key=lambda job: (weight(job), _entered(job)))
+    victims = [job for job in running if weight(job) != mine or not _entry_key(job) < entered]
+    return sorted(victims, key=lambda job: (weight(job), _entry_key(job)))
 
 
 def scale_in(
@@ -123,7 +123,7 @@ def scale_out(
         hosts[demand] = room.fitting(everywhere, demand)
     able = [job for job in able if hosts[job.worker]]
     # The weightiest first, and of equals the earlier one, as in the order of launches.
-    for job in sorted(able, key=lambda job: (-weight(job), _entered(job))):
+    for job in sorted(able, key=lambda job: (-weight(job), _entry_key(job))):
         now = allocations[job.index]
         for machine in hosts[job.worker]:
             while (more := add_worker(room, job, now, machine)) is not None:
@@ -299,7 +299,7 @@ class Kod2(GangController):
         return [*(next(same) for same in self._queue.sizes()), *starving]
 
     def _order(self, job: PolicyJob) -> tuple[float, float, int]:
-        return -self.raw_weight(job), *_entered(job)
+        return -self.raw_weight(job), *_entry_key(job)
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
         """Let `job` hold `allocation`; a job that is launched starves no more."""
@@ -309,6 +309,6 @@ class Kod2(GangController):
         super()._set(job, allocation)
 
 
-def _entered(job: PolicyJob) -> tuple[float, int]:
+def _entry_key(job: PolicyJob) -> tuple[float, int]:
     """Sort key of a job by its first entry into the queue: time, then order of the file."""
     return job.arrival, job.index

@@ -47,7 +47,7 @@ def terms(workers: int, ps: int, training: str) -> list[float]:
     return [1.0 / workers, worker_ratio / workers, 1.0, ps / workers, 0.0]
 
 
-def fitted(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
+def fit(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
     """The coefficients of the speed model, none negative, from speeds by workers and servers."""
     # Least squares of the relative errors of the time of a step; with one number of workers alone
     # there is nothing to learn from, and speed is taken for linear.
@@ -236,7 +236,7 @@ class Optimus(BasePolicy):
         for job in view.finished:
             self._known.pop(job.index, None)
         for job in self._book.update(view, plan):
-            self._known[job.index] = self._sampled(job)
+            self._known[job.index] = self._sample(job)
         jobs = self._book.jobs
         for index, job in jobs.items():
             self._look(job, self._known[index], view)
@@ -263,11 +263,11 @@ class Optimus(BasePolicy):
                 if allocation is not None:
                     plan.changes[index] = allocation
 
-    def _sampled(self, job: PolicyJob) -> Known:
+    def _sample(self, job: PolicyJob) -> Known:
         """Speeds of a new job from its sampling runs."""
         most = min(self.samples, job.max_workers) if job.speedup else 1
         pairs = {(n, job.ps_needed(n)): job.speed(n) for n in range(1, most + 1)}
-        return Known(pairs, fitted(pairs, self.training))
+        return Known(pairs, fit(pairs, self.training))
 
     def _look(self, job: PolicyJob, known: Known, view: View) -> None:
         """Learn the speed of `job` from its progress since the last observation."""
@@ -277,7 +277,7 @@ class Optimus(BasePolicy):
         if same and known.at_work and worked > 0 and now > known.time:
             counts = allocation.worker_count, allocation.ps_count
             known.pairs[counts] = worked / (now - known.time)
-            known.coefficients, known.observed = fitted(known.pairs, self.training), True
+            known.coefficients, known.observed = fit(known.pairs, self.training), True
         # The first stretch with new tasks has the time of the change in it, which is not its speed.
         known.at_work = bool(same) and (known.at_work or worked > 0)
         known.allocation, known.time, known.remaining = allocation, now, remaining

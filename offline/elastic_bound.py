@@ -110,7 +110,7 @@ class _Configurations:
 
     def best(self, prices: FloatArray) -> tuple[float, float, FloatArray | None]:
         """Worth less cost, worth, and shares of the pool of the best; None: after the last."""
-        cost = self._priced(prices)
+        cost = self._work_costs(prices)
         gain = self.worth - self._least_costs(cost, len(prices))
         slot = int(np.argmax(gain)) if len(gain) else -1
         if slot < 0 or gain[slot] <= self.later:
@@ -122,7 +122,7 @@ class _Configurations:
         worth = float(self.worth[slot])
         return worth - float(amounts_used @ cost[order]), worth, self._load(order, amounts_used)
 
-    def _priced(self, prices: FloatArray) -> FloatArray:
+    def _work_costs(self, prices: FloatArray) -> FloatArray:
         """Cost of a unit of work, piece by piece; pieces of a slot from the cheapest on."""
         price = prices @ self.share / self.length  # of a worker-second
         return price[self._slots] / self._slopes
@@ -174,7 +174,7 @@ class _Switching(_Configurations):
         top = float(max(paces, default=0.0))
         self._value(job, 1.0, top, top * self.open)
 
-    def _priced(self, prices: FloatArray) -> FloatArray:
+    def _work_costs(self, prices: FloatArray) -> FloatArray:
         slots, ways, rows = len(prices), len(self._paces), np.arange(len(prices))
         costs = prices @ self._uses.T / self.length
         at, pace = np.zeros((slots, self._uses.shape[1])), np.zeros(slots)  # from nothing on

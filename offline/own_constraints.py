@@ -20,7 +20,7 @@ from offline.model.capacities import solve_within
 from offline.model.milp import CompactModel
 from offline.model.variables import JobVariables
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState, concluded
+from offline.state import Phase, SolveState, conclude
 
 
 class OfflineModel:
@@ -141,7 +141,7 @@ class OfflineModel:
             state.enter(Phase.COMPACT)
             return self._solved(state, budget, seed)
 
-        return concluded(self.instance, state, work, "milp", parameters)
+        return conclude(self.instance, state, work, "milp", parameters)
 
     def _check(self) -> None:
         """Refuse a changed objective, and variables that share a name: values go by names."""

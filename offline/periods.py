@@ -373,7 +373,7 @@ class PeriodBound:
         bounds = list[float]()
         slots = range(self.model.master.arrays.horizon)
         while not (budget.passed or self.best.is_proven):
-            values = self._relaxed(budget)
+            values = self._solve_relaxation(budget)
             if values is None:
                 break
             bounds.append(self._relaxed_bound)
@@ -423,7 +423,7 @@ class PeriodBound:
             raise KeyboardInterrupt
         return solution
 
-    def _relaxed(self, budget: Budget) -> FloatArray | None:
+    def _solve_relaxation(self, budget: Budget) -> FloatArray | None:
         """A solution of the linear relaxation that keeps all known cuts; None without time."""
         while True:
             rows = as_arrays(self.model.new)

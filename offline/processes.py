@@ -216,7 +216,7 @@ class Helper:
     def _start(self) -> None:
         try:
             task = self._with_what_is_known()
-            process = self.process = _started()
+            process = self.process = _start_process()
         except (InstanceError, OSError) as error:  # no file can hold a utility; no memory
             self._fail(str(error))
             return
@@ -270,7 +270,7 @@ class Helper:
         )
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
     places = [os.path.abspath(place) for place in sys.path]
     return subprocess.Popen(

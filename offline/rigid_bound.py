@@ -85,10 +85,10 @@ def _of_period(arrivals: FloatArray, lasts: FloatArray, wide: FloatArray, total:
     begin = float(arrivals[0])
     flow = shortest_first((arrivals - begin).tolist(), seconds.tolist())
     times, prices = _prices(arrivals - begin, seconds, total)
-    value = _priced(arrivals - begin, lasts, wide, total, times, prices)
+    value = _dual_value(arrivals - begin, lasts, wide, total, times, prices)
     if len(arrivals) >= LEAST_SEARCHED:
-        prices = _searched(arrivals - begin, lasts, wide, total, times, prices)
-        value = max(value, _priced(arrivals - begin, lasts, wide, total, times, prices))
+        prices = _search_prices(arrivals - begin, lasts, wide, total, times, prices)
+        value = max(value, _dual_value(arrivals - begin, lasts, wide, total, times, prices))
     return max(least, flow, value)
 
 
@@ -144,7 +144,7 @@ def _least_work_first(arrivals: list[float], seconds: list[float]) -> tuple[Floa
     return np.array(lengths), np.array(jobs, dtype=np.int64)
 
 
-def _searched(
+def _search_prices(
     arrivals: FloatArray,
     lasts: FloatArray,
     wide: FloatArray,
@@ -187,7 +187,7 @@ def _starts(arrival: FloatArray, last: FloatArray, edges: FloatArray) -> FloatAr
     return begins
 
 
-def _priced(
+def _dual_value(
     arrivals: FloatArray,
     lasts: FloatArray,
     wide: FloatArray,

@@ -69,7 +69,7 @@ def rigid_utility_bound(
         count = part.stop - part.start
         least = max(LEAST_SEARCHED, round(SEARCHED * count / jobs))
         bounds[part.start] = min(
-            math.fsum(values[part]), period.value(period.searched(min(count, least)))
+            math.fsum(values[part]), period.value(period.search_prices(min(count, least)))
         )
     sums = [bounds.get(p.start, math.fsum(values[p])) for p in periods]
     return math.fsum(sums) * (1 + ROUNDING)
@@ -96,14 +96,14 @@ class _Period:
     def _paid(self, prices: FloatArray) -> float:
         return self._total * self._seconds * math.fsum(prices)
 
-    def searched(self, count: int) -> FloatArray:
+    def search_prices(self, count: int) -> FloatArray:
         """Search prices with a small bound, on a sample of `count` jobs."""
         chosen = spread_by_work(self._lasts, self._wide, count)
         # A part of the jobs has as large a part of the GPU-seconds.
         scale = len(self._arrivals) / count
         room = self._total * self._seconds / scale
 
-        def tried(prices: FloatArray) -> tuple[float, FloatArray]:
+        def evaluate(prices: FloatArray) -> tuple[float, FloatArray]:
             gains = list(self._gains(chosen, prices))
             demand = np.sum([used for _, used in gains], axis=0)
             return self._paid(prices) / scale + math.fsum(gain for gain, _ in gains), demand
@@ -111,7 +111,7 @@ class _Period:
         work = np.maximum(self._lasts * self._wide, ROUNDING)
         firsts = np.quantile(self._worth(self._lasts) / work, FIRST_PRICES)
         starts = [np.full(STEPS, price) for price in firsts]
-        trials = [tried(prices) for prices in starts]
+        trials = [evaluate(prices) for prices in starts]
         best = min(range(len(trials)), key=lambda k: trials[k][0])
         (value, demand), prices = trials[best], starts[best]
         least = (value, prices)
@@ -119,7 +119,7 @@ class _Period:
             # A price rises where more is wanted than there is, in steps that shrink.
             over = np.clip(demand / room - 1, -1.0, 1.0)
             prices = prices * np.exp(PACE / (1 + k / 8) * over)
-            value, demand = tried(prices)
+            value, demand = evaluate(prices)
             least = min(least, (value, prices), key=lambda one: one[0])
         return least[1]
 

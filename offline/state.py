@@ -361,7 +361,7 @@ def decide(
     return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)
 
 
-def concluded(
+def conclude(
     instance: Instance,
     state: SolveState,
     work: Callable[[], Status],

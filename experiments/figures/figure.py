@@ -428,7 +428,7 @@ def reproduce(
         reproduction = _swept(figure, settings, runs, on_progress, on_note)
     else:
         runs = directory / f"{figure.name}-runs.csv"
-        reproduction = _measured(figure, settings, runs, on_step)
+        reproduction = _measure(figure, settings, runs, on_step)
     # Each of the three files counts on its own: what could be written is there.
     reproduction = _written(reproduction, data, partial(write_csv, data, reproduction.rows))
 
@@ -465,7 +465,7 @@ def _swept(
     return Reproduction(rows, len(cells), errors, unproven, files, unwritten)
 
 
-def _measured(
+def _measure(
     figure: DirectFigure,
     settings: FigureSettings,
     runs: Path,

@@ -197,7 +197,7 @@ class _Work:
         for cell, record in self._run([c for k, c in self.shared.items() if k not in self.supply]):
             self.supply[cell.key] = record
             self._tell()
-        ready, lost = _supplied(remaining.values(), self.supply)
+        ready, lost = _supply_shared(remaining.values(), self.supply)
         for cell, record in chain(self._saved(lost), self._run(ready)):
             records[cell.key] = record
             self._tell()
@@ -246,7 +246,7 @@ class _Work:
             yield cell, record
 
 
-def _supplied(
+def _supply_shared(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
     """Give cells the figures of their shared cells; also return cells whose shared cell failed."""

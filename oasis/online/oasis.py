@@ -30,7 +30,7 @@ from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.rolling import source_of
 from oasis.online.rolling_oasis import RollingOASiS
-from oasis.online.saved import CHECKPOINT, content, restored
+from oasis.online.saved import CHECKPOINT, content, restore
 from oasis.online.search import Granularity, Search, check_granularity, searches
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Plan, View
@@ -307,4 +307,4 @@ class OASiS:
         """
         state = saved_state(path, CHECKPOINT)
         with located_at(source=path):
-            return restored(cls, state)
+            return restore(cls, state)

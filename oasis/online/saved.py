@@ -50,7 +50,7 @@ def content(scheduler: OASiS) -> dict[str, Any]:
     }
 
 
-def restored(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
+def restore(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
     """The inverse of `content`; `InputError` names what does not follow."""
     scheduler = kind(
         entry(state, "cluster", cluster_from_dict),
@@ -76,7 +76,7 @@ def _follow(scheduler: OASiS, data: Any) -> None:
     _check_decision(decision, job, scheduler.ledger)
     if job is not None and decision.schedule is not None:
         scheduler.history.commit(job, decision.schedule)
-        if scheduler.ledger.crowded(decision.schedule):
+        if scheduler.ledger.lacks_room(decision.schedule):
             raise InputError("schedule", "expected no more than the servers have left")
     scheduler.record(decision, scheduler.now if job is None else job.arrival)
 

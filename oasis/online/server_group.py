@@ -122,7 +122,7 @@ class ServerGroup:
         at_most: IntArray = np.maximum(units, 0.0, out=units).astype(np.int64)
         return at_most
 
-    def expanded(self, array: FloatArray) -> FloatArray:
+    def expand(self, array: FloatArray) -> FloatArray:
         """`used` or `price` of every server: a new array of shape (T, S, R)."""
         return np.moveaxis(np.repeat(array, self.copies, axis=2), 0, 2).copy()
 

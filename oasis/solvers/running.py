@@ -16,7 +16,7 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, SolveProgress, Status, relative_gap
-from oasis.solvers.answers import accept, dropped
+from oasis.solvers.answers import accept, bound_correction
 from oasis.solvers.budget import Budget
 
 
@@ -74,7 +74,7 @@ class RunningSolve:
     ) -> None:
         self.progress: SolveProgress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
-        self._dropped = dropped(highs)
+        self._dropped = bound_correction(highs)
         self._budget, self._check_work = budget, check_work
         self._checks = 0
         self._is_spent = False
@@ -133,7 +133,7 @@ class RunningSolve:
         """Wait for the solution; see `solve`. After `stop` there is nothing to wait for."""
         # HiGHS did not hear of the stop in time: it still writes, so nothing may be read from it.
         if self._stop.is_set() and not self.is_done:
-            return self._abandoned()
+            return self._abandon()
         is_interrupted = False
         try:
             self._report(on_progress)
@@ -141,12 +141,12 @@ class RunningSolve:
             is_interrupted = True
             self.stop()
             if not self.is_done:
-                return self._abandoned()
+                return self._abandon()
         except BaseException:
             self.stop()
             raise
         if not self.is_done:  # a criterion was met, and HiGHS has not heard of it
-            return replace(self._abandoned(), status=self._budget.status)
+            return replace(self._abandon(), status=self._budget.status)
         self._highs.clearCallbacks()
         if self._failure is not None:
             raise SolverError(f"HiGHS failed: {self._failure}") from self._failure
@@ -230,7 +230,7 @@ class RunningSolve:
             return budget.stopping.is_late
         return budget.stopping.check(budget.meter.read()) is not None
 
-    def _abandoned(self) -> Solution:
+    def _abandon(self) -> Solution:
         """Return the last report of HiGHS, which still runs and cannot be asked anything else."""
         bound = self.progress.bound if self.progress is not None else self._worst
         return Solution(Status.INTERRUPTED, None, bound, math.inf, {})

@@ -327,7 +327,7 @@ def _work(
     if settings.preset == "calibrated":
         # A job completes with a whole slot, so a target of 4.7 slots leaves four.
         allowed = np.minimum(np.floor(target).astype(np.int64), settings.horizon - arrival)
-        return work.calibrated(rng, table, allowed, settings.slot_seconds)
+        return work.calibrate(rng, table, allowed, settings.slot_seconds)
     return work.paper(rng, table, arrival.size)
 
 

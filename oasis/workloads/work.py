@@ -113,7 +113,7 @@ def paper(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
     }
 
 
-def calibrated(
+def calibrate(
     rng: np.random.Generator, preset: Preset, allowed: IntArray, slot_seconds: float
 ) -> Columns:
     """Redraw E, M, e and b, then fit tau, so that every job alone could meet its target.

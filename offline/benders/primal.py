@@ -22,7 +22,7 @@ from oasis.solvers.arrays import ArrayModel, Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.master import CountModel
 from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
-from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
+from offline.benders.subproblem import Separation, adjust, place, place_by_patterns
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
@@ -260,7 +260,7 @@ class PrimalHeuristic:
             if seconds is None:
                 resources = self.model.capacity(group), self.model.demand(group)
                 # Most counts are those of the best schedules, whose places are known to fit.
-                placed = adjusted(*resources, known[slot][group], counts)
+                placed = adjust(*resources, known[slot][group], counts)
             if placed is None:
                 placed = self._units(group, counts, budget, seconds)
             units[slot][group] = placed

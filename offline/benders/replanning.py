@@ -112,7 +112,7 @@ class Replanning:
             if self._is_over(solve) or is_spent or not self.model.jobs:
                 break
             if not self._is_new:
-                free, slots = self._chosen()
+                free, slots = self._choose()
                 self.begin(self._limits_around(free, slots), slots)
             self._is_new = False
             # Of the solve's budget, not of this turn's: a try that is cut short was for nothing.
@@ -134,7 +134,7 @@ class Replanning:
             return
         plan = self.model.completions(solution.values)
         near = narrowed(self.model.near(plan, WINDOW), self._outside())
-        value = self._refined(solution, near, rows, budget)
+        value = self._refine(solution, near, rows, budget)
         if value is not None and not self._is_over(budget):
             self._walk(plan, value, budget)
             self._mix(plan, budget)
@@ -230,7 +230,7 @@ class Replanning:
         else:
             self._size = max(FEWEST_JOBS, self._size - SHRINKAGE)
 
-    def _refined(
+    def _refine(
         self,
         solution: Solution,
         near: Limits,
@@ -271,7 +271,7 @@ class Replanning:
                 completing[c.index] = range(now if c.owner in late else 0, now + 1)
         return self.model.completing(completing)
 
-    def _chosen(self) -> tuple[set[int], range]:
+    def _choose(self) -> tuple[set[int], range]:
         """Choose the jobs with free completions and the slots with free counts."""
         rng, current = self.rng, self.best.solution
         jobs = current.arrays.jobs

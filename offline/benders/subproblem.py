@@ -188,7 +188,7 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
     return units
 
 
-def adjusted(
+def adjust(
     capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
 ) -> IntArray | None:
     """Place `counts` (I,) with few changes to the units `known` (I, S) per item and server.

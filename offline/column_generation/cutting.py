@@ -64,7 +64,7 @@ class CutSearch:
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
         """Return cuts that the average units (T, F) of each group violate: known or new ones."""
         places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
-        by_place = {place: self._violated(*place, averages) for place in places}
+        by_place = {place: self._worst_cut(*place, averages) for place in places}
         new = [cut for cuts in by_place.values() for cut in cuts]
         # Known cuts cost no search, so new ones are looked for only where these are few.
         if len(new) >= ENOUGH:
@@ -76,7 +76,7 @@ class CutSearch:
                 return new
             place = places[(self._next + number) % len(places)]
             if not by_place[place]:
-                new += self._violated(*place, averages) or self._new(*place, averages, budget)
+                new += self._worst_cut(*place, averages) or self._new(*place, averages, budget)
         self._go_on_after(len(places), len(places))
         return new
 
@@ -88,7 +88,7 @@ class CutSearch:
         if self.is_complete:
             self._searched = 0
 
-    def _violated(self, group: str, slot: int, averages: dict[str, FloatArray]) -> list[SlotCut]:
+    def _worst_cut(self, group: str, slot: int, averages: dict[str, FloatArray]) -> list[SlotCut]:
         """The known cut that the counts of a slot violate most, if it is no row there yet."""
         known, counts = self._known[group], averages[group][slot]
         if not known or not counts.any():

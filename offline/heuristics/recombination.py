@@ -91,7 +91,7 @@ class Alternation:
 Choice = tuple[int, Schedule, pulp.LpVariable]
 
 
-def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
+def recombine(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
     """The best mix of two solutions, or the best that was found before the budget was spent."""
     better = max((first, second), key=lambda solution: solution.value)
     mix = _common(first, second)
@@ -129,7 +129,7 @@ def take_up(best: BestSolution, budget: Budget) -> None:
     best.catch_up()
     if is_own and best.solution is not own and not budget.passed:
         best.state.enter(Phase.MIX)
-        best.offer(recombined(own, best.solution, budget))
+        best.offer(recombine(own, best.solution, budget))
 
 
 def _common(first: PartialSolution, second: PartialSolution) -> PartialSolution:

@@ -32,7 +32,7 @@ from oasis.solvers.budget import Budget, Stop, WorkLimit
 from offline import OfflineResult
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
-from offline.state import Phase, SolveState, concluded
+from offline.state import Phase, SolveState, conclude
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
@@ -79,7 +79,7 @@ def solve_cpsat(
         request = _request(whole, hint, budget)
         return _search(instance, model, whole, request, state, parameters["refused"])
 
-    return concluded(instance, state, work, "cpsat", parameters)
+    return conclude(instance, state, work, "cpsat", parameters)
 
 
 def _request(whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget) -> dict[str, Any]:

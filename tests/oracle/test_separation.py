@@ -129,7 +129,7 @@ def decomposition(instance: Instance, limit: float | None = None) -> Decompositi
     state.record_solution(0.0, {})
     rng = np.random.default_rng(0)
     problem = OfflineProblem(instance, start, state)
-    return benders.Benders(hurried()).prepared(problem, state.budget, rng)
+    return benders.Benders(hurried()).prepare(problem, state.budget, rng)
 
 
 def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> Decomposition:

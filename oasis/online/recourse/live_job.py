@@ -224,7 +224,7 @@ class LiveJob:
 def crowded_by(calendar: Calendar, ledger: Ledger, jobs: Iterable[LiveJob]) -> list[LiveJob]:
     """Close machines as `calendar` says; return the jobs that are planned there."""
     ledger.close(calendar)
-    return [live for live in jobs if live.schedule is not None and ledger.crowded(live.schedule)]
+    return [live for live in jobs if live.schedule is not None and ledger.lacks_room(live.schedule)]
 
 
 def dominant_share(job: Job, cluster: Cluster) -> float:

@@ -187,8 +187,8 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
         mixes.append(mix.value)
         return mix
 
-    original = recombination.recombined
-    monkeypatch.setattr(recombination, "recombined", counted)
+    original = recombination.recombine
+    monkeypatch.setattr(recombination, "recombine", counted)
     take_up(best, Budget())
     take_up(best, Budget())
     assert len(mixes) == is_own
@@ -201,6 +201,6 @@ def test_nothing_new_from_elsewhere_changes_nothing(monkeypatch: pytest.MonkeyPa
     best, schedules = empty_and_known()
     best.offer(PartialSolution(best.solution.arrays, schedules))
     known = best.solution
-    monkeypatch.setattr(recombination, "recombined", None)
+    monkeypatch.setattr(recombination, "recombine", None)
     take_up(best, Budget())
     assert best.solution is known

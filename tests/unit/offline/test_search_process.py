@@ -153,7 +153,7 @@ def prepared(params: BendersParams) -> Decomposition:
     """A decomposition that knows nothing, without a limit."""
     state = SolveState(Budget())
     known, rng = nothing_known(state), np.random.default_rng(0)
-    return Benders(params).prepared(known, state.budget, rng)
+    return Benders(params).prepare(known, state.budget, rng)
 
 
 def task(bound: float) -> ProcessTask:

@@ -15,7 +15,7 @@ from offline import solve
 from offline.column_generation.bound import configuration_bound
 from offline.result import Milestone, OfflineResult
 from offline.solve import METHODS
-from offline.state import SolveState, concluded, trivial_bound
+from offline.state import SolveState, conclude, trivial_bound
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
 ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))
@@ -140,7 +140,7 @@ def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is
     def work() -> Status:
         raise KeyboardInterrupt
 
-    result = concluded(EXAMPLE, SolveState(Budget()), work, "milp", {"seed": 1})
+    result = conclude(EXAMPLE, SolveState(Budget()), work, "milp", {"seed": 1})
     assert (result.status, result.objective) == (Status.INTERRUPTED, 0.0)
     assert result.upper_bound == trivial_bound(EXAMPLE)
     assert (result.bound_by, result.objective_by) == ("every job at its best", "")
