@@ -1,4 +1,4 @@
-"""DRAGON: gangs that are packed, shrunk for urgent jobs and grown into what stays idle."""
+"""DRAGON: packed gangs, shrunk for urgent jobs and grown into idle capacity."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ class Dragon(LocalityAware):
             self._set(job, room[1])
 
     def scale_up_idle(self, now: float) -> None:
-        """Steps (4) and (5) of Fig. 5: what has been idle for lambda goes to running jobs."""
+        """Steps (4) and (5) of Fig. 5: capacity that was idle for lambda goes to running jobs."""
         # It "can only be allocated to a job that already ran on the same node to maintain job
         # locality". Nothing is done while a job that fits could still be launched: this comes last.
         running, room = self._running, self._room
@@ -399,7 +399,7 @@ def make_room(
 
 
 def shrink(room: Room, job: PolicyJob, allocation: Allocation, workers: int) -> Allocation:
-    """Drop workers until `workers` are left, those beside a parameter server last."""
+    """Drop workers until `workers` remain; workers on a machine with a parameter server go last."""
     while allocation.worker_count > workers:
         homes = dict(allocation.ps)
         # The machines that are nearly empty of this job come free first; the last index

@@ -1,4 +1,4 @@
-"""ElasticFlow: jobs are admitted by deadline; what is left goes where it costs least time."""
+"""ElasticFlow: jobs are admitted by deadline; spare GPUs go where they cost least GPU time."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def share_out(
 def _grow(
     claims: Sequence[Claim], slots: FreeSlots, having: dict[int, int], shapes: dict[int, Shape]
 ) -> None:
-    """Give what is free now to the jobs with the largest marginal return, step by step."""
+    """Give free GPUs to the jobs with the largest marginal return, step by step."""
     returns = {claim.index: _marginal_return(claim, slots, having, shapes) for claim in claims}
     known = {claim.index: claim for claim in claims}
     while returns:

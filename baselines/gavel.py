@@ -27,7 +27,7 @@ HALVINGS = 30  # of the range of the finish-time fairness
 
 
 class Gavel(FixedCountPolicy):
-    """A linear program says how long each job runs on each kind of machine; rounds follow it.
+    """A linear program divides the time on each kind of machine among the jobs; rounds follow it.
 
     Narayanan et al. (OSDI 2020, "Heterogeneity-aware cluster scheduling policies for deep learning
     workloads") fix: X_mj is the share of time that job m spends on machines of type j, and T_mj its

@@ -1,4 +1,4 @@
-"""KOD2: jobs by weight, running ones shrunk for weightier ones and grown into what is idle."""
+"""KOD2: jobs by weight; running ones shrink for heavier ones and grow into idle capacity."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ class Optimus(BasePolicy):
             known.progress.append((now, job.work - remaining))
 
     def _remaining(self, job: PolicyJob, view: View) -> float:
-        """Q: work that is left, told or estimated from the losses."""
+        """Q: remaining work, revealed or estimated from the losses."""
         work = view.remaining(job)
         seen = view.observed(job) if self.convergence else None
         if seen is None or len(seen) < FEWEST_LOSSES:

@@ -30,7 +30,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
 
 
 class DelayCosts:
-    """Values of n jobs at one moment, and what delays of them cost."""
+    """Values of n jobs at one moment, and the costs of delaying them."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""SpeCon: training that hardly makes progress any more moves out of the way of what still does."""
+"""SpeCon: containers whose training hardly progresses make way for those that still progress."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ MIGRATED, STAYED, REBALANCED = "migrated", "stayed", "rebalanced"
 
 
 class Move(NamedTuple):
-    """An entry of the manager's log: what was decided on a container, when and why."""
+    """An entry of the manager's log: the decision on a container, its time and its reason."""
 
     # `kind` is "migrated" or "stayed" for what Algorithm 2 decided, "rebalanced" for Algorithm 3:
     # "-M" and "-R" in Fig. 9 of the paper.

@@ -33,7 +33,7 @@ class Way:
 
 
 class Kinds:
-    """The machines of a site, those together that no requirement and no task tells apart."""
+    """The machines of a site, grouped by kind: no requirement and no task distinguishes them."""
 
     def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
         self._site = site

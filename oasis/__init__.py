@@ -39,7 +39,7 @@ def _modules() -> dict[str, str]:
 
 
 def _imported(module: str) -> Any:
-    """A module of the toolkit, also beside a package ``experiments`` or ``baselines`` of the user.
+    """Import a module of the toolkit, even if the user has a package of the same name.
 
     That package was found first. It keeps its own modules, and has ours behind them.
     """

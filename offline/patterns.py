@@ -124,7 +124,7 @@ class PatternPool:
         return best
 
     def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
-        """The best pattern of each class, and an upper bound of what it weighs."""
+        """The best pattern of each class, and an upper bound of its weight."""
         patterns: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
             fitting = [patterns[j] for j in above if (patterns[j][1] <= self.room[k]).all()]

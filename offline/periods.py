@@ -97,7 +97,7 @@ class PeriodPart:
         return [column for column in ends if column is not None]
 
     def before(self, slot: int) -> int | None:
-        """The variable that says whether it has completed before a slot; None if it cannot have."""
+        """The variable that is 1 if the job has completed before a slot; None if it cannot have."""
         latest = None
         for completion, column in self.done.items():
             if completion >= slot:
@@ -201,7 +201,7 @@ class PeriodModel:
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """Model of one period: jobs pay for work they bring in and are paid for what they take."""
+        """Model of one period: prices charge work brought into it, and pay for work passed on."""
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
             costs[later] -= price
@@ -386,7 +386,7 @@ class PeriodBound:
         self._begin()
 
     def round(self, budget: Budget) -> None:
-        """Solve each period at the prices of the links, and cut off what does not fit."""
+        """Solve each period at the prices of the links, and add cuts for counts that do not fit."""
         state = self.best.state
         state.enter(Phase.PERIODS)
         before, gap = state.bound, max(0.0, state.bound - self.best.value)

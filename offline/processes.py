@@ -1,4 +1,4 @@
-"""A second process beside a solve: its start, its end, and the messages between the two.
+"""A second process for a solve: its start, its end, and the messages between the two.
 
 A message is its kind and what it tells, pickled: both ends run the same code.
 """
@@ -33,7 +33,7 @@ Message = tuple[str, Any]  # "schedules", "bound", "cuts", "plan", "status", "er
 
 
 class Partner:
-    """The other process, as either of the two sees it: what it says and what it is told."""
+    """The connection to the other process, at either end: messages received and sent."""
 
     def __init__(self, send: Callable[[Message], None]) -> None:
         self._send = send
@@ -88,7 +88,7 @@ CLEARLY = 1e-5  # relative: a bound that is lower by less is not told, unless it
 
 
 class StateExchange:
-    """Schedules and bounds that two processes tell each other; each begins with the same."""
+    """Exchange of schedules and bounds between two processes, which begin with the same ones."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ EXIT_SECONDS = 5.0  # for a process that was killed to be gone
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """The task of a helper process, and what is known when it starts."""
+    """The task of a helper process, and the solve's state when it starts."""
 
     name: str
     phase: Phase
@@ -151,7 +151,7 @@ class ProcessTask:
 
     @property
     def failure(self) -> str:
-        """The name under which a result says why the process failed, if it did."""
+        """The name under which a result reports why the process failed."""
         return f"{self.name.replace(' ', '_')}_failed"
 
 
@@ -186,7 +186,7 @@ class Helper:
         self.close()
 
     def listen(self) -> None:
-        """Read what the process has sent since the last call, and send it what is new here."""
+        """Handle messages since the last call, and send new schedules and bounds."""
         if not self.is_working:
             return
         self.partner.listen()
@@ -247,7 +247,7 @@ class Helper:
             self._outbox.put(message)
 
     def _write(self, sink: IO[bytes]) -> None:
-        """Write what is to be sent until there is no more, in a thread."""
+        """Send the queued messages until the end, in a thread."""
         # it may end before it has read everything; its exit code will be told
         with suppress(BrokenPipeError):
             for message in iter(self._outbox.get, None):

@@ -1,4 +1,4 @@
-"""The state of a solve: what is known at its end, whatever ends it."""
+"""The state of a solve, from which a result follows whatever ends the solve."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class SolveState:
         return known is not None and self.bound - known <= PROOF * abs(known)
 
     def enter(self, phase: str) -> None:
-        """Begin a phase: a `Phase`, unless a tool beside the package drives the solve."""
+        """Begin a phase: a `Phase`, unless a tool outside the package drives the solve."""
         self.phase = phase
         LOGGER.info("phase: %s", phase)
         self._report()
@@ -238,7 +238,7 @@ class SolveState:
 
 
 def trivial_bound(problem: Instance | OfflineArrays) -> float:
-    """Every job at its earliest completion, each alone: what holds before anything is solved."""
+    """Sum of the utilities of all jobs, each alone at its earliest completion: the first bound."""
     jobs, seconds = problem.jobs, problem.slot_seconds
     shortest = [min(form.shortest_duration(seconds) for form in job.in_forms) for job in jobs]
     return math.fsum(float(job.utility(n - 1)) for job, n in zip(jobs, shortest, strict=True))
@@ -368,7 +368,7 @@ def conclude(
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which tells `state` what it learns; whatever ends it, return what is known."""
+    """Do `work`, which reports to `state`; return the result so far, whatever ends it."""
     try:
         state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
         status = None

@@ -52,7 +52,7 @@ class Child:
         self.state.budget.stopping.listen = self.partner.listen
 
     def run(self) -> None:
-        """Do the work; the last message has the status, or what went wrong."""
+        """Do the work; the last message has the status or the error."""
         known = self.start.schedules
         try:
             self.state.record_solution(verify(self.instance, known), known, self.start.source)

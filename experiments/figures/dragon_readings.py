@@ -1,4 +1,4 @@
-"""DRAGON as its authors programmed it, where that is not what the paper says.
+"""DRAGON as its authors programmed it, where the code differs from the paper.
 
 The code that the paper names is branch ``auto-scale`` of github.com/ChanYiLin/tf-operator-Dragon,
 at commit ``a825ee42``; the later release is version 0.9.1 of github.com/NTHU-LSALAB/DRAGON.

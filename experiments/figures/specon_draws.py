@@ -53,7 +53,7 @@ class SpeconRun:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSchedule:
-    """An experiment of section VI, and what is published of it."""
+    """An experiment of section VI, with its published numbers."""
 
     jobs: int
     workers: int

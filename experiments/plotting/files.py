@@ -196,7 +196,7 @@ NEED_INSTANCE = ("run", "solve", SCHEDULES)  # kinds that cannot be drawn withou
 
 
 def kind_of(data: Any) -> str:
-    """The kind of a document; `SCHEDULES` for one that holds schedules and does not say."""
+    """The kind of a document; `SCHEDULES` for one with schedules but without a kind."""
     if "kind" not in mapping(data) and SCHEDULES in data:
         return SCHEDULES
     return str(data.get("kind"))

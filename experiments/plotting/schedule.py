@@ -1,4 +1,4 @@
-"""What becomes of jobs: Gantt charts of schedules, quotes and plans of a cluster; utilities."""
+"""Pictures of jobs: Gantt charts of schedules, quotes and plans of a cluster; utilities."""
 
 from __future__ import annotations
 

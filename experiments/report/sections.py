@@ -53,7 +53,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _as_xml(text: str) -> str:
-    """`text` with a mark in place of what XML cannot have."""
+    """`text` with a mark in place of each character that XML forbids."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -379,7 +379,7 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
-    """The task, which is the same in all rows, with what is infinite and None in the table."""
+    """The task, which is the same in all rows; None in the table is infinite."""
     row, task = rows[0], _points(rows, "task.")[0]
     # None is both no limit and a limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):

@@ -180,7 +180,7 @@ def _seeds(value: Any) -> list[int]:
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the key and what was expected there, or what it is instead."""
+    """Read a TOML file; errors name the key, the expected value and the actual one."""
     content = read_content(path)
     try:
         return sweep_config(tomllib.loads(content.decode("utf-8")))

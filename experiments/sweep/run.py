@@ -204,7 +204,7 @@ class _Work:
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Report what is recorded: an interruption may fall between a record and its report."""
+        """Count the records again: an interruption may fall between a record and its report."""
         assert self.store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
         self.records = recorded(cells, self.store)

@@ -247,7 +247,7 @@ def change_between(
     gone: Iterable[str] = (),
     broken: Iterable[str] = (),
 ) -> Change:
-    """Compare two plans, schedule and planned utility by job: what became of all jobs but `own`."""
+    """Return the changes of all jobs but `own` between two plans (schedule, planned utility)."""
     changes: dict[str, list[Any]] = {
         name: [] for name in ("moved", "delayed", "displaced", "placed")
     }

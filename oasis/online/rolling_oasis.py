@@ -165,7 +165,7 @@ class RollingOASiS(rolling.LivePlanner):
         return remaining_job(source, work, int(view.now), reach, self.end)
 
     def _carry_out(self, view: View, plan: Plan, commitments: Commitments) -> None:
-        """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
+        """Add the allocations of this slot; overdue jobs share the capacity beside the plan."""
         room = Room(self._site, view.capacity(), view.down())
         overdue = []
         for job in view.jobs():

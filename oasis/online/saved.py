@@ -51,7 +51,7 @@ def content(scheduler: OASiS) -> dict[str, Any]:
 
 
 def restore(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
-    """The inverse of `content`; `InputError` names what does not follow."""
+    """Rebuild a scheduler from `content`; `InputError` names a contradictory entry."""
     scheduler = kind(
         entry(state, "cluster", cluster_from_dict),
         entry(state, "horizon", count),

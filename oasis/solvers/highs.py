@@ -158,7 +158,7 @@ def start(
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
 ) -> RunningSolve:
-    """Begin what `solve` does and return at once; the model may change meanwhile."""
+    """Start a solve and return at once; the model may change meanwhile."""
     budget = Budget() if budget is None else budget
     model = problem if isinstance(problem, ArrayModel) else ArrayModel.of(problem)
     names = model.names

@@ -85,7 +85,7 @@ def resources_of(text: str) -> Resources:
 
 
 def listed_gpus(text: str) -> tuple[float, bool] | None:
-    """GPUs of a cell, and whether they are parts of GPUs; None if it does not say."""
+    """(GPUs, whether they are parts of GPUs) of a cell; None if it does not name GPUs clearly."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
         return float(text), float(text) % 1 != 0
     if words := IN_WORDS.fullmatch(text):

@@ -106,7 +106,7 @@ def read_plain(
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
+    """Recognise the format of `source`, a key of `FORMATS`; refuse a file that is no trace."""
     kind = source.kind()
     refuse_other(kind, FORMATS, expected)
     if kind is None and source.header.lstrip().startswith(("[", "{")):

@@ -38,7 +38,7 @@ HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are comp
 
 
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
-    """The rows of lines, by `columns` of a file without a header or by what its header shows."""
+    """Read rows of text; `columns` names the columns of a file without a header."""
     header, below = source.header, source.first + 1
     spans: Sequence[tuple[int, int]] = ()
     rule = "".join(source.lines[below : below + 1])
@@ -189,7 +189,7 @@ def _uncut(text: str) -> str:
 
 
 def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
-    """GPUs of a row, whether they are parts, what else it names, a column of one node."""
+    """(GPUs, whether parts of GPUs, other resources, column if it counts one node) of a row."""
     row = dict(zip((*RESOURCES, *NODES), key, strict=True))
     lists: list[Resources] = []
     for column in RESOURCES:
@@ -206,7 +206,7 @@ def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]
 
 
 def _check(rows: Rows, jobs: dict[str, Any], options: Any) -> None:
-    """Say what was read as GPUs and what not; a file without any GPUs is refused."""
+    """Note which entries were not read as GPUs; refuse a file without any GPUs."""
     ended = jobs["has_ended"] & rows.is_good
     requests = [jobs["request"][k] for k in np.flatnonzero(ended).tolist()]
     others, one_node = (Counter(name for row in requests for name in row[k]) for k in (2, 3))

@@ -209,7 +209,7 @@ class Rows:
         return pd.Series("", index=self.cells.index, dtype=object)
 
     def missing(self, column: str | None, *, zero: bool = False) -> Mask:
-        """Whether each cell of a column says nothing; `zero` may stand for nothing, too."""
+        """Mask of the cells of a column without a value; with `zero`, 0 is no value either."""
         texts = self.texts(column)
         nothing = [
             t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t in ("0", "0.0"))

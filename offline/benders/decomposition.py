@@ -200,7 +200,7 @@ class Decomposition:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
 
     def cycle(self) -> None:
-        """Solve one master, look for schedules meanwhile, and cut off what its plan violates."""
+        """Solve one master, search for schedules meanwhile, and add cuts that its plan violates."""
         is_last_level = self._level == len(LEVELS) - 1
         before = self.state.bound
         solution = self._master_and_meanwhile(0.0 if is_last_level else self._tolerance)
@@ -249,7 +249,7 @@ class Decomposition:
         return solution
 
     def _take_a_turn(self, budget: Budget) -> None:
-        """Look for schedules after a master, where a limit in work forbids to do so beside it."""
+        """Search for schedules after a master: a limit in work forbids a search during it."""
         while not (budget.passed or self.is_done):
             self.look_around()
 

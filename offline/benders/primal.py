@@ -249,7 +249,7 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer the schedules; return what did not fit."""
+        """Place every slot of a plan and offer the schedules; return counts that did not fit."""
         known = self._known_units()
         units = [dict(units_of_slot) for units_of_slot in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}

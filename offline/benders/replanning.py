@@ -237,7 +237,7 @@ class Replanning:
         rows: Sequence[RowArrays],
         budget: Budget,
     ) -> float | None:
-        """Cut off violated cuts close to a plan; return what is left of its value, if any is."""
+        """Add violated cuts near a plan; return the plan's value with them, if it has one."""
         value = solution.objective
         budget = budget.within(CUTS_LIMIT)
         for _ in range(ROUNDS):

@@ -66,7 +66,7 @@ class Filling(NamedTuple):
         return at_most(units, counts)
 
     def chosen(self, units: IntArray) -> IntArray:
-        """Servers per pattern (P,): the first pattern that holds what a server has of (I, S)."""
+        """Servers per pattern (P,): each takes the first pattern that covers its units (I, S)."""
         chosen = np.zeros(len(self.kind), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
             for wanted in units[:, servers].T:

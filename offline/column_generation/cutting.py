@@ -1,4 +1,4 @@
-"""The configuration LP with cuts on what runs in one slot: a smaller bound.
+"""The configuration LP with cuts on the jobs of one slot: a smaller bound.
 
 The LP spreads tasks over servers in fractions and jobs over schedules in fractions. What it runs
 in a slot on average may fit on the servers added up and still on no real ones. Cuts say so, and the
@@ -40,7 +40,7 @@ NOTHING = 1e-9  # weight of a column that counts as none
 
 
 class CutSearch:
-    """Finds cuts that average counts violate; what it has found for one slot is tried in all."""
+    """Finds cuts that average counts violate, and tries each new cut in all slots."""
 
     def __init__(self, arrays: OfflineArrays) -> None:
         self.arrays = arrays

@@ -40,7 +40,7 @@ SPARE_COLUMNS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """One round: what its prices prove, and what the columns before it reach."""
+    """One round: the bound that its prices prove, and the value that earlier columns reach."""
 
     seconds: float
     dual: float

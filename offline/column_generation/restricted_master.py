@@ -129,7 +129,7 @@ class GroupRows:
         return by_class[:, self.member]
 
     def duals(self, prices: FloatArray) -> FloatArray:
-        """Dual values of the rows from prices (T, S, R): what all of a class's capacity costs."""
+        """Dual values of the rows from prices (T, S, R): costs of the whole capacity of a class."""
         classes, resources = self.total.shape
         duals = np.zeros((classes, self.horizon, resources))
         for server, member in enumerate(self.member.tolist()):

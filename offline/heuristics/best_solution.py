@@ -1,4 +1,4 @@
-"""The best verified solution so far, and the prices that say which job to try next."""
+"""The best verified solution so far, and the prices by which the next job is chosen."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ TINY = 1e-12  # so that every job has some chance
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DualValues:
-    """Prices of a bound, and what jobs are worth at these."""
+    """Prices of a bound, and the payoffs of jobs at these prices."""
 
     worker_prices: FloatArray
     ps_prices: FloatArray

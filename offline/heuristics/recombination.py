@@ -153,7 +153,7 @@ def _choices(
 
 
 def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
-    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them."""
+    """Rows (4) and (5) that the choices may exceed; the common jobs' use is subtracted."""
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:

@@ -124,7 +124,7 @@ class Limit:
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """One limit per resource: what units of these demands (R,) use is at most the capacity (R,)."""
+    """One limit per resource: units of these demands (R,) use at most the capacity (R,)."""
     demands = list(users)
     for r, capacity_r in enumerate(capacity.tolist()):
         terms = [(float(demand[r]), var) for demand, var in demands if demand[r] > 0]
@@ -187,7 +187,7 @@ def solve_within(
 def _covers(
     broken: Iterable[Limit], values: Mapping[str, float]
 ) -> dict[Covered, tuple[Limit, Cover]]:
-    """Return the covers of broken limits; limits that say the same are merged."""
+    """Return the covers of broken limits; equal limits are merged."""
     covers: dict[Covered, tuple[Limit, Cover]] = {}
     for limit in broken:
         cover = limit.cover(values)

@@ -1,4 +1,4 @@
-"""The compact model solved with HiGHS; what comes back is verified before it counts."""
+"""The compact model solved with HiGHS; a solution is verified before it counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Admission by sampled futures: what a promise would cost the jobs that may still come."""
+"""Admission by sampled futures: the cost of a promise to the jobs that may still arrive."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 
 
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
-    """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
+    """`job` with demands rounded up to the grid; a plan that fits there fits in raw units."""
     values = {field.name: getattr(job, field.name) for field in fields(Job) if field.init}
     for group in GROUPS:
         demand = group.of(job)

@@ -148,7 +148,7 @@ class WorkingPlan:
             self._value(live)
 
     def insert(self, live: LiveJob) -> bool:
-        """Plan `live` by Algorithm 2 in what is free; False if no completion pays."""
+        """Plan `live` by Algorithm 2 in the free capacity; False if no completion pays."""
         schedule = self._find(live)
         if schedule is None:
             return False
