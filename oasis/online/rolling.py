@@ -114,5 +114,5 @@ def work_left(job: PolicyJob, view: View) -> int:
     """Whole worker-slots that are left of a job: none only if nothing at all is."""
     # A job that has not finished has something left, however
     # little; rounding forgives what is no work.
-    left = view.remaining(job)
-    return max(1, int(rounding.ceil(left))) if left else 0
+    remaining = view.remaining(job)
+    return max(1, int(rounding.ceil(remaining))) if remaining else 0

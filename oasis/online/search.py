@@ -247,8 +247,8 @@ class Search:
             (ledger.ps, self._ps, hosts, capacity.ps_fits),
         ):
             # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
-            at, servers, taken = group.fill(demand, row + starts, units, fits[run])
-            tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
+            at, servers, placed = group.fill(demand, row + starts, units, fits[run])
+            tables.append(_rows(self.start + starts[at], lengths[at], servers, placed))
         workers, ps = tables
         return Schedule(job.id, workers, ps, self.form)
 

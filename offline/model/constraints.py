@@ -140,7 +140,7 @@ def of_job(
     work: Callable[[JobVariables], Rows] = training_work,
     further: Sequence[Callable[[JobVariables], Rows]] = (),
 ) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum."""
+    """(2), as `work` writes it, (3), (6), (7), (11), the definition of `completed`, the minimum."""
     yield from admitted_once(forms)
     rows = completed_by, work, workers_at_most_chunks, minimum_of_workers
     for c, rows_of in product(forms, (*rows, ps_bandwidth, ps_at_most_workers, *further)):

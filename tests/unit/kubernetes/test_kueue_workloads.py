@@ -12,7 +12,7 @@ from baselines import FIFO, SRTF
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Switch
 from oasis.kubernetes.control.quota import Quota
-from oasis.kubernetes.objects.existing import WORKLOAD, job_items, own_uid, parse_existing
+from oasis.kubernetes.objects.existing import WORKLOAD, job_items, own_uid, parse
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, OF_POD, WORKLOADS, kept, switching
 from oasis.model.errors import InstanceError
@@ -351,7 +351,7 @@ def test_a_job_is_resized_while_it_is_stopped() -> None:
     ray["metadata"] = {**ray["metadata"], "ownerReferences": [{"kind": "RayJob", "uid": "r"}]}
     ((_, item),) = job_items({**played.seen(), "jobs": [], "workloads": [ray]})
     with pytest.raises(InstanceError, match="expected none: a RayJob cannot be resized"):
-        parse_existing(item, WORKLOAD, CLOCK, DEFAULT_RESOURCES)
+        parse(item, WORKLOAD, CLOCK, DEFAULT_RESOURCES)
 
 
 def test_which_workloads_are_ours() -> None:

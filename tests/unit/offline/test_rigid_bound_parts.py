@@ -11,8 +11,8 @@ import pytest
 from oasis.model.errors import InputError
 from offline.rigid_bound import (
     MULTIPLES,
+    _dual_value,
     _least_work_first,
-    _priced,
     _prices,
     busy_periods,
     rigid_mean_bound,
@@ -46,7 +46,7 @@ def test_the_best_of_several_multiples_of_the_prices_is_what_counts() -> None:
                 value += min(s - came + factor * wide * sum(prices[s : s + lasts]) for s in starts)
             values.append(value)
         came, lasts, wide = np.array(jobs, float).T
-        found = _priced(came, lasts, wide, 3.0, np.arange(7.0), prices.astype(float))
+        found = _dual_value(came, lasts, wide, 3.0, np.arange(7.0), prices.astype(float))
         assert found == sum(lasts) + max(values), (prices, jobs)
 
 
