@@ -333,7 +333,7 @@ def _online(
         run = simulate(instance, policy, on_decision=decided.append)
     except KeyboardInterrupt:
         schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
-        state.found(verify(instance, schedules), schedules, Phase.WARM_START)
+        state.record_solution(verify(instance, schedules), schedules, Phase.WARM_START)
         raise
     return run, WarmStart(run.schedules, value=verify(instance, run))
 

@@ -39,7 +39,7 @@ def with_utilities(instance: Instance, kind: str) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The settings of one instance; its name says all of them.
+    """The settings of one instance; its name contains all of them.
 
     Parameters
     ----------

@@ -28,14 +28,14 @@ PRESET = 9 | lzma.PRESET_EXTREME
 SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
 
-def packed(schedules: Mapping[str, Schedule]) -> bytes:
+def pack(schedules: Mapping[str, Schedule]) -> bytes:
     """Compress schedules with xz, as a list in JSON: the same schedules give the same bytes."""
     plain = [schedules[job].to_dict() for job in sorted(schedules)]
     text = json.dumps(plain, separators=(",", ":"))
     return lzma.compress(text.encode(), preset=PRESET)
 
 
-def unpacked(content: bytes) -> dict[str, Schedule]:
+def unpack(content: bytes) -> dict[str, Schedule]:
     """Decode the bytes of `packed`."""
     try:
         plain = json.loads(lzma.decompress(content))
@@ -135,7 +135,7 @@ class LibraryEntry:
             raise InputError(where, "the row has changed since it was written: its check differs")
         return record
 
-    def improved(self, other: LibraryEntry) -> LibraryEntry:
+    def improve(self, other: LibraryEntry) -> LibraryEntry:
         """The record, with the better value and bound of `other`, a record of the same instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
@@ -266,7 +266,7 @@ class Library:
             content = path.read_bytes()
         if digest(content) != record.schedules:
             raise InputError(path.name, "has changed since it was written: its digest differs")
-        return unpacked(content)
+        return unpack(content)
 
     def verify(self, record: LibraryEntry, instance: Instance | None = None) -> float:
         """Verify the stored schedules on the generated instance, and return their value.
@@ -293,7 +293,7 @@ class Library:
         (self.directory / "schedules").mkdir(parents=True, exist_ok=True)
         if schedules is not None:
             # Durable, and under a name of its own: the row that the table has now keeps its file.
-            write_bytes(self._file(record), packed(schedules), durable=True)
+            write_bytes(self._file(record), pack(schedules), durable=True)
         after = before | {record.name: record}
         stream = io.StringIO()
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")

@@ -68,7 +68,7 @@ def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def fit_for_print(figure: Figure) -> None:
-    """In the style `PAPER`, leave out what a caption says, and turn names that have no room."""
+    """In the style `PAPER`, remove titles and notes, and rotate names that do not fit."""
     if not _is_printed.get():
         return
     if len(figure.axes) == 1:  # titles of several panels tell them apart

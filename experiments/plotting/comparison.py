@@ -206,7 +206,7 @@ def _errors(row: Mapping[str, Any], figure: str) -> tuple[float, float]:
 
 
 def _unit(measure: Measure, rows: Collection[Mapping[str, Any]]) -> tuple[str, float]:
-    """Label of the axis, and by what figures are multiplied for it."""
+    """Label of the axis, and the factor by which figures are multiplied for it."""
     if measure.unit != "seconds":
         return measure.unit, measure.factor
     largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
@@ -271,7 +271,7 @@ def plot_pairs(pairs: Sequence[Pair], *, ax: Axes | None = None) -> Axes:
 
 
 def means_page(means: Mapping[str, Points], pairs: Sequence[Pair] = ()) -> Figure:
-    """A panel for each figure, and one for the pairs: what a report shows of a sweep."""
+    """A panel for each figure of a sweep, and one for the pairs."""
     counts = [len(points) for points in means.values()] + ([len(pairs)] if pairs else [])
     heights = [1.2 + 0.28 * max(2, min(MOST_POINTS, count)) for count in counts] or [1.8]
     page = canvas.new_figure(9.0, sum(heights))

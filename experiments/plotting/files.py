@@ -117,12 +117,12 @@ def ratio_page(
         plot_ratio(results, ax=figure.add_subplot())
         return figure
     (result,) = results.values()
-    who = "OASiS" if result.run.policy == "oasis" else result.run.policy
+    policy = "OASiS" if result.run.policy == "oasis" else result.run.policy
     rows = min(len(jobs), MOST_JOBS + 1)
     figure = new_figure(7.4, height + 1.8 + 0.26 * rows)
     upper, lower = figure.subplots(2, 1, height_ratios=(height, 1.8 + 0.26 * rows))
     plot_ratio(results, ax=upper)
-    plot_differences(jobs, who=who, ax=lower)
+    plot_differences(jobs, who=policy, ax=lower)
     return figure
 
 
@@ -196,7 +196,7 @@ NEED_INSTANCE = ("run", "solve", SCHEDULES)  # kinds that cannot be drawn withou
 
 
 def kind_of(data: Any) -> str:
-    """The kind of a document; `SCHEDULES` for one that holds schedules and does not say."""
+    """The kind of a document; `SCHEDULES` for one with schedules but without a kind."""
     if "kind" not in mapping(data) and SCHEDULES in data:
         return SCHEDULES
     return str(data.get("kind"))

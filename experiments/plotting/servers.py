@@ -43,8 +43,8 @@ class Group:
     def busiest(self) -> str:
         """The resource of which the largest share is used over all servers and slots."""
         supply = self.capacity.sum(axis=0)
-        taken = self.used.sum(axis=(0, 1))
-        shares = np.divide(taken, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
+        use = self.used.sum(axis=(0, 1))
+        shares = np.divide(use, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
         return self.resources[int(shares.argmax())]
 
 

@@ -53,7 +53,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _as_xml(text: str) -> str:
-    """`text` with a mark in place of what XML cannot have."""
+    """`text` with a mark in place of each character that XML forbids."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -228,7 +228,7 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
         check_document(instance, data)
     if isinstance(result, WhatIf):
         return whatif_section(name, data, result, changed_files(data))
-    title, came_out, shown = _said(kind, data, result, instance)
+    title, came_out, shown = _contents(kind, data, result, instance)
     notes = list(changed_files(data))
     if isinstance(result, Comparison):
         notes = [*tables.unfinished_notes(result), *notes]
@@ -278,7 +278,7 @@ _ADDED: Mapping[str, Reader[Any]] = {
 }
 
 
-def _said(
+def _contents(
     kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
 ) -> tuple[str, Facts, list[ReportTable]]:
     """Title, facts and tables of a result."""
@@ -288,8 +288,8 @@ def _said(
     match kind:
         case "run":
             title = f"Run of {result.policy}: {result.admitted} of {len(result.decisions)} jobs"
-            left = result.admitted_unfinished
-            title += " admitted" + (f", {left} of them did not finish" if left else "")
+            unfinished = result.admitted_unfinished
+            title += " admitted" + (f", {unfinished} of them did not finish" if unfinished else "")
             facts = tables.run_facts(result, data.get("utilisation", {}))
             decided = [tables.decision_row(decision) for decision in result.decisions]
             rows = {"Decisions in order of arrival": (tables.DECISIONS, decided)} if decided else {}
@@ -297,13 +297,13 @@ def _said(
             title = f"Offline optimum: {number(result.objective)}, {result.status}"
             facts = tables.solve_facts(result)
         case "ratio":
-            who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
+            policy = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
             jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
-            facts = tables.ratio_facts(who, result, jobs)
-            title = f"Competitive ratio of {who}: {dict(facts)['competitive ratio']}"
+            facts = tables.ratio_facts(policy, result, jobs)
+            title = f"Competitive ratio of {policy}: {dict(facts)['competitive ratio']}"
             if instance is not None:
-                taken = [_row_of_taken(row) for row in compare_jobs(instance, result)]
-                rows = {"Who takes which job": (TAKEN, taken)}
+                rows_of_jobs = [_row_of_taken(row) for row in compare_jobs(instance, result)]
+                rows = {"Who takes which job": (TAKEN, rows_of_jobs)}
         case "compare" if data.get("format") == FORMAT:
             title = f"{policies} policies on {jobs} elastic jobs"
             facts = [("utility at most", number(data.get("bound")))]
@@ -379,7 +379,7 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
-    """The task, which is the same in all rows, with what is infinite and None in the table."""
+    """The task, which is the same in all rows; None in the table is infinite."""
     row, task = rows[0], _points(rows, "task.")[0]
     # None is both no limit and a limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):

@@ -180,7 +180,7 @@ def _seeds(value: Any) -> list[int]:
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the key and what was expected there, or what it is instead."""
+    """Read a TOML file; errors name the key, the expected value and the actual one."""
     content = read_content(path)
     try:
         return sweep_config(tomllib.loads(content.decode("utf-8")))
@@ -200,7 +200,7 @@ class Source:
 
     @property
     def draws(self) -> bool:
-        """Whether each seed has an instance of its own; that of a file is the same for all."""
+        """Whether each seed draws its own instance; an instance from a file is the same for all."""
         return self.instance is None
 
     def make(self, seed: int) -> Instance:
@@ -395,10 +395,10 @@ def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterat
 
 
 def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:
-    seen = set()
+    texts = set()
     for point in points:
         text = json.dumps(dict(point), sort_keys=True)
-        if text in seen:
+        if text in texts:
             parts = ", ".join(f"{name} = {value}" for name, value in point.items())
             raise InputError(key, f"expected each point once, got {parts} again")
-        seen.add(text)
+        texts.add(text)

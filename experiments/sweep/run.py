@@ -183,10 +183,10 @@ class _Work:
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
-        records = self.records = self._kept(cells)
+        records = self.records = self._stored_results(cells)
         remaining = {cell.key: cell for cell in cells if cell.key not in records}
         self.shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
-        self.supply = self._kept(list(self.shared.values()))
+        self.supply = self._stored_results(list(self.shared.values()))
         self.progress = SweepProgress(len(records) + len(remaining), kept=len(records))
         self._tell()
         LOGGER.info("%d cells, %d recorded before", self.progress.total, len(records))
@@ -197,14 +197,14 @@ class _Work:
         for cell, record in self._run([c for k, c in self.shared.items() if k not in self.supply]):
             self.supply[cell.key] = record
             self._tell()
-        ready, lost = _supplied(remaining.values(), self.supply)
+        ready, lost = _supply_shared(remaining.values(), self.supply)
         for cell, record in chain(self._saved(lost), self._run(ready)):
             records[cell.key] = record
             self._tell()
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Report what is recorded: an interruption may fall between a record and its report."""
+        """Count the records again: an interruption may fall between a record and its report."""
         assert self.store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
         self.records = recorded(cells, self.store)
@@ -222,7 +222,7 @@ class _Work:
         if self.report is not None:
             self.report(self.progress)
 
-    def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+    def _stored_results(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         if self.store is None:
             return {}
         records = recorded(cells, self.store, on_note=self.note)
@@ -246,7 +246,7 @@ class _Work:
             yield cell, record
 
 
-def _supplied(
+def _supply_shared(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
     """Give cells the figures of their shared cells; also return cells whose shared cell failed."""
@@ -267,7 +267,7 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Records of `cells` by key, those in `store` included; after Ctrl-C of those done by then."""
+    """Records of `cells` by key, those in `store` included; after Ctrl-C, those done by then."""
     work = _Work(store, executor, False, on_progress, on_note)
     try:
         return work.records_of(cells)

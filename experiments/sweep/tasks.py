@@ -248,7 +248,7 @@ class RatioOptions(Options):
         return options
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON has; what was not given and has no default is left out."""
+        """Plain data for JSON, without options that have neither a value nor a default."""
         options = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
         return options | {"gap": None} if self.gap == math.inf else options
 

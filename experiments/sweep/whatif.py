@@ -130,8 +130,8 @@ def with_goal(
     machines, jobs = len(first.machines), first.jobs
     least = next(n for n in range(1, machines + 1) if first.at(n).widest >= jobs.gpus.max())
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
-    alone = frames.busiest_moment(jobs.assign(started=math.nan), first.held)
-    most = machines + max(0, -(-(alone - first.gpus) // first.machines[-1]))
+    busiest = frames.busiest_moment(jobs.assign(started=math.nan), first.held)
+    most = machines + max(0, -(-(busiest - first.gpus) // first.machines[-1]))
     tried: dict[str, dict[int, float | None]] = {name: {} for name in chosen}
     lost: Lost = {name: list(result.about[name]) for name in ("missing", "failed")}
 

@@ -50,8 +50,7 @@ from oasis.kubernetes.objects.workload import left_alone, preempted, without_quo
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
-from oasis.scheduling.capabilities import Planner, state_of
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy, state_of
 from oasis.scheduling.site import cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
@@ -556,9 +555,9 @@ class Reconciler:
         steps = reconcile(targets, orphans, free, stuck, nodes)
         for uid, (kind, existing) in self.existing.items():
             job, pods, is_planned = self.statuses.get(uid), job_pods.get(uid, {}), uid in entries
-            # A Workload that makes no sense would hold its quota for ever.
-            is_over = job and (job.phase in TERMINAL or (kind is WORKLOAD and job.is_stopped))
-            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=bool(is_over)):
+            # A Workload for which nothing is planned would hold its quota.
+            is_over = kind is WORKLOAD or (job is not None and job.phase in TERMINAL)
+            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=is_over):
                 steps.actions.append(Switch(uid, existing, kind, suspend=True))
             if job and is_planned and (why := preempted(existing)) is not None:
                 job.in_trouble("Preempted", why, now)

@@ -92,7 +92,7 @@ def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
     real = importlib.import_module("oasis.certify.verify").verify
     verified: list[object] = []
     incumbents: list[float] = []
-    found = SolveState.found
+    found = SolveState.record_solution
 
     def counted(instance: Instance, result: Any) -> float:
         verified.append(result)
@@ -107,7 +107,7 @@ def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
     users = [m for m in list(sys.modules.values()) if getattr(m, "verify", None) is real]
     for module in users:
         monkeypatch.setattr(module, "verify", counted)
-    monkeypatch.setattr(SolveState, "found", noted)
+    monkeypatch.setattr(SolveState, "record_solution", noted)
     with pytest.raises(SystemExit) as ended:
         main(["ratio", "docs/examples/congested.json", "--work-limit", "0.5"])
     assert ended.value.code == LIMIT  # so the search went on to the end of its limit
