@@ -23,6 +23,8 @@ class ResourceKind:
     plural: str  # its name in paths
     namespaced: bool = True
     kept: Callable[[Mapping[str, Any]], Object] = without_fields  # of one while it is watched
+    selector: str | None = None  # labels of those that are watched
+    optional: bool = False  # whether the API server may not know the kind
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
         """Path of an object, or of all of them."""
@@ -33,17 +35,20 @@ class ResourceKind:
 
 PODS = ResourceKind("/api/v1", "pods", kept=trimmed_pod)
 NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=trimmed_node)
-SERVICES = ResourceKind("/api/v1", "services")
-NETWORK_POLICIES = ResourceKind("/apis/networking.k8s.io/v1", "networkpolicies")
+SERVICES = ResourceKind("/api/v1", "services", selector=names.JOB_UID)
+NETWORK_POLICIES = ResourceKind(
+    "/apis/networking.k8s.io/v1", "networkpolicies", selector=names.JOB_UID
+)
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
-CLASSES = ResourceKind(f"/apis/{names.API_VERSION}", names.CLASS_PLURAL, namespaced=False)
-WINDOWS = ResourceKind(f"/apis/{names.API_VERSION}", names.WINDOW_PLURAL, namespaced=False)
+CLASSES, WINDOWS = (
+    ResourceKind(f"/apis/{names.API_VERSION}", plural, namespaced=False, optional=True)
+    for plural in (names.CLASS_PLURAL, names.WINDOW_PLURAL)
+)
 LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
 
-# A kind, a namespace, a selector, and whether the API server may not know the kind.
-Followed = tuple[ResourceKind, str | None, str | None, bool]
+Followed = tuple[ResourceKind, str | None]  # a kind, and a namespace
 
 
 class Objects:
@@ -101,12 +106,12 @@ class Objects:
     def snapshot(self, followed: Iterable[Followed]) -> dict[str, list[Object]]:
         """The objects of several kinds as they are followed, by plural of their kind."""
         seen: dict[str, list[Object]] = {}
-        for kind, namespace, selector, optional in followed:
+        for kind, namespace in followed:
             items = seen.setdefault(kind.plural, [])
             try:
-                items += self.list_all(kind, namespace, selector, kind.kept)[0]
+                items += self.list_all(kind, namespace, kind.selector, kind.kept)[0]
             except ApiError as error:
-                if error.status != 404 or not optional:
+                if error.status != 404 or not kind.optional:
                     raise
         return seen
 

@@ -8,10 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
@@ -25,7 +25,6 @@ from oasis.kubernetes.api.resources import (
     WINDOWS,
     Followed,
     Objects,
-    ResourceKind,
 )
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
@@ -73,13 +72,13 @@ class Controller:
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
         self._followed = followed(settings)
-        self.stores = {kind.plural: ObjectStore() for kind, *_ in self._followed}
+        self.stores = {kind.plural: ObjectStore() for kind, _ in self._followed}
         self.watchers = [
             Watcher(
                 *(objects, kind, partial(self._hear, kind.plural), self.stopping),
-                *(where, which, optional, self.stores[kind.plural]),
+                *(where, self.stores[kind.plural]),
             )
-            for kind, where, which, optional in self._followed
+            for kind, where in self._followed
         ]
         self.lease = Lease(
             objects.connection,
@@ -120,7 +119,7 @@ class Controller:
     def unready(self) -> str | None:
         """Return why it can neither act nor stand by, for the readiness probe; else None."""
         watched = zip(self._followed, self.watchers, strict=True)
-        missing = {kind.plural for (kind, *_), watcher in watched if not watcher.synced.is_set()}
+        missing = {kind.plural for (kind, _), watcher in watched if not watcher.synced.is_set()}
         if missing:
             return f"not listed yet: {', '.join(sorted(missing))}"
         if not self.lease.is_held and not self.lease.other:
@@ -343,21 +342,9 @@ def followed(settings: ControllerSettings) -> list[Followed]:
     # Workloads quota); a controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
-    kinds: list[tuple[ResourceKind, tuple[str | None, ...], str | None, bool]] = [
-        (OASIS_JOBS, spaces, None, False),
-        (PODS, everywhere, None, False),
-        (NODES, (None,), settings.node_selector, False),
-        (SERVICES, spaces, names.JOB_UID, False),
-        (NETWORK_POLICIES, spaces, names.JOB_UID, False),
-        (CLASSES, (None,), None, True),
-        (WINDOWS, (None,), None, True),
-        (LOCAL_QUEUES, spaces, None, True),
-        (CLUSTER_QUEUES, (None,), None, True),
-        *((kind.where, spaces, kind.selector, True) for kind in EXISTING[:-1]),
-        (WORKLOADS, everywhere, None, True),  # those of others use quota
-    ]
-    return [
-        (kind, where, which, optional)
-        for kind, wheres, which, optional in kinds
-        for where in wheres
-    ]
+    nodes = replace(NODES, selector=settings.node_selector)
+    of_jobs = [OASIS_JOBS, SERVICES, NETWORK_POLICIES, LOCAL_QUEUES]
+    of_jobs += [kind.where for kind in EXISTING[:-1]]
+    of_cluster = [nodes, CLASSES, WINDOWS, CLUSTER_QUEUES]
+    parts = ((of_jobs, spaces), ([PODS, WORKLOADS], everywhere), (of_cluster, (None,)))
+    return [(kind, where) for kinds, wheres in parts for kind in kinds for where in wheres]

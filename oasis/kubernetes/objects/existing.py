@@ -62,7 +62,6 @@ class ExistingKind:
     where: ResourceKind
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
-    selector: str | None = SELECTOR  # of those that are watched
 
 
 def _job_parts(item: Object) -> list[PodSet]:
@@ -91,23 +90,20 @@ def _workload_parts(item: Object) -> list[PodSet]:
     ]
 
 
-def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
-    where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
-    return ExistingKind(name, version, where, *rest, **more)
+def _kind(name: str, version: str, selector: str | None, *rest: Any) -> ExistingKind:
+    plural = f"{name.lower()}s"
+    where = ResourceKind(f"/apis/{version}", plural, selector=selector, optional=True)
+    return ExistingKind(name, version, where, *rest)
 
 
-JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"))
+JOB = _kind("Job", "batch/v1", SELECTOR, _job_parts, ("Complete", "Failed"))
 # All JobSets are watched, because those that the Trainer makes have no label of ours.
-JOBSET = _kind(
-    *("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed")), selector=None
-)
+JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", None, _jobset_parts, ("Completed", "Failed"))
 TRAINJOB = _kind(
-    *("TrainJob", "trainer.kubeflow.org/v1alpha1", partial(_jobset_parts, of="its JobSet, ")),
-    ("Complete", "Failed"),
+    *("TrainJob", "trainer.kubeflow.org/v1alpha1", SELECTOR),
+    *(partial(_jobset_parts, of="its JobSet, "), ("Complete", "Failed")),
 )
-WORKLOAD = ExistingKind(
-    *("Workload", API_VERSION, WORKLOADS, _workload_parts, ("Finished", "Failed")), selector=None
-)
+WORKLOAD = ExistingKind("Workload", API_VERSION, WORKLOADS, _workload_parts, ("Finished", "Failed"))
 EXISTING = (JOB, JOBSET, TRAINJOB, WORKLOAD)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}

@@ -15,8 +15,8 @@ Seen = Mapping[str, Iterable[Object]]
 GROUP = "kueue.x-k8s.io"
 API_VERSION = f"{GROUP}/v1beta2"
 PREFIX = f"/apis/{API_VERSION}"
-LOCAL_QUEUES = ResourceKind(PREFIX, "localqueues")
-CLUSTER_QUEUES = ResourceKind(PREFIX, "clusterqueues", namespaced=False)
+LOCAL_QUEUES = ResourceKind(PREFIX, "localqueues", optional=True)
+CLUSTER_QUEUES = ResourceKind(PREFIX, "clusterqueues", namespaced=False, optional=True)
 GATED_BY = f"{GROUP}/admission-gated-by"  # names, on an object and on its Workload
 OF_POD = f"{GROUP}/workload"  # annotation of a pod: whose it is
 POD_SET = f"{GROUP}/podset"  # label of a pod: of which podSet
@@ -40,7 +40,7 @@ def kept(item: Object) -> dict[str, Any]:
     return without_fields({**item, "metadata": {**meta, "annotations": notes}})
 
 
-WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept)
+WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept, optional=True)
 
 
 def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:

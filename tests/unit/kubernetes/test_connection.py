@@ -451,7 +451,7 @@ def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None
             return iter(())
 
     over = threading.Event()
-    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over, optional=True)  # type: ignore[arg-type]
+    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over)  # type: ignore[arg-type]
     assert 0.0 < watcher._ask() < 10.0
     assert watcher.synced.is_set()
     watcher._ask()

@@ -136,11 +136,8 @@ def seen_jobs(
     objects: Objects, namespaces: tuple[str | None, ...]
 ) -> dict[str, list[dict[str, Any]]]:
     """The jobs of all kinds in these namespaces, by plural of their kind; None: in all."""
-    kinds = [(kind.where, kind.selector, True) for kind in EXISTING]
-    kinds += [(OASIS_JOBS, None, False), (LOCAL_QUEUES, None, True)]
-    return objects.snapshot(
-        (kind, space, which, optional) for space in namespaces for kind, which, optional in kinds
-    )
+    kinds = (OASIS_JOBS, LOCAL_QUEUES, *(kind.where for kind in EXISTING))
+    return objects.snapshot((kind, space) for space in namespaces for kind in kinds)
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:

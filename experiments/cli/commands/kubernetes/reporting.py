@@ -49,7 +49,7 @@ class Reach:
 
     def seen(self) -> dict[str, list[Any]]:
         """The jobs of all kinds, by plural of their kind, with what their utility classes say."""
-        classes = self.objects.snapshot([(CLASSES, None, None, True)])
+        classes = self.objects.snapshot([(CLASSES, None)])
         return with_defaults(cluster.seen_jobs(self.objects, self.namespaces) | classes)
 
     def submitted(
