@@ -204,6 +204,8 @@ class Scenario(Played):
             if "progress" in given:
                 told = {names.PROGRESS: given["progress"] and str(given["progress"] * SLOT)}
                 pod["metadata"] = merged(pod["metadata"], {"annotations": told})
+            if "loss" in given:
+                pod["metadata"]["annotations"][names.LOSS] = str(given["loss"])
 
     def chief(self, uid: str) -> dict[str, Any]:
         (first, *_) = self.reconciler._wanted(self.reconciler.driver.by_uid[uid], {})
@@ -215,6 +217,10 @@ class Scenario(Played):
         for at_node, count in gpus.items():
             name = f"others-{at_node}"
             self.pods[name] = foreign(name, at_node, gpu=str(count))
+
+    def copy(self, meta: dict[str, Any]) -> None:
+        """A pod of others on n0, of three GPUs, has these marks of ours."""
+        self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
     def orphan(self, name: str) -> None:
         """A job goes, and its pods stay."""
@@ -348,6 +354,7 @@ WORDS = {
     "nodes": Scenario.change,
     "closed": Scenario.closes,
     "orphan": Scenario.orphan,
+    "copy": Scenario.copy,
     "stuck": Scenario.stick,
     "one a node": Scenario.let_in_one_a_node,
     "mark": Scenario.mark,
