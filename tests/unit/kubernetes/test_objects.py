@@ -34,7 +34,7 @@ from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS
 from tests.kubernetes.instance_objects import job_object, node_objects, utility_object, written
-from tests.unit.kubernetes.played import CLOCK, GPU, merged, pods, utility_class, window
+from tests.unit.kubernetes.played import CLOCK, merged, utility_class, window
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
 
 # -- rows of wrong_objects.yaml --------------------------------------------------------------------
@@ -103,12 +103,30 @@ def test_every_utility_is_written_and_read(utility: oasis.Utility) -> None:
     assert found(range(9)).tolist() == pytest.approx(utility(range(9)).tolist())
 
 
+def read_of(spec: JobSpec) -> dict[str, Any]:
+    """What is read of a job, or of one of its forms."""
+    job, found = spec.job, {"uid": spec.uid, "resize": spec.resize, "minimum": spec.min_workers}
+    found |= {"chunks": job.chunks, "minibatch time": round(job.minibatch_time, 9)}
+    found |= {"gradient": job.gradient_mb, "work": job.work(CLOCK.work_seconds)}
+    found |= {"bandwidth": job.bandwidth, "utility": job.utility}
+    for name, demand, template in (("", job.worker, spec.worker), ("ps ", job.ps, spec.ps)):
+        pod: dict[str, Any] = {} if template is None else template["spec"]
+        asked = pod.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
+        found[f"{name}terms"] = asked.get("nodeSelectorTerms")
+        found |= {f"{name}gpus": demand.get("gpu"), f"{name}containers": pod.get("containers")}
+    return found
+
+
 @pytest.mark.parametrize("row", ROWS["right"], ids=str)
 def test_what_makes_sense_is_read(row: dict[str, Any]) -> None:
+    """What a form leaves out is the job's own, which is left as it is."""
     found = READERS["OasisJob"](row)
-    read = {"resize": found.resize, "bandwidth": found.job.bandwidth}
-    read["work"] = found.job.work(CLOCK.work_seconds)
-    assert read | row["read"] == read
+    plain = READERS["OasisJob"]({"spec": {**row["spec"], "forms": None, "speeds": None}})
+    assert read_of(found) | row.get("read", {}) == read_of(found)
+    if "forms" in row:
+        assert found.worker == plain.worker
+        wanted = [read_of(plain) | form for form in row["forms"]]
+        assert [*map(read_of, found.in_forms)] == wanted
 
 
 @pytest.mark.parametrize(
@@ -133,81 +151,6 @@ def test_requests_of_a_pod_are_those_that_the_scheduler_counts(row: dict[str, An
 
 
 MINUTE = SlotClock(slot_seconds=60.0)
-OWN: dict[str, Any] = ROWS["base"]
-
-
-def read_forms(**more: Any) -> JobSpec:
-    meta = {"name": "j", "namespace": "ns", "uid": "u"}
-    made = {"metadata": meta, "spec": {**deepcopy(OWN), **more}}
-    return parse_job(made, MINUTE, DEFAULT_RESOURCES)
-
-
-def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
-    asked = {"requests": {"cpu": "2", GPU: "2", names.BANDWIDTH: "2G"}}
-    forms = [
-        {},
-        {"workers": {"minimum": 2, "maximum": 8, "resources": asked}},
-        {"work": {"minibatchSeconds": 3}},
-        {"work": {"chunks": 16, "minibatches": 2}, "parameterServers": {"resources": asked}},
-    ]
-    found, plain = read_forms(forms=forms), read_forms()
-    first, wide, quick, other = found.job.in_forms
-    assert first == plain.job
-    assert (wide.min_workers, wide.chunks) == (2, 8)
-    assert (wide.worker["gpu"], wide.bandwidth) == (2.0, 2.0)
-    assert quick.minibatch_time == first.minibatch_time / 2
-    assert quick.gradient_mb == first.gradient_mb
-    assert other.ps["gpu"] == 2.0
-    assert other.work(60.0) == pytest.approx(first.work(60.0) * 16 * 2 / (8 * 3), abs=1)
-    for form in found.in_forms:
-        assert (form.uid, form.id, form.resize) == (found.uid, found.id, found.resize)
-        assert form.job.utility == plain.job.utility
-    containers = found.in_forms[1].worker["spec"]["containers"]
-    assert containers == [{"name": "train", "resources": asked}]
-    assert found.in_forms[1].ps == plain.ps
-    assert found.worker == plain.worker, "the templates of the job are left as they were"
-
-
-def test_what_a_form_requires_holds_beside_what_its_template_asks_for() -> None:
-    template = pods(cpu="1", gpu="1")
-    zone = {"key": "zone", "operator": "Exists"}
-    terms = [{"matchExpressions": [zone]}, {}]
-    template["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    forms = [
-        {"requires": {"gpu": ["t4"]}, "parameterServers": {"requires": {"disk": ["ssd"]}}},
-    ]
-    workers, work = {"maximum": 1, "template": template}, {"workerSeconds": 60}
-    (found,) = read_forms(workers=workers, work=work, forms=forms).in_forms
-    asked = found.worker["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-    assert asked == [
-        {"matchExpressions": [zone, {"key": "gpu", "operator": "In", "values": ["t4"]}]},
-        {},
-    ]
-    assert found.ps is not None
-    disk = {"key": "disk", "operator": "In", "values": ["ssd"]}
-    assert found.ps["spec"]["affinity"]["nodeAffinity"][REQUIRED] == {
-        "nodeSelectorTerms": [{"matchExpressions": [disk]}]
-    }
-
-
-@pytest.mark.parametrize("work", [OWN["work"], {"workerSeconds": 720}])
-def test_speeds_are_forms_as_the_model_has_them(work: dict[str, Any]) -> None:
-    speeds = {"label": "gpu", "values": {"a100": 1.0, "h100": 2.5}}
-    found, plain = read_forms(work=work, speeds=speeds), read_forms(work=work)
-    model = oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.5})
-    for spec, form in zip(found.in_forms, oasis_forms(plain.job, model), strict=True):
-        assert spec.job.minibatch_time == pytest.approx(form.minibatch_time)
-        assert spec.job.gradient_mb == form.gradient_mb
-        (value,) = form.requires["gpu"]
-        assert spec.worker["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
-            {"matchExpressions": [{"key": "gpu", "operator": "In", "values": [value]}]}
-        ]
-
-
-def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
-    return replace(job, speeds=speeds).in_forms
-
-
 KINDS = oasis.Cluster(
     resources=("gpu", "cpu", "bandwidth_gbps"),
     worker_servers=(
