@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,13 @@ from oasis.kubernetes.objects.oasis_job import (
     JobSpec,
     SlotClock,
     parse_job,
-    parse_utility,
 )
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of
 from oasis.kubernetes.objects.schema import PHASES, checked_template
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS
-from tests.kubernetes.instance_objects import job_object, node_objects, utility_object, written
+from tests.kubernetes.instance_objects import job_object, node_objects, written
 from tests.unit.kubernetes.played import CLOCK, merged, utility_class, window
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
 
@@ -89,20 +87,6 @@ def test_the_bases_make_sense() -> None:
 # -- utilities, work, amounts ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "utility",
-    [
-        oasis.Sigmoid(priority=3.0, decay=0.5, target=7.0),
-        oasis.Constant(value=2.0),
-        oasis.Deadline(value=2.0, deadline=4.0),
-        oasis.Piecewise(delays=(0.0, 4.0), values=(3.0, 1.0)),
-    ],
-)
-def test_every_utility_is_written_and_read(utility: oasis.Utility) -> None:
-    found = parse_utility(utility_object(utility, CLOCK), CLOCK)
-    assert found(range(9)).tolist() == pytest.approx(utility(range(9)).tolist())
-
-
 def read_of(spec: JobSpec) -> dict[str, Any]:
     """What is read of a job, or of one of its forms."""
     job, found = spec.job, {"uid": spec.uid, "resize": spec.resize, "minimum": spec.min_workers}
@@ -151,47 +135,25 @@ def test_requests_of_a_pod_are_those_that_the_scheduler_counts(row: dict[str, An
 
 
 MINUTE = SlotClock(slot_seconds=60.0)
-KINDS = oasis.Cluster(
-    resources=("gpu", "cpu", "bandwidth_gbps"),
-    worker_servers=(
-        oasis.Server("a", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}, labels={"gpu": "a100"}),
-        oasis.Server("h", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}, 2, labels={"gpu": "h100"}),
-        oasis.Server("t", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}),
-    ),
-    ps_servers=(oasis.Server("p", {"cpu": 8, "bandwidth_gbps": 10}, labels={"disk": "ssd"}),),
-    slot_seconds=1200.0,
-)
-ASKED: list[dict[str, Any]] = [
-    {},
-    {"requires": {"gpu": ["a100", "h100"]}},
-    {"ps_requires": {"disk": ["ssd"]}},
-    {"ps_requires": {"disk": ["hdd"]}},
-    {"speeds": oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.0})},
-    {
-        "forms": (
-            oasis.Form(chunks=3, minibatches=9, requires={"gpu": ["h100"]}),
-            oasis.Form(worker={"gpu": 2, "bandwidth_gbps": 1}, min_workers=2, gradient_mb=3.0),
-            oasis.Form(ps={"cpu": 3, "bandwidth_gbps": 2}, ps_requires={"disk": ["ssd"]}),
-        )
-    },
-]
+SHIPPED = oasis.read(Path(__file__).with_name("forms.json"))  # each kind of utility and of form
 
 
-@pytest.mark.parametrize("asked", ASKED)
-def test_an_instance_survives_the_trip_to_the_cluster_and_back(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("job", SHIPPED.jobs, ids=lambda job: job.id)
+def test_an_instance_survives_the_trip_to_the_cluster_and_back(job: oasis.Job) -> None:
     """Its forms, and which machines admit them: the scheduler's rules beside those of the model."""
-    job = replace(oasis.generate("testbed", jobs=1, seed=1).jobs[0], id="j", **asked)
     made = job_object(job, MINUTE, slot_seconds=1200.0)
     made["metadata"] |= {"uid": "u"}
     found = parse_job(made, MINUTE, DEFAULT_RESOURCES)
-    nodes = node_objects(KINDS)
+    worth = found.job.utility(range(9)).tolist()
+    assert worth == pytest.approx(job.utility(range(9)).tolist())
+    nodes = node_objects(SHIPPED.cluster)
     for spec, form in zip(found.in_forms, job.in_forms, strict=True):
         assert spec.job.work(MINUTE.work_seconds) == form.work(1200.0)
         assert (spec.job.chunks, spec.min_workers) == (form.chunks, form.min_workers)
         for group in GROUPS:
             for name, amount in group.of(form).items():
                 assert group.of(spec.job)[name] == pytest.approx(amount, rel=1e-8)
-            admitted = KINDS.admitted(form, group)
+            admitted = SHIPPED.cluster.admitted(form, group)
             rules = [spec.rules[group].refusal(each) is None for each in nodes]
             of_group = [
                 each
