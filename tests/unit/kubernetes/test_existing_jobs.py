@@ -31,8 +31,7 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.scheduling.job import Allocation
-from oasis.scheduling.site import FINE, Machine, Site
-from tests.unit.kubernetes.played import CLOCK
+from tests.unit.kubernetes.played import CLOCK, Played
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
@@ -69,6 +68,12 @@ def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
     return parse_existing(found, kind, CLOCK, DEFAULT_RESOURCES)
 
 
+def reading() -> tuple[JobReader, Driver]:
+    """What reads jobs, and the driver that they are for."""
+    made = Played(FIFO).reconciler
+    return made.reader, made.driver
+
+
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
     """The JobSet that the Trainer makes of a TrainJob, without our label."""
     part = {"parallelism": nodes, "completions": nodes, "template": template()}
@@ -84,7 +89,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     None
 ):
     train = made({"runtimeRef": {"name": "torch"}})
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = reading()
     seen: dict[str, Any] = {"trainjobs": [train], "jobsets": []}
     assert not reader.read(seen, drives, 0.0)
     said = {each["type"]: each["reason"] for each in reader.statuses["u"].status["conditions"]}
@@ -104,8 +109,8 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
     del below["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"][
         "schedulingGates"
     ]
-    reader = JobReader(CLOCK, DEFAULT_RESOURCES)
-    assert not reader.read({"trainjobs": [train], "jobsets": [below]}, driver(), 0.0)
+    reader, drives = reading()
+    assert not reader.read({"trainjobs": [train], "jobsets": [below]}, drives, 0.0)
     (said,) = reader.statuses["u"].status["conditions"]
     place = "its JobSet, spec.replicatedJobs[0].template.spec.template.spec.schedulingGates"
     assert said["message"].startswith(f"{place}: expected the gate")
@@ -190,15 +195,8 @@ def test_what_has_succeeded_is_not_waited_for() -> None:
 # -- from the objects to the policy ---------------------------------------------------------------
 
 
-def driver() -> Driver:
-    machines = tuple(
-        Machine(place.id, (8.0, 8.0, 64.0, 64.0, 64.0), place.hosts, FINE) for place in PLACES
-    )
-    return Driver(FIFO(), Site(DEFAULT_RESOURCES.names, machines, 60.0, True))
-
-
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
-    reader, drives = JobReader(CLOCK, DEFAULT_RESOURCES), driver()
+    reader, drives = reading()
     one, other = batch_job(uid="one"), batch_job(uid="other")
     for version, found in enumerate((one, other)):
         found["metadata"] |= {"creationTimestamp": "now", "resourceVersion": str(version)}
