@@ -20,7 +20,7 @@ from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import IN_STATE
 from oasis.kubernetes.objects.existing import JOB
 from oasis.kubernetes.objects.manifests import schema_of
-from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
+from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob
 from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
@@ -157,15 +157,6 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
 def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
     ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
     assert of_class["properties"][field] == ours["properties"][field]
-
-
-def test_a_job_has_the_class_that_it_names_or_the_strictest_default() -> None:
-    made = [utility_class("a", maximum=7), utility_class("b", maximum=5)]
-    classes = Classes([*made, utility_class("c", default=False)])
-    for notes, name in (({"UTILITY_CLASS": "a"}, "a"), ({}, "b"), ({"UTILITY_CLASS": "c"}, "c")):
-        found = classes.of(read(batch_job(**notes)))
-        assert isinstance(found, UtilityClass)
-        assert found.name == name
 
 
 # -- windows ---------------------------------------------------------------------------------------
