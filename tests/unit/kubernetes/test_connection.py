@@ -468,10 +468,12 @@ def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None
     assert [item["metadata"]["name"] for item in watcher.store.items()] == ["x"]
 
 
+@pytest.mark.parametrize("is_early", [False, True])
 @pytest.mark.parametrize("status", [403, 500])
-def test_without_its_checkpoint_no_plan_is_carried_out(status: int) -> None:
-    """The right to write it may be the only one that is missing."""
+def test_without_its_checkpoint_no_plan_is_carried_out(status: int, is_early: bool) -> None:
+    """The right to write it may be the only one that is missing, or there is no space left."""
     played = Played(policy("fifo"))
+    played.run(int(is_early))
     uid = played.submit(rigid("j", 2, 3))
     fake: Any = played.objects.connection
     request = fake.request
@@ -484,10 +486,17 @@ def test_without_its_checkpoint_no_plan_is_carried_out(status: int) -> None:
     played.objects._request = refusing
     for _ in range(3):
         with pytest.raises(ApiError):
-            played.step()
+            played.begin_early(0.5) if is_early else played.step()
         assert not played.reconciler.steps(played.seen(), played.now()).actions
     assert not played.pods
     played.objects._request = request
+    if is_early:
+        lags = played.measured("oasis_boundary_lag_seconds_count")
+        assert not played.reconciler.begin_slot_if_due(played.now(), played.seen())
+        played.settle()
+        assert played.workers(uid) == 2
+        assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"
+        assert played.reconciler._checkpoint.read()["driver"]["ahead"] == 1  # type: ignore[index]
     played.run(4)
     assert played.phase(uid) == "Completed"
-    assert played.status(uid)["arrivalSlot"] == 0
+    assert played.status(uid)["arrivalSlot"] == is_early
