@@ -31,7 +31,7 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.scheduling.job import Allocation
-from tests.unit.kubernetes.played import CLOCK, Played
+from tests.unit.kubernetes.played import CLOCK, MANAGED, Played, foreign
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
@@ -76,12 +76,10 @@ def reading() -> tuple[JobReader, Driver]:
 
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
     """The JobSet that the Trainer makes of a TrainJob, without our label."""
-    part = {"parallelism": nodes, "completions": nodes, "template": template()}
-    entry = {"name": "node", "replicas": 1, "template": {"spec": part}}
-    meta = {"name": owner["metadata"]["name"], "namespace": "ns", "uid": "made"}
+    entry = {"name": "node", "template": {"spec": batch_job(nodes)["spec"]}}
+    spec = {"suspend": owner["spec"]["suspend"], "replicatedJobs": [entry]}
     reference = {"kind": "TrainJob", "controller": True, "uid": owner["metadata"]["uid"]}
-    suspend = owner["spec"]["suspend"]
-    spec = {"suspend": suspend, "replicatedJobs": [entry]}
+    meta = {"name": owner["metadata"]["name"], "namespace": "ns", "uid": "made"}
     return {"metadata": {**meta, "ownerReferences": [reference]}, "spec": spec}
 
 
@@ -130,18 +128,12 @@ def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> Non
 
 
 def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any) -> dict[str, Any]:
-    gates = [{"name": names.GATE}] if node is None else []
-    notes = {} if node is None else {names.NODE: node}
-    return {
-        "metadata": {
-            **{"name": name, "namespace": "ns", "uid": name, "annotations": notes},
-            # our manager is that of whoever opens the gate
-            "managedFields": [{"manager": names.FIELD_MANAGER}] if node else [],
-            **meta,
-        },
-        "spec": {"schedulingGates": gates, **({"nodeName": node} if node else {})},
-        "status": {"phase": phase},
-    }
+    found, notes = foreign(name, node), {} if node is None else {names.NODE: node}
+    # our manager is that of whoever opens the gate
+    own = {"annotations": notes, "managedFields": MANAGED if node else []}
+    found["metadata"] |= own | meta
+    found["spec"]["schedulingGates"] = [] if node else [{"name": names.GATE}]
+    return found | {"status": {"phase": phase}}
 
 
 def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name() -> None:
