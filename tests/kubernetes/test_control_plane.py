@@ -19,6 +19,8 @@ from tests.kubernetes.controlplane.guardian import Guardian, processes_in, start
 from tests.kubernetes.controlplane.waiting import until
 from tests.kubernetes.processes.nodes import ProcessNodes
 
+ROOT = Path(__file__).resolve().parents[2]
+
 # -- the audit log ---------------------------------------------------------------------------------
 
 
@@ -35,7 +37,7 @@ def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
         read_audit(log, "u")
 
 
-ROOT = Path(__file__).resolve().parents[2]
+# -- what was built, and what is collected ---------------------------------------------------------
 
 
 def test_linked_versions_are_those_of_the_module():

@@ -315,17 +315,16 @@ class Scenario(Played):
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "completions": lambda: self.batch[uid]["spec"].get("completions"),
             "read": lambda: self.read(pods, wanted),
-            "told at": lambda: (
-                wanted
-                if {at(wanted)} == {each["lastTransitionTime"] for each in told["conditions"]}
-                else None
-            ),
+            "told at": lambda: wanted if self.times(uid) == {at(wanted)} else None,
             "shown": lambda: _status_row(summary((None, self.jobs[uid])))[-1],
             "advised": lambda: explained((None, self.jobs[uid]))[0]["advice"],
             "is at its end": lambda: told["progress"]["percent"] == 100,
             "percent at least": lambda: min(told["progress"]["percent"], wanted),
         }.get(key, lambda: told.get(key))
         return bool(found() == wanted)
+
+    def times(self, uid: str) -> set[str]:
+        return {each["lastTransitionTime"] for each in self.status(uid)["conditions"]}
 
     def read(self, pods: list[dict[str, Any]], wanted: dict[str, Any]) -> dict[str, Any]:
         """Variables of running pods, by host name; those that are asked about."""
