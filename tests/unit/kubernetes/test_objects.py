@@ -35,10 +35,10 @@ from tests.kubernetes.instance_objects import job_object, node_objects, written
 from tests.unit.kubernetes.played import CLOCK, merged, utility_class, window
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
 
-# -- rows of wrong_objects.yaml --------------------------------------------------------------------
+# -- rows of objects.yaml --------------------------------------------------------------------------
 
 
-ROWS = yaml.safe_load(Path(__file__).with_name("wrong_objects.yaml").read_text(encoding="utf-8"))
+ROWS = yaml.safe_load(Path(__file__).with_name("objects.yaml").read_text(encoding="utf-8"))
 META = {"name": "j", "namespace": "ns", "uid": "u"}
 
 
