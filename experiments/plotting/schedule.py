@@ -185,13 +185,10 @@ def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]
     for entry in sorted(plan, key=lambda entry: int(entry["slot"])):
         workers, servers = entry.get("workers", {}), entry.get("parameterServers", {})
         held = {node: (workers.get(node, 0), servers.get(node, 0)) for node in (*workers, *servers)}
-        if not held:
-            continue
-        slot = entry["slot"]
+        begin = slot = entry["slot"]
         if stretches and stretches[-1][1:] == (slot, held):
-            stretches[-1] = (stretches[-1][0], slot + 1, held)
-        else:
-            stretches.append((slot, slot + 1, held))
+            begin, _, _ = stretches.pop()
+        stretches += [(begin, slot + 1, held)] if held else []
     return stretches
 
 
