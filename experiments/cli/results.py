@@ -158,7 +158,8 @@ class Delivery:
 
         def whole() -> dict[str, Any]:
             plain = document() if callable(document) else document
-            return plain | {"command": again(self.context)}
+            # A run that is made again is what it was, to the byte.
+            return plain if "command" in plain else plain | {"command": again(self.context)}
 
         picture = None
         if self.plot is not None and draw is not None:

@@ -300,7 +300,7 @@ def by_load(result: WhatIf) -> list[Setting]:
 
 def tables(result: WhatIf) -> list[Table]:
     """All tables, in their order."""
-    first, reference = result.first, result.reference
+    first, reference, most = result.first, result.reference, result.first.utility_bound
 
     def by_policy(title: str, headings: Cells, cells: Callable[[str, Row], Cells]) -> Table:
         rows = [(called(name, row), *cells(name, row)) for name, row in first.policies.items()]
@@ -337,10 +337,13 @@ def tables(result: WhatIf) -> list[Table]:
         earned = by_policy(
             "What the jobs are worth",
             ("utility", "of the bound"),
-            lambda _, row: (brief(row["utility"]), _of_most(row, first)),
+            lambda _, row: (
+                brief(row["utility"]),
+                percent(None if not most or _is_beyond(row, first) else row["utility"] / most),
+            ),
         )
-        if first.utility_bound is not None:
-            earned[2].append((MOST, brief(first.utility_bound), "-"))
+        if most is not None:
+            earned[2].append((MOST, brief(most), "-"))
         shown.append(earned)
     if reference is not None:
         headings = tuple(part.name for part in changes(result, reference, "by_size"))
@@ -367,11 +370,6 @@ def _above_bound(row: Row, setting: Setting) -> str:
     excess = mean / bound - 1
     # The bound is rounded down, so that one who reaches it seems to be a little above.
     return "0%" if excess < REACHED else f"+{percent(excess)}"
-
-
-def _of_most(row: Row, setting: Setting) -> str:
-    most = setting.utility_bound
-    return "-" if not most or _is_beyond(row, setting) else percent(row["utility"] / most)
 
 
 class PartChange(NamedTuple):
