@@ -135,8 +135,9 @@ def hand_out(page: str, output: Path | None, what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Destinations of a result, in files and on standard output."""
+    """Destinations of a result, in files and on standard output; it tells the command too."""
 
+    context: typer.Context
     output: ResultFile = None
     plot: Picture = None
     style: Style = None
@@ -154,35 +155,45 @@ class Delivery:
         draw: Callable[[], Figure] | None = None,
     ) -> None:
         """Write the requested files, and print a result with `show` or as JSON."""
-        is_wanted = self.output is not None or self.as_json
-        plain = document() if is_wanted and callable(document) else document
-        writes: list[Callable[[], None]] = []
-        # Files come first: a reader of standard output that goes away must not cost a file.
-        if self.output is not None and not is_stdout(self.output):
-            writes.append(partial(write_text, self.output, json_text(plain)))
+
+        def whole() -> dict[str, Any]:
+            plain = document() if callable(document) else document
+            return plain | {"command": again(self.context)}
+
+        picture = None
         if self.plot is not None and draw is not None:
-            writes.append(partial(write_picture, draw, self.plot, self.style))
-        failures: list[str] = []
-        for write in writes:
-            try:
-                write()
-            except OSError as error:
-                failures.append(f"{error.filename}: {error.strerror}")
-        try:  # standard output gets the result in any case
-            if self.as_json or is_stdout(self.output):
-                console.print_json(plain)
-            else:
-                show()
-        finally:
-            if failures:
-                raise OasisError("; ".join(failures))
+            picture = partial(write_picture, draw, self.plot, self.style)
+        deliver(whole, show, as_json=self.as_json, output=self.output, picture=picture)
 
 
 def deliver(
-    document: Any, show: Callable[[], None], *, as_json: bool, output: Path | None = None
+    document: Any,
+    show: Callable[[], None],
+    *,
+    as_json: bool,
+    output: Path | None = None,
+    picture: Callable[[], None] | None = None,
 ) -> None:
-    """Print a result of which there is no picture, and write it to the requested file."""
-    Delivery(output, as_json=as_json)(document, show)
+    """Print a result and write it to the requested file, and its picture, if there is one."""
+    plain = document() if (output is not None or as_json) and callable(document) else document
+    failures: list[str] = []
+    writes = [] if picture is None else [picture]
+    # Files come first: a reader of standard output that goes away must not cost a file.
+    if output is not None and not is_stdout(output):
+        writes.insert(0, partial(write_text, output, json_text(plain)))
+    for write in writes:
+        try:
+            write()
+        except OSError as error:
+            failures.append(f"{error.filename}: {error.strerror}")
+    try:  # standard output gets the result in any case
+        if as_json or is_stdout(output):
+            console.print_json(plain)
+        else:
+            show()
+    finally:
+        if failures:
+            raise OasisError("; ".join(failures))
 
 
 def pages() -> Any:
@@ -212,9 +223,13 @@ def deliver_comparison(
     return LIMIT if not comparison.about.get("optimum", {"proven": True})["proven"] else code
 
 
-def again(context: typer.Context, command: str, without: Collection[str]) -> str:
+# Of no use to whoever wants the same result.
+NOT_AGAIN = ("as_json", "output", "plot", "style", "verbose")
+
+
+def again(context: typer.Context, without: Collection[str] = NOT_AGAIN) -> str:
     """The command that was given, without these options: they change no result."""
-    words = []
+    words = context.command_path.split()
     for parameter in context.command.params:
         name = str(parameter.name)
         if name in without or not is_given(context, name):
@@ -226,4 +241,4 @@ def again(context: typer.Context, command: str, without: Collection[str]) -> str
         for each in value if isinstance(value, list) else [value]:
             words += [option] if option else []
             words += [] if each is True else [str(each)]
-    return f"{command} {shlex.join(words)}"
+    return shlex.join(words)

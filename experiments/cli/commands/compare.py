@@ -7,8 +7,6 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import oasis
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
@@ -52,7 +50,6 @@ def _names(on: oasis.Instance | Workload) -> list[str]:
 
 def command(
     *,
-    context: typer.Context,
     file: flags.InstanceFile,
     policies: Annotated[
         Any,
@@ -107,7 +104,9 @@ def command(
     limits = how.given()
     on = read_workload(file)
     if isinstance(on, Workload):
-        flags.refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
+        flags.refuse_given(
+            delivery.context, SOLVING, "is for instances: nothing is solved on elastic jobs"
+        )
         if seeds > 1:
             raise InputError("--seeds", "expected 1 on elastic jobs; --policy-seed chooses it")
         # Before the policies run, not after.
@@ -116,7 +115,7 @@ def command(
     elif slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     elif not ratio:
-        flags.refuse_given(context, SOLVING, "expected --ratio beside it")
+        flags.refuse_given(delivery.context, SOLVING, "expected --ratio beside it")
     names = policies or _names(on)
     chosen = flags.choose_options(names, assignments, shared={SEED: policy_seed})
     if isinstance(on, Workload):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
+import typer
+
 from experiments.cli import console
 from experiments.cli import options as flags
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import Delivery, deliver, pages, read_instance
+from experiments.cli.results import Delivery, again, deliver, pages, read_instance
 from experiments.evaluation.comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, entry_of
 from experiments.evaluation.provenance import instance_reference
@@ -118,6 +120,7 @@ def ratio(
 
 def solve(
     *,
+    context: typer.Context,
     file: flags.InstanceFile,
     how: flags.Solving,
     assignments: flags.SetMethod = None,
@@ -150,6 +153,7 @@ def solve(
         # Outside of `raising`: Ctrl-C must not cut a
         # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
+        document |= {"command": again(context)}
         title = f"offline optimum of {how_many(len(instance.jobs), 'job')}"
         shown = partial(console.print_facts, title, solve_facts(result))
         deliver(document, shown, as_json=as_json, output=output)

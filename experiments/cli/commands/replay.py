@@ -115,7 +115,6 @@ class Selection:
 
 def command(
     *,
-    context: typer.Context,
     file: TraceFile,
     format: TraceFormat = None,
     machines: Annotated[str | None, MACHINES_HELP.format("8x8"), {"metavar": MACHINES}] = None,
@@ -149,7 +148,9 @@ def command(
         elastic = None if format else _elastic_workload(source)
     if elastic is not None:
         why = "is for plain traces, not for a file of elastic jobs"
-        flags.refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
+        flags.refuse_given(
+            delivery.context, (*TRACE_OPTIONS, *reading), why
+        )  # it says all this itself
         workload, title = elastic, _elastic_title(elastic)
         about = {
             "format": FORMAT,
@@ -161,7 +162,7 @@ def command(
         trace = selection.read(source, format, reading)
         if machines is not None:
             flags.refuse_given(
-                context, ("servers", "gpus_per_server"), "expected no --machines beside it"
+                delivery.context, ("servers", "gpus_per_server"), "expected no --machines beside it"
             )
             sizes = read_machines(machines)
             cluster: dict[str, Any] = {"machines": list(sizes)}

@@ -194,7 +194,7 @@ def command(
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
-        "command": again(context, "oasis whatif", NOT_AGAIN),
+        "command": again(context, NOT_AGAIN),
         "version": oasis.__version__,
     }
     result = replace(result, about={**about, **result.about})

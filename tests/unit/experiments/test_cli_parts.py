@@ -131,9 +131,10 @@ def draws(*, size: int, delivery: Delivery) -> tuple[int, Delivery]:
 
 def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(tmp_path):
     assert list(inspect.signature(draws).parameters) == [
-        *("size", "output", "plot", "style", "as_json", "verbose")
+        *("size", "context", "output", "plot", "style", "as_json", "verbose")
     ]
-    options = {"output": None, "plot": tmp_path / "a.svg", "style": "grayscale", "as_json": True}
+    options = {"context": None, "output": None, "plot": tmp_path / "a.svg", "style": "grayscale"}
+    options |= {"as_json": True}
     assert draws(size=3, verbose=False, **options) == (3, Delivery(**options))
     with pytest.raises(ValueError, match=r"^--style: expected --plot beside it$"):
         draws(size=3, verbose=False, **options | {"plot": None})
