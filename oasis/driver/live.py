@@ -554,10 +554,8 @@ class LiveScheduler(Service):
                     continue
                 # Another answer than the recorded one means another program or another machine's
                 # arithmetic: going on would break what callers were told.
-                if (
-                    _sum_of(self._take_in(events.event_of(entry), entry["rounds"]))
-                    != entry["answer"]
-                ):
+                answer = self._take_in(events.event_of(entry), entry["rounds"])
+                if _sum_of(answer) != entry["answer"]:
                     raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:
