@@ -49,7 +49,7 @@ def choose_forms(
 
 def place_fewest(room: Room, job: PolicyJob) -> bool:
     """Place the fewest tasks of `job` in `room`, if they fit."""
-    least = job.min_workers
+    least = job.worker_counts[0]
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None
 
 
@@ -136,12 +136,13 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
     # Holding nothing is a pause, which any job may have.
     if workers == 0 and ps == 0:
         return
-    least, needed, most = job.min_workers, job.ps_needed(workers), job.ps_most(workers)
+    counts, needed, most = job.worker_counts, job.ps_needed(workers), job.ps_most(workers)
     laws = " (3)", " (6)(7)"
     if books.site.partial_gangs:  # no more than the job can ever use
-        least, needed, most, laws = 0, 0, job.ps_most(job.max_workers), ("", "")
-    if not least <= workers <= job.max_workers:
-        expected = f"expected {least}..{job.max_workers} workers{laws[0]}"
+        counts, needed, laws = range(job.max_workers + 1), 0, ("", "")
+        most = job.ps_most(job.max_workers)
+    if workers not in counts:
+        expected = f"expected {counts[0]}..{counts[-1]} workers{laws[0]}"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
     if not needed <= ps <= most:
         expected = f"expected {needed}..{most} parameter servers{laws[1]}"

@@ -33,9 +33,9 @@ from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import OasisError, PolicyError
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
 from oasis.model.rounding import TOLERANCE
+from oasis.model.utility import later
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
 from oasis.scheduling.policy import Plan, Planner, Policy, wants
@@ -455,7 +455,7 @@ class Driver(World, Generic[Spec]):
             source = remaining_job(source, slots, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
-            fixed = min(max(entry.given, source.min_workers), source.chunks)
+            fixed = source.workers_near(entry.given)
         self._show(entry, source, self.next_index, fixed)
         if entry.forms:
             entry.work = entry.job.work
@@ -472,8 +472,8 @@ class Driver(World, Generic[Spec]):
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:
-                may = fixed is not None and form.min_workers <= fixed <= form.chunks
-                forms.append(self.as_seen(spec, form, index, fixed if may else None))
+                has_it = fixed in form.worker_counts
+                forms.append(self.as_seen(spec, form, index, fixed if has_it else None))
             return replace(forms[0], source=source, forms=tuple(forms))
         job = policy_job(source, self.site)
         if spec.ps_count is not None:

@@ -144,7 +144,7 @@ class Entry(Tracked, Generic[Spec]):
         """Slots that it takes with the workers that it has, or is likely to get."""
         count = self.allocation.worker_count
         # The most cautious guess where nothing is known: fewer workers take more slots.
-        workers = count or self.job.initial_workers or self.job.min_workers
+        workers = count or self.job.initial_workers or self.job.worker_counts[0]
         return math.ceil(self.remaining / workers - TOLERANCE)
 
     def remaining_at(self, now: float) -> float:

@@ -380,7 +380,7 @@ class MinimumOnOneNode:
         before = room.free.copy()
         # The fewest workers can train without the network; those
         # beyond are an extra that may be far away.
-        core = OneNode().place(room, job, min(workers, job.min_workers), ps)
+        core = OneNode().place(room, job, min(workers, job.worker_counts[0]), ps)
         if core is None:
             return None
         home = [machine for machine, _ in core.workers]

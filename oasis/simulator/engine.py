@@ -289,7 +289,7 @@ class Engine(World):
         """Time for the work that is left of a job if no other job were there."""
         # Of one that does not fit the empty machines: with its fewest workers, each as fast as one.
         job, remaining = progress.job, progress.remaining_at(self.state.now)
-        rate = float(job.min_workers)
+        rate = float(job.worker_counts[0])
         largest = self._loop.empty.most(job)
         if largest is not None:
             load = Load(self.workload.site)

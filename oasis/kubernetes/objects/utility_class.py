@@ -10,15 +10,13 @@ from typing import Any
 from oasis.kubernetes import names
 from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.oasis_job import (
     UTILITY_FIELDS,
-    JobSpec,
     SlotClock,
     parse_utility,
     parse_work,
 )
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
 
@@ -74,22 +72,16 @@ def parse_class(item: Object) -> UtilityClass:
             spec["default"],
             spec["overrunFactor"],
         )
-        return replace(utility_class, defaults=_defaults(spec, utility_class))
-
-
-def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
-    """Defaults of a class for a job, as annotations that the job does not have itself."""
-    clock, annotations = SlotClock(1.0), {}
-    if "utility" in spec:
-        utility = parse_utility(spec["utility"], clock, "utility")
-        refusal = utility_class.refusal(spec["utility"]["kind"], claim_of(utility))
-        if refusal is not None:
-            raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
-        annotations[names.UTILITY] = json.dumps(spec["utility"])
-    if "work" in spec:
-        parse_work(spec["work"], 1, clock)
-        annotations[names.WORK] = json.dumps(spec["work"])
-    return annotations
+        clock, defaults = SlotClock(1.0), {}
+        if "utility" in spec:
+            claim = claim_of(parse_utility(spec["utility"], clock))
+            if (refusal := utility_class.refusal(spec["utility"]["kind"], claim)) is not None:
+                raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
+            defaults[names.UTILITY] = json.dumps(spec["utility"])
+        if "work" in spec:
+            parse_work(spec["work"], 1, clock)
+            defaults[names.WORK] = json.dumps(spec["work"])
+        return replace(utility_class, defaults=defaults)
 
 
 class Classes:
@@ -127,10 +119,6 @@ class Classes:
             served = ", ".join(utility_class.namespaces or ()) or "none"
             return f"is of {CLASS_KIND} {name}, which is for jobs in namespaces {served}"
         return utility_class
-
-    def of(self, spec: JobSpec) -> UtilityClass | str:
-        """The class of a job, or why it has none."""
-        return self.find(spec.utility_class, spec.namespace)
 
 
 def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

@@ -12,17 +12,23 @@ from typing import Any
 import oasis
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
-from oasis.kubernetes.cluster.pods import is_unschedulable
+from oasis.kubernetes.cluster.pods import by_job, is_unschedulable
 from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import JOB_INDEX, JOBSET_NAME, REPLICATED_JOB
+from oasis.kubernetes.objects.existing import (
+    COMPLETION_INDEX,
+    JOB_INDEX,
+    JOBSET_NAME,
+    REPLICATED_JOB,
+)
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.online.prices import PriceBounds
@@ -259,7 +265,7 @@ class Played:
         """What is due in this slot, if the controller has not begun it yet."""
         self.try_out()
         self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.reconciler.plan_if_due(self.now(), self.seen)
         self.settle()
 
     def try_out(self) -> None:
@@ -282,7 +288,7 @@ class Played:
     def plan(self) -> None:
         """Begin the next slot, and make its pods, without what follows from that."""
         self.slot, self.late = self.slot + 1, 0.0
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.reconciler.plan_if_due(self.now(), self.seen)
         for action in self.reconciler.steps(self.seen(), self.now()).actions:
             self._carry_out(action)
 
@@ -344,31 +350,29 @@ class Played:
         return None
 
     def _carry_out(self, action: Action) -> None:
-        if isinstance(action, Create):
+        if action_word(action) == "expose":
+            is_policy = action.body["kind"] == "NetworkPolicy"
+            (self.policies if is_policy else self.services).append(dict(action.body))
+        elif isinstance(action, Create):
             assert action.job in self.jobs, "of a job that is gone no pod is made"
             own = {"uid": f"pod-{next(self._versions)}", "managedFields": MANAGED}
             made = {**action.body, "status": {"phase": "Pending"}}
             made["metadata"] = {**made["metadata"], **own}
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
-            self.pods[action.name] = made
-        elif isinstance(action, Expose):
-            is_policy = action.body["kind"] == "NetworkPolicy"
-            (self.policies if is_policy else self.services).append(dict(action.body))
+            self.pods[made["metadata"]["name"]] = made
         elif isinstance(action, Switch):
             self.switched.append(action.suspend)
-            resized = {} if action.workers is None else {"parallelism": action.workers}
-            change = {"spec": {"suspend": action.suspend, **resized}}
+            _, change = _switch_patch(action)
             self.batch[action.job] = merged(self.batch[action.job], change)
             self._follow_batch(action.job)
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
-            if action.job in self.batch:
-                for change in action.patch:
-                    _, _, field, *key = change["path"].split("/")
-                    if field in ("labels", "annotations"):
-                        value = {key[0].replace("~1", "/"): change["value"]} if key else None
-                        pod["metadata"][field] |= value or change["value"]
-                pod["metadata"]["managedFields"] = MANAGED
+            for change in action.patch:
+                _, _, field, *key = change["path"].split("/")
+                if field in ("labels", "annotations"):
+                    value = {key[0].replace("~1", "/"): change["value"]} if key else None
+                    pod["metadata"][field] |= value or change["value"]
+            pod["metadata"]["managedFields"] = MANAGED
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
             at = nodes[pod["metadata"]["annotations"][names.NODE]]
             refusal = NodeRules.of(pod["spec"]).refusal(at)
@@ -407,18 +411,27 @@ class Played:
             return
         for name, labels, pods in parts_of(found):
             there = [
-                pod for pod in mine.values() if labels.items() <= pod["metadata"]["labels"].items()
+                pod["metadata"]["labels"].get(COMPLETION_INDEX)
+                for pod in mine.values()
+                if labels.items() <= pod["metadata"]["labels"].items()
+                and pod["status"]["phase"] != "Failed"
             ]
-            for _ in range(pods.get("parallelism", 1) - len(there)):
+            count, template = pods.get("parallelism", 1), pods["template"]["spec"]
+            lacking = [str(k) for k in range(count) if str(k) not in there]
+            for index in lacking[: count - len(there)]:
                 number = next(self._versions)
                 owner = {"kind": "Job", "uid": uid, "name": name, "controller": True}
                 meta = {"name": f"{name}-{number}", "namespace": "ns", "uid": f"{name}-{number}"}
+                own, spec = labels, template
+                if "subdomain" in template:  # as those of an Indexed Job or a JobSet
+                    own = {**labels, COMPLETION_INDEX: index}
+                    spec = {**template, "hostname": f"{name}-{index}"}
                 self.pods[meta["name"]] = {
                     "metadata": {
-                        **{**meta, "labels": dict(labels), "annotations": {}},
+                        **{**meta, "labels": dict(own), "annotations": {}},
                         "ownerReferences": [owner],
                     },
-                    "spec": pods["template"]["spec"],
+                    "spec": spec,
                     "status": {"phase": "Pending"},
                 }
 
@@ -430,7 +443,7 @@ class Played:
         if uid in self.batch:
             over = {"conditions": [{"type": "Complete", "status": "True"}]}
             self.batch[uid] = {**self.batch[uid], "status": over}
-        self.reconciler.note(uid, self.reconciler.pods_of(self.seen()).get(uid, {}), self.now())
+        self.reconciler.note(uid, by_job(self.seen()).get(uid, {}), self.now())
 
     # -- what is asked -----------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: A
         played.settle()
         assert played.workers(uid) == 0
     lags = played.measured("oasis_boundary_lag_seconds_count")
-    assert not played.reconciler.begin_slot_if_due(played.now(), played.seen())
+    assert not played.reconciler.plan_if_due(played.now(), played.seen)
     played.settle()
     assert played.workers(uid) == 4
     assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"
