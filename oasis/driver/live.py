@@ -426,10 +426,7 @@ class LiveScheduler(Service):
                 "parameters": parameters_of(policy),
                 "making": policy.making() if isinstance(policy, Planner) else None,
                 "cluster": cluster_to_dict(self.cluster),
-                "state": {
-                    "driver": driver.state(),
-                    "policy": policy_state(policy, driver.jobs),
-                },
+                "state": {"driver": driver.state(), "policy": policy_state(policy, driver.jobs)},
                 "totals": self.totals.to_dict(),
                 "calls": self.calls,
             }
