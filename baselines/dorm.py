@@ -163,7 +163,7 @@ class Dorm(BasePolicy):
         for index, job in self._jobs.items():
             if allocations[index].workers:
                 continue
-            with_it = loss - fairness.loss(index, 0) + fairness.loss(index, job.min_workers)
+            with_it = loss - fairness.loss(index, 0) + fairness.loss(index, job.worker_counts[0])
             started = self._start(job, room) if rounding.within(with_it, limit) else None
             if started is not None:
                 allocations[index], loss = started, with_it
@@ -332,7 +332,7 @@ class Partition:
         count = self._add_count(f"n_{k}", workers, job.max_workers)
         needed, fixed = job.ps_line
         servers = self._add_count(f"p_{k}", ps, max(job.max_workers, fixed))
-        self._require(count >= job.min_workers * runs, f"fewest_{k}")
+        self._require(count >= job.worker_counts[0] * runs, f"fewest_{k}")
         self._require(count <= job.max_workers * runs, f"(3)_{k}")
         # The same tolerance as `ps_needed`, or the MILP would ask
         # for one server more than the rule.
@@ -397,7 +397,7 @@ class Partition:
         for candidate in self._candidates:
             job, allocation = candidate.job, answer[candidate.job.index]
             workers = allocation.worker_count
-            fits = not workers or job.min_workers <= workers <= job.max_workers
+            fits = not workers or workers in job.worker_counts
             if (
                 not fits
                 or allocation.ps_count != job.ps_needed(workers)

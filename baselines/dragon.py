@@ -368,7 +368,7 @@ class Dragon(LocalityAware):
 
 def surplus(job: PolicyJob, allocation: Allocation) -> int:
     """Workers that `job` could do without."""
-    return allocation.worker_count - job.min_workers
+    return job.spare_workers(allocation.worker_count)
 
 
 def make_room(
@@ -384,7 +384,7 @@ def make_room(
     for victim in victims:
         if allocation is not None:
             break
-        least = victim.min_workers
+        least = victim.worker_counts[0]
         changes[victim.index] = shrink(room, victim, allocations[victim.index], least)
         allocation = place(room)
     if allocation is None:

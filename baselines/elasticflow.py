@@ -391,19 +391,17 @@ class ElasticFlow(BasePolicy):
 
     def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
         """Numbers of workers for `job`, ascending, without those that would not be faster."""
-        numbers = range(job.min_workers, job.max_workers + 1)
         # Powers of two, as in the paper: buddy allocation then leaves no fragments.
-        wanted = [n for n in numbers if self.sizes == ANY or not n & (n - 1)]
+        wanted = [n for n in job.worker_counts if self.sizes == ANY or not n & (n - 1)]
         sizes: list[Size] = []
-        for workers in wanted or [job.min_workers]:
+        for workers in wanted or job.worker_counts[:1]:
             ps, speed = job.ps_needed(workers), job.speed(workers)
             if not self._empty.holds(job, workers, ps):
                 continue
             if not sizes or rounding.difference(speed, sizes[-1].speed) > 0:
                 sizes.append(self._size(job, workers, ps, speed))
-        if not sizes and self._empty.fewest(job):
-            least = job.min_workers
-            sizes = [self._size(job, least, job.ps_needed(least), job.speed(least))]
+        if not sizes and (fewest := self._empty.fewest(job)):
+            sizes = [self._size(job, *fewest, job.speed(fewest[0]))]
         return tuple(sizes)
 
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:

@@ -140,7 +140,7 @@ class Portions:
         per_worker, fixed = job.ps_line
         # Each worker carries its part of the parameter servers, so
         # that shares stay linear in workers.
-        part = per_worker + fixed / job.min_workers
+        part = per_worker + fixed / job.worker_counts[0]
         if part:
             portion += part * self.of_task(job, TaskGroup.PS)
         return portion
@@ -327,7 +327,7 @@ class DRF(BasePolicy):
     ) -> Allocation | None:
         """Place the next task of `job`; None if it fits nowhere."""
         # A gang works with its minimum or not at all: its first task is the whole of it.
-        more = 1 if workers else job.min_workers
+        more = 1 if workers else job.worker_counts[0]
         ps_more = max(0, job.ps_needed(workers + more) - ps)
         return how.place(room, job, more, ps_more)
 

@@ -76,7 +76,7 @@ class GangQueue:
 
     def size(self, job: PolicyJob) -> Size:
         """Key of jobs that fit or do not fit together."""
-        return job.worker, job.ps, job.min_workers, *self._counts(job)
+        return job.worker, job.ps, job.worker_counts[0], *self._counts(job)
 
     def sizes(self) -> Iterator[Iterator[PolicyJob]]:
         """The jobs of each size, in order."""
@@ -156,7 +156,7 @@ class RunningJobs:
             self._can_grow.add(index)
             for machine in allocation.machines:
                 self._growing.setdefault(machine, set()).add(index)
-        (self._can_shrink.add if workers > job.min_workers else self._can_shrink.discard)(index)
+        (self._can_shrink.add if job.spare_workers(workers) else self._can_shrink.discard)(index)
 
     def remove(self, job: PolicyJob) -> None:
         """Forget `job`, if it is here."""
@@ -264,9 +264,9 @@ class GangController(BasePolicy):
 
     def request(self, job: PolicyJob) -> Counts | None:
         """Number of tasks that `job` asks for; None if the empty cluster cannot hold its fewest."""
-        requested = job.min_workers if job.initial_workers is None else job.initial_workers
+        requested = job.worker_counts[0] if job.initial_workers is None else job.initial_workers
         # A request that never fits would block a queue for ever.
-        for workers in range(requested, job.min_workers - 1, -1):
+        for workers in job.workers_down_from(requested):
             ps = job.ps_needed(workers)
             if self._empty.holds(job, workers, ps):
                 return workers, ps

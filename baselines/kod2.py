@@ -47,7 +47,7 @@ def weight_of(shares: MachineShares, job: PolicyJob) -> float:
     # would not depend on n. Weights are compared by w': the sigmoid orders them alike, but rounds
     # every w' above 37 to 1.
     requested = math.fsum(shares.of(job.worker, job.worker_cpu))
-    return rounding.key(job.min_workers / requested) if requested else math.inf
+    return rounding.key(job.worker_counts[0] / requested) if requested else math.inf
 
 
 class AffinityPlacement:
@@ -92,8 +92,9 @@ def scale_in(
     for job in victims:
         homes = dict(allocations[job.index].ps)
         # Workers away from their parameter server send over the network, so they go first.
-        order = sorted(allocations[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
-        now, spare = allocations[job.index], allocations[job.index].worker_count - job.min_workers
+        now = allocations[job.index]
+        order = sorted(now.workers, key=lambda task: (task[0] in homes, task[0]))
+        spare = job.spare_workers(now.worker_count)
         # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):
             if not spare:

@@ -380,7 +380,7 @@ class Optimus(BasePolicy):
             if stays and room.hold(job, before[index]):
                 allocations[index] = before[index]
                 continue
-            for number in range(workers, job.min_workers - 1, -1):
+            for number in job.workers_down_from(workers):
                 servers = min(max(ps, job.ps_needed(number)), job.ps_most(number))
                 allocation = Evenly().place(room, job, number, servers)
                 if allocation is not None:

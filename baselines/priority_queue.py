@@ -56,7 +56,8 @@ def scale_down(
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
-        now, spare = allocations[job.index], allocations[job.index].worker_count - job.min_workers
+        now = allocations[job.index]
+        spare = job.spare_workers(now.worker_count)
         # One worker at a time: no victim gives more than the new job needs.
         for machine in (m for m, count in allocations[job.index].workers for _ in range(count)):
             if not spare:

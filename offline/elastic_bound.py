@@ -255,7 +255,8 @@ def best_rates(workload: Workload, job: PolicyJob) -> list[float]:
         load = Load(workload.site)
         allocation = Allocation(((0, workers),))
         load.add(job, allocation)
-        rates.append(scaling.rate(job, allocation, load) if workers >= job.min_workers else 0.0)
+        is_allowed = workers in job.worker_counts
+        rates.append(scaling.rate(job, allocation, load) if is_allowed else 0.0)
     return rates
 
 

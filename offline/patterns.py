@@ -278,9 +278,8 @@ class CutGenerator:
 
     def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
         """Return whether no cut is much deeper than one of this right-hand side, >= `least`."""
-        clear = CLEAR
-        is_best = right_hand_side - least <= clear / 10
-        is_clear = right_hand_side < 1.0 - clear
+        is_best = right_hand_side - least <= CLEAR / 10
+        is_clear = right_hand_side < 1.0 - CLEAR
         return is_best or (is_clear and 1.0 - right_hand_side >= enough * (1.0 - least))
 
     def _covering_lp(self, items: IntArray, counts: FloatArray) -> ColumnLp:

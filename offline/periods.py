@@ -411,17 +411,14 @@ class PeriodBound:
     def _solved(self, number: int, budget: Budget) -> Solution:
         """One period as a MILP; the values of a solution are in the order of the variables."""
         difference = max(0.0, self.best.state.bound - self.best.value)
-        solution = highs.solve(
+        return highs.solve(
             self.model.period(number, self.prices),
             budget=budget.within(LIMIT),
             # The gaps of all periods add up in the bound.
             gap=GAP * difference / len(self.model.periods),
             proof=False,
             is_relaxation=True,
-        )
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        return solution
+        ).uninterrupted()
 
     def _solve_relaxation(self, budget: Budget) -> FloatArray | None:
         """A solution of the linear relaxation that keeps all known cuts; None without time."""

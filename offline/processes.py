@@ -272,6 +272,8 @@ class Helper:
 
 def _start_process() -> subprocess.Popen[bytes]:
     """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
+    # Not `concurrent.futures`: the workers that it spawns run the user's script once more, which
+    # would solve again if it has no main guard.
     places = [os.path.abspath(place) for place in sys.path]
     return subprocess.Popen(
         # -P: a file in the working directory must not take the place of a module.

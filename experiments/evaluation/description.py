@@ -75,7 +75,7 @@ def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
     most = int(counts[needed <= hosts][-1])
-    if most < job.min_workers:
+    if most not in job.worker_counts:
         return StandaloneRun(0, 0, None, 0.0)
     # The slot of the last work: ceil(W / n) slots, the first one being that of arrival.
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
@@ -228,7 +228,7 @@ def remarks(description: Description) -> Iterator[str]:
     idle = [job for job, one in zip(jobs, description.alone, strict=True) if not one.workers]
     labels = [_unmet(job, cluster) for job in idle]
     gangs = sum(
-        label is None and all(form.min_workers > 1 for form in job.in_forms)
+        label is None and all(form.is_gang for form in job.in_forms)
         for job, label in zip(idle, labels, strict=True)
     )
     for label, count in sorted(Counter(filter(None, labels)).items()):

@@ -162,9 +162,8 @@ class Slotted:
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
         """The model of one form."""
-        counts = range(job.min_workers, job.max_workers + 1)
         # The largest number per worker: then parameter servers fit beside any number of workers.
-        servers = max(job.ps_needed(workers) / workers for workers in counts)
+        servers = max(job.ps_needed(workers) / workers for workers in job.worker_counts)
         alone, both = np.zeros((2, len(self.site.resources)))
         for resource, amount in job.worker:
             alone[resource] = both[resource] = amount / self.workload.site.grid
@@ -269,7 +268,7 @@ class Slotted:
 def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     # A smaller gang now is better than the planned one in a later slot.
-    for count in (max(workers, job.min_workers), job.min_workers):
+    for count in (job.workers_near(workers), job.worker_counts[0]):
         allocation = BestFit().place(room, job, count, job.ps_needed(count))
         if allocation is not None:
             return allocation
@@ -280,7 +279,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
     """Add the parameter servers that the planned workers need; nothing if they do not fit."""
     counts, before = dict(workers), room.free.copy()
     count = sum(counts.values())
-    if not (job.min_workers <= count <= job.max_workers and room.hold(job, Allocation(workers))):
+    if not (count in job.worker_counts and room.hold(job, Allocation(workers))):
         return NOTHING
     # Of machines with equally many workers the first one is taken, so that runs repeat.
     machines = sorted(counts, key=lambda machine: (-counts[machine], machine))

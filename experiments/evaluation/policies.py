@@ -38,8 +38,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
-from oasis.scheduling.capabilities import left_out, wants
-from oasis.scheduling.policy import BasePolicy, Policy
+from oasis.scheduling.policy import BasePolicy, Policy, left_out, wants
 from oasis.scheduling.policy_check import (
     TOOLKIT,
     check_policy,

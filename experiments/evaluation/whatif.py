@@ -20,8 +20,7 @@ from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import how_many
 from oasis.model.utility import UtilityColumns
-from oasis.scheduling.capabilities import wants
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Policy, wants
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
 from oasis.simulator.state import JobProgress

@@ -49,7 +49,7 @@ class Ladder:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         """Place `workers`, or the fewest that the job works with; None if not even these fit."""
-        least = job.min_workers
+        least = job.worker_counts[0]
         hosts = room.site.machines_for("worker")
         for count, of_them in ((workers, ps), (least, job.ps_needed(least))):
             most = {machine: room.count(machine, job.worker, count) for machine in hosts}
@@ -90,7 +90,7 @@ class FullestStart:
             missing = (workers - sum(placed.values()), ps - sum(homes.values()))
             homes[machine], placed[machine] = _take(room, job, machine, missing)
         count, of_them = sum(placed.values()), sum(homes.values())
-        enough = of_them == ps and count >= job.min_workers
+        enough = of_them == ps and count in job.worker_counts
         if enough and (count == workers or job.ps_needed(count) == ps):
             return _on(placed, homes)
         room.free = before
@@ -144,9 +144,9 @@ class Coded(Dragon):
 
     def _round(self, now: float, before: Changes) -> bool:
         """Cut for the smallest urgent job, or launch the first that fits; return whether it did."""
-        urgent = self._smallest_urgent(now, lambda job: job.min_workers)
+        urgent = self._smallest_urgent(now, lambda job: job.worker_counts[0])
         # 100 is what the code takes for the fewest workers if no job is urgent.
-        least = 100 if urgent is None else urgent.min_workers
+        least = 100 if urgent is None else urgent.worker_counts[0]
         able, allocations = self._running.shrinking(), self._running.allocations
         line = [job.index for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Workers that could be cut keep the queue from being served, free GPUs aside.
@@ -252,7 +252,7 @@ class Released(Coded):
         line = [job for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Asked once more after the last worker: None stands for "no further worker".
         for job in (*line, None):
-            if self._rule.place(trial, urgent, urgent.min_workers, 0) is not None:
+            if self._rule.place(trial, urgent, urgent.worker_counts[0], 0) is not None:
                 return changes
             if job is not None:
                 now = changes.get(job.index, allocations[job.index])

@@ -116,7 +116,7 @@ class AsPrinted(PriorityQueue):
                 if self._fits(best, last):
                     self._resize(changes)
                     return True
-                if now.worker_count == job.min_workers:
+                if not job.spare_workers(now.worker_count):
                     break
                 now = changes[job.index] = drop_worker(self._room, job, now, last)
         # Line 22: once more on the last machine of all.

@@ -18,6 +18,7 @@ from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.utility import UTILITY, Constant, Deadline, Utility, later
 from oasis.model.validation import LARGEST_AMOUNT, integer, number
+from oasis.model.worker_counts import WorkerCounts
 
 GBIT_PER_MB = 8e-3  # 8 Gbit in 1000 MB
 SIZE = Number(maximum=LARGEST_AMOUNT)
@@ -25,7 +26,7 @@ MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are s
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Job(InForms, Summarised, Unchanging):
+class Job(InForms, WorkerCounts, Summarised, Unchanging):
     """A training job.
 
     Parameters
@@ -187,6 +188,11 @@ class Job(InForms, Summarised, Unchanging):
             *requires,
             ("utility", str(getattr(self.utility, "kind", type(self.utility).__name__))),
         ]
+
+    @property
+    def worker_counts(self) -> range:
+        """Numbers of workers of a slot in which it runs, the fewest first; constraint (3)."""
+        return range(self.min_workers, self.chunks + 1)
 
     @property
     def bandwidth(self) -> float:

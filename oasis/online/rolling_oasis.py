@@ -242,9 +242,9 @@ class RollingOASiS(rolling.LivePlanner):
 
 def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
     """The largest gang of a job in one form that fits; None if none does."""
-    most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
+    most = job.workers_near(rolling.work_left(job, view))
     # The largest gang is done soonest, and no more workers than work is left can be of use.
-    for workers in range(most, job.min_workers - 1, -1):
+    for workers in job.workers_down_from(most):
         allocation = BestFit().place(room, job, workers, job.ps_needed(workers))
         if allocation is not None:
             return allocation

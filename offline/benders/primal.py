@@ -17,7 +17,7 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
-from oasis.solvers import Solution, Status, highs
+from oasis.solvers import Solution, highs
 from oasis.solvers.arrays import ArrayModel, Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.master import CountModel
@@ -88,9 +88,7 @@ def close_plan(
         proof=False,
         warm_start=None if radius is None else known,
         is_relaxation=True,
-    )
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    ).uninterrupted()
     if solution.objective is None:
         return solution
     return replace(solution, values={**within.fixed, **solution.values})
@@ -137,14 +135,8 @@ class PlanComparison(NamedTuple):
     def within(self, radius: float) -> ArrayModel:
         """The model with its own objective, and changes of this share of the scale at most."""
         columns = np.flatnonzero(self.sizes)
-        row = RowArrays(
-            starts=np.array([0, len(columns)]),
-            columns=columns,
-            values=self.sizes[columns],
-            lower=np.array([-np.inf]),
-            upper=np.array([radius * self.scale - self.moved]),
-        )
-        return self.model.with_rows(row)
+        limits = np.array([-np.inf]), np.array([radius * self.scale - self.moved])
+        return self.model.with_rows(RowArrays.of_terms([(columns, self.sizes[columns])], *limits))
 
 
 MOST_PLANS = 12  # in a row

@@ -37,7 +37,7 @@ class SlotModel:
         self._classes = {group: classes(model.capacity(group), None) for group in GROUPS}
         ratios = [ps_ratio(c.job, c.parallel) or (0, 0, 0) for c in model.jobs]
         self._ratios = np.array(ratios, np.float64).reshape(-1, 3).T
-        self._least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
+        self._least = np.array([c.job.worker_counts[0] for c in model.jobs], dtype=np.int64)
 
     def at_least(self, workers: IntArray) -> IntArray:
         """Workers (I,) for this work of each job in a slot: none, or at least its minimum."""

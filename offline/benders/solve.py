@@ -112,10 +112,8 @@ class ScheduleSearch:
     def _approach(self, budget: Budget) -> None:
         """Mix the best schedules with the last plan of the other process, if there is a new one."""
         plan, self._plan = self._plan, None
-        replanning = self.parts.replanning
-        if plan is not None and replanning is not None and replanning.is_whole:
-            self.parts.best.state.enter(Phase.PLANS)
-            replanning.mix(plan, budget)
+        if plan is not None and self.parts.replanning is not None:
+            self.parts.replanning.mix(plan, budget)
 
     def _take_plan(self, plan: Mapping[int, int]) -> None:
         """Keep a plan until its turn comes; only the last one counts."""

@@ -77,9 +77,7 @@ class Filling(NamedTuple):
 
 def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
     """The variables of a good solution as whole numbers, None if there is none."""
-    solution = highs.solve(model, budget=budget, proof=False, **options)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    solution = highs.solve(model, budget=budget, proof=False, **options).uninterrupted()
     values = np.fromiter(solution.values.values(), float)
     return np.rint(values).astype(np.int64) if values.size else None
 
@@ -158,9 +156,7 @@ def _by_servers(
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    solution = solve_within(problem, lambda: limits, budget=budget, proof=False).uninterrupted()
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():

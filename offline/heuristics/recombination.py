@@ -22,7 +22,6 @@ from oasis.model import rounding
 from oasis.model.groups import GROUPS
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
-from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
 from offline.model.capacities import Limit, limits_of_server, solve_within
@@ -115,8 +114,7 @@ def recombine(first: PartialSolution, second: PartialSolution, budget: Budget) -
         for k, schedule, chosen in choices
     }
     solution = solve_within(problem, lambda: limits, budget=budget, warm_start=known)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    solution.uninterrupted()
     for k, schedule, chosen in choices:
         if solution.values.get(chosen.name, 0.0) > 0.5:
             mix.put(k, schedule)

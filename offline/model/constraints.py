@@ -93,9 +93,9 @@ def workers_at_most_chunks(c: JobVariables) -> Rows:
 
 
 def minimum_of_workers(c: JobVariables) -> Rows:
-    """In each slot no worker, or at least `Job.min_workers` of them, if that is above 1."""
+    """In each slot no worker, or at least the fewest of a gang."""
     for slot, runs in c.runs.items():
-        yield c.workers_in(slot) >= c.job.min_workers * runs
+        yield c.workers_in(slot) >= c.job.worker_counts[0] * runs
         yield c.workers_in(slot) <= c.parallel * runs
 
 

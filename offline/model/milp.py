@@ -46,14 +46,7 @@ def compact_size(arrays: OfflineArrays) -> int:
     return servers * sum(arrays.horizon - form.arrival for form in arrays.forms)
 
 
-ENDED_WITH_SCHEDULES = (
-    Status.OPTIMAL,
-    Status.TIME_LIMIT,
-    Status.WORK_LIMIT,
-    Status.GAP_LIMIT,
-    Status.NO_IMPROVEMENT,
-    Status.INTERRUPTED,
-)
+WITHOUT_SOLUTION = (Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
 
 
 class ScheduleExchange:
@@ -126,6 +119,6 @@ def _verified(instance: Instance, schedules: Mapping[str, Schedule]) -> float:
 
 
 def _schedules_of(model: CompactModel, solution: Solution) -> dict[str, Schedule]:
-    if solution.status not in ENDED_WITH_SCHEDULES:
+    if solution.status in WITHOUT_SOLUTION:
         raise SolverError(f"HiGHS calls the model {solution.status}; admitting no job solves it")
     return model.schedules_of(solution.values)

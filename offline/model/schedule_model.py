@@ -83,7 +83,7 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
     surplus, spare = sum(in_slot.values()) - c.work, {}
     # The latest slots first: the job may then complete earlier, and never later.
     for slot, count in sorted(in_slot.items(), reverse=True):
-        most = count if surplus >= count else max(0, count - c.job.min_workers)
+        most = count if surplus >= count else c.job.spare_workers(count)
         spare[slot] = min(most, max(0, surplus))
         surplus -= spare[slot]
     reduced = []

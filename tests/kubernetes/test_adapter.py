@@ -58,26 +58,6 @@ def test_two_gangs_that_need_two_thirds_each_run_one_after_the_other(cluster: Cl
     assert not denied(cluster.plane.requests(scene.account, start))
 
 
-def test_what_the_owner_edits_or_deletes_is_obeyed(cluster: Cluster) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(DRF):
-        scene.submit(elastic(scene, "edited", 1, 2, seconds=1000.0))
-        scene.submit(rigid(scene, "deleted", workers=2, slots=100))
-        until(lambda: running_workers(scene) == {"edited": 2, "deleted": 2}, "both run", 40.0)
-        # Before the first boundary the policy does not know the job, and no edit resizes it.
-        until(lambda: "Admitted" in told(scene.statuses()["edited"]), "it is planned", 40.0)
-        edit_job(scene, "edited", {"workers": {"maximum": 5}})
-        until(lambda: running_workers(scene).get("edited") == 5, "it has grown", 40.0)
-        edit_job(scene, "edited", {"workers": {"maximum": 1}})
-        until(lambda: running_workers(scene).get("edited") == 1, "it has shrunk", 40.0)
-        delete_job(scene, "deleted")
-        until(lambda: running_workers(scene) == {"edited": 1}, "only one is left", 40.0)
-        counts = {"count": 2, "restarts": 0}
-        # The status comes after the pods.
-        until(lambda: scene.statuses()["edited"]["resizes"] == counts, "both are told", 20.0)
-        assert scene.statuses()["edited"]["progress"]["percent"] < 100
-
-
 def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluster) -> None:
     scene = scene_of(cluster)
     with scene.controller(FIFO):
@@ -96,24 +76,6 @@ def test_malformed_jobs_are_refused_or_told_and_the_others_go_on(cluster: Cluste
         statuses = scene.statuses()
     message = told(statuses["odd"])["Valid"]["message"]
     assert "spec.workers.template.spec.containers[0].resources.requests.cpu" in message
-
-
-def test_nothing_foreign_is_touched(cluster: Cluster) -> None:
-    """A pod with our labels that we did not make, and one of the same name."""
-    scene = scene_of(cluster)
-    made = scene.submit(rigid(scene, "job", workers=1, slots=1))
-    labels = {"oasis-scheduler.io/job-uid": made["metadata"]["uid"]}
-    cluster.create(
-        {
-            "metadata": {"name": "mine", "labels": labels},
-            "spec": {"containers": [{"name": "c", "image": "c"}]},
-        }
-    )
-    with scene.controller(FIFO):
-        assert wait_ended(scene, 1) == {"job": "Completed"}
-        until(lambda: not scene.our_pods(), "our pods are gone", 20.0)
-    names = [pod["metadata"]["name"] for pod in scene.admin.list_all(PODS, scene.namespace)[0]]
-    assert names == ["mine"]
 
 
 # -- pods that know each other ---------------------------------------------------------------------

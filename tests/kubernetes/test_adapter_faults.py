@@ -12,17 +12,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from baselines import FIFO
-from oasis.kubernetes.api.connection import Connection, RetryParams
-from oasis.kubernetes.api.resources import CONFIG_MAPS, LEASES, PODS
+from oasis.kubernetes.api.connection import RetryParams
+from oasis.kubernetes.api.resources import LEASES, PODS
 from oasis.kubernetes.names import NODE_ROLE
-from oasis.model.errors import OasisError
 from tests.background import beside
 from tests.kubernetes.adapter import (
     CLOCK,
@@ -37,7 +36,7 @@ from tests.kubernetes.adapter import (
 )
 from tests.kubernetes.cluster import Cluster, room
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.faults import STATUS_CODES, Fault, FaultPlan, let_meet
+from tests.kubernetes.faults import FaultPlan
 from tests.kubernetes.scene import EXAMPLE, SYSTEM, Scene
 
 # -- a machine that is lost for good ---------------------------------------------------------------
@@ -144,27 +143,6 @@ def bystander(cluster: Cluster) -> None:
     cluster.create({"metadata": {"name": "bystander"}, "spec": {"containers": [container]}})
 
 
-STATUSES = [Fault("status", code=code) for code in STATUS_CODES]
-OTHERS = [Fault("reset"), Fault("hang", seconds=0.5), Fault("lost"), Fault("delay", seconds=0.5)]
-
-
-@pytest.mark.parametrize("fault", [*STATUSES, *OTHERS], ids=lambda each: f"{each.kind}{each.code}")
-def test_a_fault_strikes_once_and_what_was_done_is_what_it_says(
-    fault: Fault, cluster: Cluster
-) -> None:
-    config, plan = str(cluster.plane.admin.kubeconfig()), FaultPlan([(0, fault)])
-    connection = Connection.open(config, params=RetryParams(attempts=1))
-    let_meet(connection, plan)
-    path = CONFIG_MAPS.path(cluster.namespace)
-    with nullcontext() if fault.kind == "delay" else pytest.raises(OasisError) as caught:
-        connection.request("POST", path, body={"metadata": {"name": "one"}})
-    assert caught is None or getattr(caught.value, "status", 0) == fault.code
-    there = {item["metadata"]["name"] for item in connection.request("GET", path)["items"]}
-    assert ("one" in there) == (fault.kind in {"lost", "delay"})
-    connection.request("POST", path, body={"metadata": {"name": "two"}})
-    assert plan.struck == [fault]
-
-
 def test_faults_change_nothing_in_the_end(cluster: Cluster, request: pytest.FixtureRequest) -> None:
     nightly = request.config.getoption("--nightly")
     usual = "1000" if nightly else "200"
@@ -218,7 +196,7 @@ def killed_again_and_again(
     within: tuple[float, float],
     *,
     from_lease: bool,
-) -> int:
+) -> None:
     """Start the controller and kill it, after a random time, until all jobs have ended."""
     # `submit` makes more jobs, given the kills so far, and says whether there are any left. The
     # time is drawn from `within`, and counted from the lease on or from the start.
@@ -239,26 +217,40 @@ def killed_again_and_again(
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
                 kills += 1
-    return kills
 
 
+RECOURSE = ("recourse", "--ps-share", "0.2")
+OASIS = ("oasis", "--ps-share", "0.2", "--bounds", str(EXAMPLE))  # which may reject some
+
+
+@pytest.mark.parametrize(
+    "policy", [("fifo",), *(pytest.param(p, marks=pytest.mark.nightly) for p in (RECOURSE, OASIS))]
+)
 def test_a_controller_that_is_killed_again_and_again_brings_all_jobs_to_their_end(
-    cluster: Cluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path, policy: tuple[str, ...]
 ) -> None:
     scene, waiting = scene_of(cluster), list(JOBS.items())
     bystander(cluster)
+    is_fifo, least = policy == ("fifo",), KILLS if policy == ("fifo",) else len(JOBS)
 
     def submit(kills: int) -> bool:
-        if waiting and kills >= (len(JOBS) - len(waiting)) * KILLS // len(JOBS):
+        if waiting and kills >= (len(JOBS) - len(waiting)) * least // len(JOBS):
             name, (workers, slots) = waiting.pop(0)
-            scene.submit(rigid(scene, name, workers, slots))
-        return kills < KILLS
+            seconds = workers * slots * scene.clock.work_seconds
+            scene.submit(elastic(scene, name, workers if is_fifo else 1, workers, seconds))
+        return kills < least
 
-    pause = (0.0, scene.clock.slot_seconds)
-    words, log = command(scene), tmp_path / "log"
-    killed_again_and_again(scene, log, words, submit, pause, from_lease=True)
-    with scene.controller(FIFO, identity="the-one"):
-        check_end(cluster, scene)
+    words, log = command(scene, *policy), tmp_path / "log"
+    pause = (0.0, scene.clock.slot_seconds) if is_fifo else (4.0, 12.0)
+    killed_again_and_again(scene, log, words, submit, pause, from_lease=is_fifo)
+    if is_fifo:
+        with scene.controller(FIFO, identity="the-one"):
+            check_end(cluster, scene)
+        return
+    phases = scene.phases()
+    assert phases.keys() == JOBS.keys(), "it forgets none"
+    done = set(phases.values())
+    assert done == {"Completed"} if policy is RECOURSE else "Completed" in done
 
 
 def test_of_two_controllers_one_acts_and_the_other_takes_over(cluster: Cluster) -> None:
@@ -301,34 +293,6 @@ def test_a_node_that_goes_away_sends_its_jobs_elsewhere(cluster: Cluster, how: s
         assert wait_ended(scene, 1, within=150.0) == {"job": "Completed"}
         done = scene.statuses()["job"]["progress"]
     assert done["workerSeconds"] >= before
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("policy", ["recourse", "oasis"])
-def test_a_planner_that_is_killed_again_and_again_forgets_no_job(
-    cluster: Cluster, tmp_path: Path, policy: str
-) -> None:
-    """Recourse brings all to their end; OASiS may reject some, and ends those that it took."""
-    scene, waiting = scene_of(cluster), list(JOBS)
-    more = ("--ps-share", "0.2", *(("--bounds", str(EXAMPLE)) if policy == "oasis" else ()))
-
-    def submit(_: int) -> bool:
-        if waiting:
-            workers, slots = JOBS[name := waiting.pop(0)]
-            seconds = workers * slots * scene.clock.work_seconds
-            scene.submit(elastic(scene, name, 1, workers, seconds))
-        return bool(waiting)
-
-    words, log = command(scene, policy, *more), tmp_path / "log"
-    kills = killed_again_and_again(scene, log, words, submit, (4.0, 12.0), from_lease=False)
-    phases = scene.phases()
-    assert kills >= len(JOBS)
-    assert phases.keys() == JOBS.keys()
-    assert (
-        set(phases.values()) == {"Completed"}
-        if policy == "recourse"
-        else "Completed" in phases.values()
-    )
 
 
 def utilities(scene: Scene) -> dict[str, float]:

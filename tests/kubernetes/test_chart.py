@@ -46,46 +46,13 @@ def rendered(shell: Shell, *options: str) -> Keyed:
     return keyed(list(yaml.safe_load_all(text)))
 
 
-IMAGE = "registry.example/oasis@sha256:1"
+ROWS = yaml.safe_load(Path(__file__).with_name("chart.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("options", "wanted"),
-    [
-        ((), {"arguments": ["--slot-seconds=60"]}),
-        (
-            (
-                "--set=policy=fifo",
-                "--set-json=slotSeconds=0.5",
-                "--set=name=two",
-                f"--set=image={IMAGE}",
-            ),
-            {"arguments": ["--policy=fifo", "--slot-seconds=0.5"], "name": "two", "image": IMAGE},
-        ),
-        (
-            (
-                "--set=extraArgs={--nodes=pool=a,--log-format=json}",
-                "--set=serviceMonitor.enabled=true",
-            ),
-            {
-                "arguments": [
-                    "--slot-seconds=60",
-                    *("--nodes=pool=a", "--log-format=json"),
-                ],
-                "monitored": True,
-            },
-        ),
-    ],
-)
-def test_the_chart_renders_what_install_prints(
-    shell: Shell, options: tuple[str, ...], wanted: dict[str, Any]
-) -> None:
-    assert rendered(shell, *options) == keyed([*shared(), *own("ml", **wanted)])
-
-
-def test_rights_in_some_namespaces_alone(shell: Shell) -> None:
-    wanted = own("ml", arguments=["--slot-seconds=60"], spaces=["team-a", "team-b"])
-    assert rendered(shell, "--set=namespaces={team-a,team-b}") == keyed([*shared(), *wanted])
+@pytest.mark.parametrize("row", ROWS["same as install"], ids=str)
+def test_the_chart_renders_what_install_prints(shell: Shell, row: dict[str, Any]) -> None:
+    wanted = keyed([*shared(), *own("ml", **row["install"])])
+    assert rendered(shell, *row["chart"]) == wanted
 
 
 def test_a_name_may_be_that_of_the_default_namespace(shell: Shell) -> None:
@@ -119,23 +86,10 @@ def test_lint(shell: Shell) -> None:
     assert "0 chart(s) failed" in shell(f"helm lint --strict {CHART}")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("slotSeconds=soon", "at '/slotSeconds': got string, want number"),
-        ("slotSeconds=0", "at '/slotSeconds': exclusiveMinimum: got 0, want 0"),
-        ("policy=magic", "at '/policy': value must be one of '', 'oasis', 'recourse'"),
-        ("slotSeconds=null", "missing property 'slotSeconds'"),
-        ("replica=3", "additional properties 'replica' not allowed"),
-        ("image=two words", "at '/image': 'two words' does not match pattern"),
-        ("namespaces={a,a}", "at '/namespaces'"),
-        ("name=Upper", "at '/name': 'Upper' does not match pattern"),
-        ("extraArgs={--metrics-port=0}", "expected no option that the chart gives itself"),
-        ("pod.containers=x", "at '/pod/containers'"),
-    ],
-)
-def test_a_wrong_value_is_named(shell: Shell, value: str, message: str) -> None:
-    assert message in shell(f"helm template x {CHART} --set '{value}'", code=1)
+@pytest.mark.parametrize("value", ROWS["wrong values"])
+def test_a_wrong_value_is_named(shell: Shell, value: str) -> None:
+    said = shell(f"helm template x {CHART} --set '{value}'", code=1)
+    assert ROWS["wrong values"][value] in said
 
 
 def test_kustomize_renders_the_manifests_and_moves_them(shell: Shell, tmp_path: Path) -> None:

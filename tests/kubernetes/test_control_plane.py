@@ -15,7 +15,6 @@ import pytest
 from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
 from tests.kubernetes.controlplane.guardian import Guardian, processes_in, started
-from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import until
 
 # -- the audit log ---------------------------------------------------------------------------------
@@ -32,9 +31,6 @@ def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
     log.write_text("{broken\n")
     with pytest.raises(ValueError, match="Expecting"):
         read_audit(log, "u")
-
-
-# -- what was built --------------------------------------------------------------------------------
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,19 +66,6 @@ def scratch(tmp_path, monkeypatch):
     yield tmp_path
     monkeypatch.undo()
     tempfile.tempdir = None
-
-
-def test_ended_control_plane_leaves_nothing(controlplane_binary, scratch):
-    with ControlPlane(controlplane_binary) as plane:
-        assert plane.directory.parent == scratch
-        plane.nodes.add("node-0", {"cpu": "1"})
-        plane.nodes.wait_ready("node-0")
-        plane.nodes.lose_machines()  # a stopped process can be ended too
-        pids = list(plane.pids().values())
-        assert len(processes_in(scratch)) >= len(pids) == 6
-    assert [started(pid) for pid in pids] == [""] * 6
-    assert processes_in(scratch) == []
-    assert list(scratch.iterdir()) == []
 
 
 @pytest.fixture

@@ -37,20 +37,7 @@ BEFORE = Path(__file__).with_name("before.yaml.xz")  # what an earlier version i
 SHARED = "crd,clusterroles,validatingadmissionpolicies,validatingadmissionpolicybindings"
 
 INSTALL = "oasis kubernetes install --image=oasis:1"
-JOB = """
-apiVersion: oasis-scheduler.io/v1alpha1
-kind: OasisJob
-metadata: {name: long, namespace: default}
-spec:
-  utility: {kind: constant, value: 1}
-  work: {workerSeconds: 1000}
-  gracePeriodSeconds: 0
-  workers:
-    maximum: 2
-    template:
-      spec:
-        containers: [{name: train, image: train, resources: {limits: {nvidia.com/gpu: "1"}}}]
-"""
+JOB = Path(__file__).with_name("long.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -47,13 +47,8 @@ MERGE = "application/merge-patch+json"
 
 
 def utility_class(name: str, **spec: Any) -> dict[str, Any]:
-    meta = {"name": name}
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": names.CLASS_KIND,
-        "metadata": meta,
-        "spec": spec,
-    }
+    head = {"apiVersion": names.API_VERSION, "kind": names.CLASS_KIND}
+    return {**head, "metadata": {"name": name}, "spec": spec}
 
 
 @pytest.fixture(scope="module")

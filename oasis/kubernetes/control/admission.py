@@ -20,7 +20,7 @@ from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.capabilities import Planner
+from oasis.scheduling.policy import Planner
 
 Object = Mapping[str, Any]
 Pods = Mapping[str, Mapping[str, Any]]  # of each job, by uid and by name

@@ -26,8 +26,7 @@ from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.kubernetes.objects.workload import left_alone
 from oasis.model.errors import InstanceError
-from oasis.scheduling.capabilities import wants
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Policy, wants
 
 log = logging.getLogger("oasis.kubernetes")
 

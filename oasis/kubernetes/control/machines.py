@@ -21,8 +21,7 @@ from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
 from oasis.model.errors import InputError
-from oasis.scheduling.capabilities import wants
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Policy, wants
 from oasis.scheduling.site import Site
 
 Seen = Mapping[str, list[Any]]

@@ -50,8 +50,7 @@ from oasis.kubernetes.objects.workload import left_alone, preempted, without_quo
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
-from oasis.scheduling.capabilities import Planner, state_of
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy, state_of
 from oasis.scheduling.site import cluster_of
 
 log = logging.getLogger("oasis.kubernetes")

@@ -15,7 +15,7 @@ from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, claim_of
 from oasis.model.job import Job
 from oasis.model.utility import UTILITIES, Constant
-from oasis.scheduling.capabilities import Planner, wants
+from oasis.scheduling.policy import Planner, wants
 
 log = logging.getLogger("oasis.kubernetes")
 

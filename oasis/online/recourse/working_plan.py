@@ -69,7 +69,7 @@ class WorkingPlan:
                 rent += float(demand @ group.of(self.bounds).upper)
             # U for every worker-slot, each of which may need a minimum of
             # workers; twice that covers rounding.
-            lifts.append(2.0 * rent * form.remaining * form.job.min_workers)
+            lifts.append(2.0 * rent * form.remaining * form.job.worker_counts[0])
         return max(lifts)  # the same in every form, so that it favours none
 
     # -- value -------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class WorkingPlan:
         for form in live.in_forms:
             first = form.earliest(self.now)
             # A gang holds a whole minimum even for its last worker-slot.
-            work = max(form.remaining, form.job.min_workers)
+            work = max(form.remaining, form.job.worker_counts[0])
             worth = self.worth(live, first) if first <= live.deadline else 0.0
             densities.append(worth / (work * form.size))
         return rounding.key(max(densities))

@@ -1,12 +1,13 @@
-"""The environment of a container: fields of its pod, and references to variables."""
+"""What a container finds: its variables, and in /etc/hosts what DNS says of headless Services."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.-][\w.-]*)\)")
+Object = Mapping[str, Any]
 _MAP_ENTRY = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 
 
@@ -14,49 +15,62 @@ class UnsupportedError(Exception):
     """A pod that asks for what a process node does not give."""
 
 
-def environment(
-    pod: Mapping[str, Any], ip: str, given: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def environment(pod: Object, given: Mapping[str, str]) -> dict[str, str]:
     """Variables of the first container of `pod`, after those `given`: as its ``env`` says."""
-    found = dict(given or {})
-    container = pod["spec"]["containers"][0]
+    found, container = dict(given), pod["spec"]["containers"][0]
     if container.get("envFrom"):
         raise UnsupportedError("envFrom: expected variables in env")
     for entry in container.get("env") or ():
-        source = entry.get("valueFrom")
-        if not source:
-            found[entry["name"]] = expanded(entry.get("value") or "", found)
-        elif "fieldRef" in source:
-            found[entry["name"]] = _field(pod, ip, source["fieldRef"]["fieldPath"])
-        else:
-            raise UnsupportedError(f"env {entry['name']}: expected a fieldRef, got {source}")
+        source, value = entry.get("valueFrom") or {}, entry.get("value") or ""
+        if "$(" in value or not source.keys() <= {"fieldRef"}:
+            raise UnsupportedError(f"env {entry['name']}: expected a value or a fieldRef")
+        path = source.get("fieldRef", {}).get("fieldPath")
+        found[entry["name"]] = value if path is None else _field(pod["metadata"], path)
     return found
 
 
-def expanded(text: str, known: Mapping[str, str]) -> str:
-    """`text` with each ``$(NAME)`` that is known; ``$$`` is a dollar sign."""
-
-    def put(match: re.Match[str]) -> str:
-        name = match[1]
-        return "$" if name is None else known.get(name, match[0])
-
-    return _REFERENCE.sub(put, text)
-
-
-def _field(pod: Mapping[str, Any], ip: str, path: str) -> str:
-    meta, spec = pod["metadata"], pod["spec"]
-    entry = _MAP_ENTRY.fullmatch(path)
-    if entry:
+def _field(meta: Object, path: str) -> str:
+    if (entry := _MAP_ENTRY.fullmatch(path)) is not None:
         return str((meta.get(entry[1]) or {}).get(entry[2], ""))
-    plain = {
-        "metadata.name": meta["name"],
-        "metadata.namespace": meta["namespace"],
-        "metadata.uid": meta["uid"],
-        "spec.nodeName": spec["nodeName"],
-        "spec.serviceAccountName": spec.get("serviceAccountName") or "default",
-        "status.hostIP": "127.0.0.1",
-        "status.podIP": ip,
-    }
-    if path not in plain:
-        raise UnsupportedError(f"fieldRef: expected one of {', '.join(plain)}, got {path}")
-    return str(plain[path])
+    if path != "metadata.name":
+        raise UnsupportedError(f"fieldRef: expected a label, an annotation or the name, got {path}")
+    return str(meta["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A pod that others may find: where it is, and whether it is ready."""
+
+    pod: Object
+    ip: str
+    ready: bool
+
+    @property
+    def name(self) -> str:
+        """The host name that the process in the pod sees."""
+        return str(self.pod["spec"].get("hostname") or self.pod["metadata"]["name"])
+
+
+def hosts_file(own: Host, others: Iterable[Host], services: Iterable[Object]) -> str:
+    """The file of the pod `own`: a kubelet writes the first two lines, DNS answers the rest."""
+    # A pod has a name in the headless Service that is its subdomain: one that is ready, or any if
+    # the Service publishes those that are not.
+    space = own.pod["metadata"]["namespace"]
+    near = [each for each in services if each["metadata"]["namespace"] == space]
+    lines = ["127.0.0.1 localhost", " ".join([own.ip, own.name, *_names(own, near, is_own=True)])]
+    for other in others:
+        names = _names(other, near, is_own=False)
+        if other.ip != own.ip and other.pod["metadata"]["namespace"] == space and names:
+            lines.append(" ".join([other.ip, *names]))
+    return "\n".join(lines) + "\n"
+
+
+def _names(host: Host, services: Iterable[Object], *, is_own: bool) -> list[str]:
+    labels, within = host.pod["metadata"].get("labels") or {}, host.pod["spec"].get("subdomain")
+    return [
+        f"{host.name}.{within}"
+        for service in services
+        if service["metadata"]["name"] == within and service["spec"].get("clusterIP") == "None"
+        if (service["spec"].get("selector") or {"": ""}).items() <= labels.items()
+        if host.ready or is_own or service["spec"].get("publishNotReadyAddresses")
+    ]

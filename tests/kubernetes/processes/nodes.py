@@ -25,8 +25,7 @@ from tests.background import beside
 from tests.kubernetes.controlplane.guardian import Guardian
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import Container
-from tests.kubernetes.processes.environment import UnsupportedError, environment, expanded
-from tests.kubernetes.processes.hosts import hosts_file
+from tests.kubernetes.processes.environment import UnsupportedError, environment, hosts_file
 from tests.kubernetes.processes.pod_run import PodRun, timestamp
 
 _WHOLE_PODS = ResourceKind("/api/v1", "pods", kept=dict)
@@ -199,12 +198,12 @@ class ProcessNodes:
         self._write_account(run, home)
         host, _, port = self._plane.url.removeprefix("https://").rpartition(":")
         server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-        env = environment(pod, run.ip, {**self._env, **server, "POD_IP": run.ip})
+        env = environment(pod, {**self._env, **server, "POD_IP": run.ip})
         container = pod["spec"]["containers"][0]
         words = [*(container.get("command") or ()), *(container.get("args") or ())]
         return Container(
             self.guardian,
-            [expanded(word, env) for word in words],
+            words,
             env,
             host=run.host.name,
             hosts=home / "hosts",

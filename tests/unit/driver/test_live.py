@@ -27,7 +27,7 @@ from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
 from oasis.scheduling import BasePolicy, Plan, Site, View
-from oasis.scheduling.capabilities import Planner
+from oasis.scheduling.policy import Planner
 from tests import builders
 from tests.live import KINDS, random_job
 

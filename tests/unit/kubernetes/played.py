@@ -21,8 +21,14 @@ from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.control.settings import ControllerSettings
+from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import JOB_INDEX, JOBSET_NAME, REPLICATED_JOB
+from oasis.kubernetes.objects.existing import (
+    COMPLETION_INDEX,
+    JOB_INDEX,
+    JOBSET_NAME,
+    REPLICATED_JOB,
+)
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.online.prices import PriceBounds
@@ -356,19 +362,17 @@ class Played:
             self.pods[made["metadata"]["name"]] = made
         elif isinstance(action, Switch):
             self.switched.append(action.suspend)
-            resized = {} if action.workers is None else {"parallelism": action.workers}
-            change = {"spec": {"suspend": action.suspend, **resized}}
+            _, change = _switch_patch(action)
             self.batch[action.job] = merged(self.batch[action.job], change)
             self._follow_batch(action.job)
         elif isinstance(action, Open):
             pod = self.pods[action.pod["metadata"]["name"]]
-            if action.job in self.batch:
-                for change in action.patch:
-                    _, _, field, *key = change["path"].split("/")
-                    if field in ("labels", "annotations"):
-                        value = {key[0].replace("~1", "/"): change["value"]} if key else None
-                        pod["metadata"][field] |= value or change["value"]
-                pod["metadata"]["managedFields"] = MANAGED
+            for change in action.patch:
+                _, _, field, *key = change["path"].split("/")
+                if field in ("labels", "annotations"):
+                    value = {key[0].replace("~1", "/"): change["value"]} if key else None
+                    pod["metadata"][field] |= value or change["value"]
+            pod["metadata"]["managedFields"] = MANAGED
             nodes = {each["metadata"]["name"]: each for each in self.nodes}
             at = nodes[pod["metadata"]["annotations"][names.NODE]]
             refusal = NodeRules.of(pod["spec"]).refusal(at)
@@ -407,18 +411,27 @@ class Played:
             return
         for name, labels, pods in parts_of(found):
             there = [
-                pod for pod in mine.values() if labels.items() <= pod["metadata"]["labels"].items()
+                pod["metadata"]["labels"].get(COMPLETION_INDEX)
+                for pod in mine.values()
+                if labels.items() <= pod["metadata"]["labels"].items()
+                and pod["status"]["phase"] != "Failed"
             ]
-            for _ in range(pods.get("parallelism", 1) - len(there)):
+            count, template = pods.get("parallelism", 1), pods["template"]["spec"]
+            lacking = [str(k) for k in range(count) if str(k) not in there]
+            for index in lacking[: count - len(there)]:
                 number = next(self._versions)
                 owner = {"kind": "Job", "uid": uid, "name": name, "controller": True}
                 meta = {"name": f"{name}-{number}", "namespace": "ns", "uid": f"{name}-{number}"}
+                own, spec = labels, template
+                if "subdomain" in template:  # as those of an Indexed Job or a JobSet
+                    own = {**labels, COMPLETION_INDEX: index}
+                    spec = {**template, "hostname": f"{name}-{index}"}
                 self.pods[meta["name"]] = {
                     "metadata": {
-                        **{**meta, "labels": dict(labels), "annotations": {}},
+                        **{**meta, "labels": dict(own), "annotations": {}},
                         "ownerReferences": [owner],
                     },
-                    "spec": pods["template"]["spec"],
+                    "spec": spec,
                     "status": {"phase": "Pending"},
                 }
 

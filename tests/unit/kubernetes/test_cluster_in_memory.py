@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import time
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -13,14 +12,13 @@ from typing import Any
 import pytest
 
 from baselines import FIFO
-from experiments.cli.commands.kubernetes.reading import _status_row, explained, summary
 from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.windows import Windows
-from oasis.kubernetes.objects.conditions import IN_STATE, time_text
+from oasis.kubernetes.objects.conditions import IN_STATE
 from oasis.kubernetes.objects.existing import JOB, status_of
 from oasis.kubernetes.objects.schema import schema_of
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
@@ -28,7 +26,6 @@ from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob
 from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
 from tests.unit.kubernetes.played import (
-    EPOCH,
     SLOT,
     Played,
     foreign,
@@ -53,26 +50,6 @@ class Moody(FIFO):
         return self.word
 
 
-def test_who_starves_by_kod2_says_so_until_it_runs() -> None:
-    played = Played(policy("kod2", starve_limit=90.0))
-    first, second = (played.submit(rigid(name, 6, 40)) for name in ("a", "b"))
-    told = []
-    for _ in range(4):
-        played.step()
-        told.append((played.said(second, IN_STATE) or ("", "", ""))[:2])
-        assert played.said(first, IN_STATE) is None, "it runs, which the phase says"
-    assert told == [("", ""), ("", ""), ("True", "Starving"), ("True", "Starving")]
-    item = None, played.jobs[second]
-    assert summary(item)["reasons"][IN_STATE] == "Starving"
-    assert _status_row(summary(item))[-1] == "Waiting Starving"
-    (said,) = (entry for entry in explained(item) if entry["type"] == IN_STATE)
-    assert said["message"] == "the policy says that it is starving"
-    assert "goes before all others" in said["advice"]
-    played.delete(first)
-    played.step()
-    assert (played.workers(second), played.said(second, IN_STATE)) == (6, None)
-
-
 def test_any_policy_may_have_words_of_its_own() -> None:
     made = Moody()
     played = Played(lambda: made)
@@ -94,43 +71,6 @@ def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
     assert [reason for _, reason, _, _ in made.news] == ["Starving"]
     getattr(made, end)(*given, 1.0)
     assert IN_STATE not in {entry["type"] for entry in made.status.get("conditions") or ()}
-
-
-# -- clocks ----------------------------------------------------------------------------------------
-
-
-def test_times_that_people_read_are_those_on_the_wall() -> None:
-    played = Played(policy("fifo"))
-    uid = played.submit(rigid("j", 2, 12))
-    played.run(1)
-    played.ahead = 3600.0
-    other = played.submit(rigid("other", 2, 3))
-    played.run(1)
-    for status, at in ((uid, EPOCH), (other, EPOCH + SLOT + 3600.0)):
-        told = {found["lastTransitionTime"] for found in played.status(status)["conditions"]}
-        assert told == {time_text(at)}
-
-
-@pytest.mark.parametrize("name", ["fifo", "oasis", "recourse", "dragon", "gavel"])
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_controller_that_was_away_for_long_goes_on_at_once(name: str, restarted: bool) -> None:
-    """A week of slots of a minute, in which its pods ran; slots are counted since 1970."""
-    played = Played(policy(name))
-    played.slot = 29_000_000
-    played.restart()
-    job = played.submit(rigid("j", 2, 12))
-    played.run(2)
-    played.slot += 10_000
-    begin = time.perf_counter()
-    if restarted:
-        played.restart()
-    played.run(1)
-    late = played.submit(rigid("late", 2, 2))
-    played.run(4)
-    assert time.perf_counter() - begin < 5.0
-    assert {played.phase(job), played.phase(late)} <= {"Completed", "GivenUp"}
-    assert played.phase(late) == "Completed"
-    assert played.measured("oasis_policy_errors_total") == 0
 
 
 # -- annotations that make no sense ----------------------------------------------------------------
@@ -232,23 +172,6 @@ def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
 
 
 # -- utility classes -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["recourse", "oasis", "fifo", "drf"])
-def test_a_claim_beyond_the_class_changes_nothing_for_the_others(name: str) -> None:
-    """The property behind the classes: the others run as if the greedy one had not been there."""
-    ends = []
-    for greedy in (False, True):
-        made, jobs = Played(policy(name)), [(f"j{k}", 20 + k, 10.0 * (k + 1)) for k in range(3)]
-        made.classes, uids = [utility_class()], []
-        for each, value, slots in [*jobs, ("greedy", 1e30, 40.0)][: 3 + greedy]:
-            found = job(each, slots=slots)
-            found["spec"]["utility"]["value"] = value
-            uids.append(made.submit(found))
-        made.run(15)
-        ends.append([made.status(uid).get("completionSlot") for uid in uids[:3]])
-    assert ends[0] == ends[1]
-    assert None not in ends[0]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from kubernetes import client
 
 from baselines import FIFO
@@ -34,8 +35,7 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.writer import ClusterWriter
 from oasis.model.errors import InputError
-from tests.unit.kubernetes.fake_api import FakeConnection
-from tests.unit.kubernetes.loopback import Answer, serving
+from tests.unit.kubernetes.fake_api import Answer, FakeConnection, serving
 from tests.unit.kubernetes.played import Played, policy, rigid
 
 # -- requests --------------------------------------------------------------------------------------
@@ -157,11 +157,6 @@ def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
 # -- what is in the way ----------------------------------------------------------------------------
 
 
-def forbidden(what: str) -> tuple[int, Any]:
-    message = f'{what} is forbidden: User "u" cannot get resource "{what}" in API group ""'
-    return 403, {"kind": "Status", "reason": "Forbidden", "message": message}
-
-
 def healthy(request: Any, _: str) -> tuple[int, Any]:
     """The answers of a server that has no objects and accepts every write."""
     if "watch=true" in request.path:
@@ -172,11 +167,11 @@ def healthy(request: Any, _: str) -> tuple[int, Any]:
     return 200, {"items": [], "metadata": {"resourceVersion": "1"}}
 
 
-def ill(status: int, body: Any, *parts: str, method: str = "") -> Answer:
-    """As that, but for requests with these parts in their path."""
+def ill(status: int, body: Any, *parts: str) -> Answer:
+    """As that, but for requests with these parts in their method and path."""
 
     def answer(request: Any, text: str) -> tuple[int, Any]:
-        is_it = all(part in request.path for part in parts) and method in request.command
+        is_it = all(part in f"{request.command} {request.path}" for part in parts)
         return (status, body) if is_it else healthy(request, text)
 
     return answer
@@ -187,8 +182,7 @@ def hanging(request: Any, _: str) -> tuple[int, Any]:
     return 200, {}
 
 
-NO_SPACE = {"reason": "NotFound", "message": 'namespaces "oasis-system" not found'}
-STRANGER = {"reason": "Unauthorized", "message": "Unauthorized"}
+ROWS = yaml.safe_load(Path(__file__).with_name("answers.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(autouse=True)
@@ -208,27 +202,12 @@ def said_within(host: str, seconds: float, words: str, caplog: Any) -> list[str]
     return [record.getMessage() for record in caplog.records]
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (
-            ill(404, "404 page not found", "/oasisjobs"),
-            "`oasis kubernetes install --image=IMAGE | kubectl apply -f -`",
-        ),
-        (ill(*forbidden("leases"), "/leases"), "leases is forbidden"),
-        (ill(*forbidden("nodes"), "/nodes", "watch=true"), "nodes is forbidden"),
-        (
-            ill(404, NO_SPACE, "/leases", method="POST"),
-            "`oasis kubernetes install --image=IMAGE | kubectl apply -f -` makes it",
-        ),
-        (ill(401, STRANGER), "renew the credentials"),
-        (hanging, "no answer"),
-        (ill(400, "Client sent an HTTP request to an HTTPS server.\n"), "begin it with https://"),
-    ],
-)
+@pytest.mark.parametrize("words", ROWS)
 def test_what_is_wrong_is_said_in_one_line_within_five_seconds(
-    answer: Answer, words: str, caplog: pytest.LogCaptureFixture
+    words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    row = ROWS[words]
+    answer = hanging if row is None else ill(row["status"], row["body"], *row["to"])
     with serving(answer) as host:
         lines = said_within(host, 3.0, words, caplog)
     assert sum(words in line for line in lines) == 1, lines

@@ -139,22 +139,6 @@ def test_an_error_of_the_controller_is_logged_and_it_goes_on_from_the_checkpoint
     assert pauses[-1] == max(pauses)
 
 
-def test_a_node_more_is_growth_and_a_node_less_is_a_loss() -> None:
-    before = cluster(BOTH)
-    machines = Machines.of(before, SETTINGS, CLOCK)
-    assert not machines.have_grown(before)
-    assert machines.lost(before) == frozenset()
-    assert machines.have_grown(cluster([*BOTH, node("c", "ps", 8)]))
-    less = cluster(BOTH[:1])
-    assert not machines.have_grown(less)
-    assert machines.lost(less) == {1}
-    away = [{"unschedulable": True}]
-    for key in ("not-ready", "unreachable", "memory-pressure"):
-        away.append({"taints": [{"key": f"node.kubernetes.io/{key}", "effect": "NoSchedule"}]})
-    lost = [machines.lost(cluster([merged(BOTH[0], {"spec": s}), BOTH[1]])) for s in away]
-    assert lost == [{0}, {0}, {0}, set()], "away is what the control plane calls away"
-
-
 def cpus(machines: Machines) -> list[float]:
     return [m.amounts[machines.site.resources.index("cpu")] for m in machines.site.machines]
 

@@ -2,160 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
 
 from baselines import FIFO
-from experiments.evaluation.policies import POLICIES
 from oasis.driver import driver
-from oasis.driver.driver import LONGEST_WAIT
 from oasis.kubernetes import acting as reconcile
 from oasis.kubernetes.control import job_reader, statuses
 from oasis.scheduling import Plan, View
-from tests.unit.kubernetes.played import SLOT, Played, failing, job, node, policy, rigid, window
+from tests.unit.kubernetes.played import Played, job, node, policy, rigid
 
 MESSAGE = "arrive once more"
-
-
-def sees_bad(view: Any) -> bool:
-    return any(job.id == "ns/bad" for job in view.jobs())
-
-
-# -- owners who act at a bad moment ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize(
-    "change", ["nothing", "deleted", "edited", "done and deleted", "made again"]
-)
-def test_what_owners_do_while_no_controller_is_there_is_as_if_one_had_been(
-    name: str, change: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The other jobs do not arrive anew: they hold the same pods in the same slots."""
-    ran = []
-    for restarted in (True, False):
-        played = Played(policy(name))
-        played.submit(rigid("kept", 3, 6))
-        other = played.submit(rigid("other", 2, 3 if change.startswith("done") else 5))
-        played.submit(job("long", slots=20.0, initial=2))
-        played.run(3)
-        if change == "edited":
-            played.edit(other, work={"workerSeconds": 2 * SLOT * 8})
-        elif change != "nothing":
-            played.delete(other)
-        if change == "made again":
-            played.submit(rigid("other", 1, 3))
-        if restarted:
-            played.restart()
-            played.settle()
-        held = []
-        for _ in range(16):
-            played.run(1)
-            held.append(sorted(played.pods))
-        ran.append((held, {uid: played.status(uid) for uid in played.jobs}))
-        assert {played.phase(uid) for uid in played.jobs} <= {"Completed", "Rejected", "GivenUp"}
-    assert ran[0] == ran[1]
-    assert MESSAGE not in caplog.text
-
-
-# -- a policy that fails ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_job_with_which_the_policy_fails_is_told_and_the_others_do_not_notice(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What the policy did before it failed is undone: all is as if the job had never come."""
-    ends = []
-    for bad in (True, False):
-        played = Played(failing(policy(name), sees_bad))
-        uids = [played.submit(rigid("a", 2, 6)), played.submit(job("b", slots=9.0, initial=2))]
-        played.run(2)
-        uids.append(played.submit(rigid("c", 2, 2)))
-        odd = played.submit(rigid("bad", 2, 2)) if bad else ""
-        uids.append(played.submit(job("d", slots=4.0, maximum=4)))
-        held = []
-        for _ in range(18):
-            played.run(1)
-            held.append(sorted(played.pods))
-        ends.append((held, [played.status(uid)["completionSlot"] for uid in uids]))
-        if bad:
-            assert played.phase(odd) == "Failed"
-            said = played.said(odd, "Valid")
-            assert said is not None
-            assert said[:2] == ("False", "Error")
-            assert "KeyError: 'not like this', when planning it" in said[2]
-            assert played.measured("oasis_job_errors_total", doing="planning") == 1
-            assert played.measured("oasis_policy_errors_total") == 0
-            assert "Traceback" in caplog.text
-    assert ends[0] == ends[1]
-
-
-@pytest.mark.parametrize("name", ["fifo", "drf", "dragon", "recourse"])
-def test_a_policy_that_fails_without_any_job_keeps_the_last_plan_and_is_asked_later(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    asked: list[float] = []
-
-    def broken(view: Any) -> bool:
-        if 2 <= view.now < 10 and view.now not in asked:
-            asked.append(view.now)
-        return 2 <= view.now < 10
-
-    played = Played(failing(policy(name), broken, RuntimeError))
-    long, short = played.submit(rigid("long", 4, 14)), played.submit(rigid("short", 2, 3))
-    played.run(2)
-    before = set(played.pods)
-    late = played.submit(rigid("late", 2, 2))
-    for _ in range(8):
-        played.step()
-        assert set(played.pods) == before, "the last plan is kept"
-        for uid in (long, short, late):
-            said = played.said(uid, "Stalled")
-            assert said is not None
-            assert said[:2] == ("True", "PolicyError")
-            assert f"policy {name} fails: RuntimeError: not like this" in said[2]
-        assert played.measured("oasis_plan_stalled") == 1
-    assert asked == [2.0, 3.0, 5.0, 9.0]
-    assert played.measured("oasis_policy_errors_total") == len(asked)
-    assert caplog.text.count("Traceback") == len(asked)
-    played.restart()  # it is asked again at once
-    played.run(10)
-    assert {played.phase(uid) for uid in (long, short, late)} == {"Completed"}
-    assert played.measured("oasis_plan_stalled") == 0
-    for uid in (long, short, late):
-        assert played.said(uid, "Stalled") is None
-    assert played.measured("oasis_job_errors_total", doing="planning") == 0
-
-
-def test_the_policy_is_asked_at_least_now_and_then() -> None:
-    asked: list[int] = []
-
-    def broken(view: Any) -> bool:
-        if view.now not in asked:
-            asked.append(int(view.now))
-        return True
-
-    played = Played(failing(policy("fifo"), broken))
-    played.submit(rigid("j", 1, 1))
-    played.run(400)
-    gaps = [later - sooner for sooner, later in itertools.pairwise(asked)]
-    assert gaps == [1, 2, 4, 8, 16, 32] + [LONGEST_WAIT] * (len(gaps) - 6)
-    assert len(gaps) > 8
-
-
-def test_a_window_that_went_while_the_policy_fails_is_no_longer_waited_for() -> None:
-    played = Played(failing(policy("fifo"), lambda view: view.now >= 4))
-    played.windows = [window("firmware", 2, 9, nodes=["n0", "n1"])]
-    uid = played.submit(rigid("j", 4, 20))
-    played.run(4)
-    assert played.placed(uid)[1] == "waits for maintenance window firmware"
-    played.windows = [window("other", 2, 9, nodes=["p0"])]
-    played.run(1)
-    assert played.said(uid, "Stalled") is not None
-    assert "maintenance window" not in played.placed(uid)[1]
 
 
 # -- what else may go wrong with one job -----------------------------------------------------------

@@ -10,24 +10,14 @@ import pytest
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import (
-    Open,
-    Switch,
-    Target,
-    reconcile,
-)
-from oasis.kubernetes.cluster.gangs import annotations_of, matched, network_objects
+from oasis.kubernetes.cluster.gangs import matched
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import WantedPod, claimed, claims_of
+from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
-from oasis.kubernetes.control.writer import _switch_patch
 from oasis.kubernetes.objects.existing import (
-    COMPLETION_INDEX,
     JOB,
-    JOB_INDEX,
     JOBSET,
     JOBSET_NAME,
-    REPLICATED_JOB,
     TRAINJOB,
     ExistingKind,
     existing_objects,
@@ -35,14 +25,11 @@ from oasis.kubernetes.objects.existing import (
     parse,
     version_of,
 )
-from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.model.groups import TaskGroup
 from oasis.scheduling.job import Allocation
 from oasis.scheduling.site import FINE, Machine, Site
 from tests.unit.kubernetes.played import CLOCK
-from tests.unit.kubernetes.test_frameworks import RESOURCES
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
@@ -215,99 +202,3 @@ def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them
     assert list(reader.read({"jobs": [one, other]}, drives, 0.0)) == ["one", "other"]
     one["metadata"]["resourceVersion"] = "7"  # its status was written
     assert list(reader.read({"jobs": [other, one]}, drives, 0.0)) == ["one", "other"]
-
-
-def indexed(workers: int = 2, subdomain: str | None = "train", **notes: str) -> dict[str, Any]:
-    """An Indexed Job whose pods have names."""
-    found = batch_job(workers, **notes)
-    found["spec"] |= {"completionMode": "Indexed", "completions": workers}
-    if subdomain is not None:
-        found["spec"]["template"]["spec"]["subdomain"] = subdomain
-    return found
-
-
-def named(name: str, index: int, *, of: int = 0, part: str = "", **more: Any) -> dict[str, Any]:
-    """A gated pod as the controller of Indexed Jobs makes it."""
-    labels = {COMPLETION_INDEX: str(index)}
-    if part:
-        labels |= {REPLICATED_JOB: part, JOB_INDEX: str(of)}
-    found = pod(name, labels=labels, **more)
-    found["spec"] |= {"hostname": name.rpartition("-")[0], "subdomain": "train"}
-    return found
-
-
-def env_of(told: dict[str, str], name: str) -> str:
-    return told[f"env.oasis-scheduler.io/{name}"]
-
-
-def test_the_pods_of_an_indexed_job_are_told_by_their_indices() -> None:
-    spec = read(indexed(3, FRAMEWORK="jax", PORT="1234"))
-    assert (spec.network, spec.resize) == (PodNetwork("jax", 1234), "restart")
-    assert not network_objects(spec, (), ()), "that is for its owner to make"
-    pods = {f"job-{k}-x": named(f"job-{k}-x", k) for k in (2, 0, 1)}
-    wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in pods]
-    told = {pod.name: annotations_of(spec, wanted, pods)(pod) for pod in wanted}
-    assert env_of(told["job-1-x"], "JAX_PROCESS_ID") == "1"
-    assert env_of(told["job-1-x"], "JAX_NUM_PROCESSES") == "3"
-    assert env_of(told["job-1-x"], "JAX_COORDINATOR_ADDRESS") == "job-0.train:1234"
-    assert env_of(told["job-2-x"], "OASIS_HOSTS") == "job-0.train,job-1.train,job-2.train"
-
-
-def test_a_pod_that_is_made_again_has_the_index_of_the_one_that_failed() -> None:
-    spec = read(indexed(3, FRAMEWORK="torch"))
-    pods = {
-        "job-0-x": named("job-0-x", 0, node="n0", phase="Succeeded"),
-        "job-1-x": named("job-1-x", 1, node="n0", phase="Failed"),
-        "job-2-x": named("job-2-x", 2, node="n0", phase="Running"),
-        "job-1-y": named("job-1-y", 1),
-    }
-    wanted = [WantedPod(name, TaskGroup.WORKER, "n0", "n0") for name in ("job-2-x", "job-1-y")]
-    told = annotations_of(spec, wanted, pods)(wanted[1])
-    assert (env_of(told, "RANK"), env_of(told, "WORLD_SIZE")) == ("1", "3")
-
-
-def test_the_pods_of_a_jobset_are_numbered_over_its_jobs() -> None:
-    spec = read(jobset(SERVERS="s", FRAMEWORK="tensorflow"), JOBSET)
-    pods = {
-        f"set-w-{of}-{k}-x": named(f"set-w-{of}-{k}-x", k, of=of, part="w")
-        for of in (0, 1)
-        for k in (0, 1)
-    }
-    pods["set-s-0-0-x"] = named("set-s-0-0-x", 0, part="s")
-    wanted = matched(spec, jobset(SERVERS="s"), Allocation(((0, 4),), ((1, 1),)), PLACES, pods)
-    told = annotations_of(spec, wanted, pods)
-    by_name = {pod.name: told(pod) for pod in wanted}
-    assert env_of(by_name["set-w-1-0-x"], "OASIS_INDEX") == "2"
-    assert env_of(by_name["set-s-0-0-x"], "OASIS_PS_HOSTS") == "set-s-0-0.train"
-    assert '"type": "worker", "index": 2' in env_of(by_name["set-w-1-1-x"], "TF_CONFIG")
-
-
-def test_what_is_told_is_written_when_the_gate_opens() -> None:
-    found = indexed(2, FRAMEWORK="torch")
-    found["spec"]["suspend"] = False
-    spec = read(found)
-    pods = {f"job-{k}-x": named(f"job-{k}-x", k) for k in (0, 1)}
-    held = Allocation(((0, 1), (1, 1)), ())
-    wanted = matched(spec, found, held, PLACES, pods)
-    room = {place.node: dict.fromkeys(RESOURCES, 10**12) for place in PLACES}
-    target = Target(spec, wanted, "plan", pods, 3, found=found, workers=2)
-    steps = reconcile([target], [], room)
-    ranks = []
-    for action in steps.actions:
-        assert isinstance(action, Open)
-        added = {op["path"]: op["value"] for op in action.patch if op["op"] == "add"}
-        ranks.append(added["/metadata/annotations/env.oasis-scheduler.io~1RANK"])
-    assert ranks == ["0", "1"]
-    silent = {name: {**each, "spec": pod(name)["spec"]} for name, each in pods.items()}
-    target = Target(spec, wanted, "plan", silent, 3, found=found, workers=2)
-    failed = reconcile([target], [], room).failed
-    assert "expected pods with hostname and subdomain, which job-0-x lacks" in str(failed["u"])
-
-
-def test_an_indexed_job_is_resized_in_both_its_numbers() -> None:
-    found = indexed(2, MINIMUM="1", MAXIMUM="4")
-    assert (read(found).min_workers, read(found).job.chunks) == (1, 4)
-    _, resumed = _switch_patch(Switch("u", found, JOB, suspend=False, workers=3))
-    assert resumed["spec"] == {"suspend": False, "parallelism": 3, "completions": 3}
-    _, plain = _switch_patch(Switch("u", batch_job(), JOB, suspend=False, workers=3))
-    assert plain["spec"] == {"suspend": False, "parallelism": 3}

@@ -6,7 +6,6 @@ import json
 import random
 from collections import Counter
 from copy import deepcopy
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,7 @@ import pytest
 import yaml
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Create, Delete, Open, Target, action_word, reconcile
-from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import claimed, plan_hash
+from oasis.kubernetes.acting import Action, Create, Delete, Open
 from oasis.kubernetes.objects.network import (
     LABEL,
     Gang,
@@ -28,11 +24,9 @@ from oasis.kubernetes.objects.network import (
     variables,
     with_variables,
 )
-from oasis.kubernetes.objects.oasis_job import JobSpec, parse_job
-from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.model.errors import InstanceError
+from oasis.scheduling import BasePolicy, Plan, View
 from oasis.scheduling.job import Allocation
-from tests.unit.kubernetes.played import CLOCK, plain
+from tests.unit.kubernetes.played import Played, job, node, pods
 
 FILE = Path(__file__).with_name("environments.yaml")
 ROWS, WITH_VARIABLES = yaml.safe_load_all(FILE.read_text(encoding="utf-8"))
@@ -75,137 +69,67 @@ def test_no_two_jobs_have_one_name_in_the_network() -> None:
     assert len({service_name(job) for job in jobs}) == len(jobs)
 
 
-@pytest.mark.parametrize("name", ["hostname", "subdomain"])
-def test_names_that_the_network_decides_on_are_refused_in_a_template(name: str) -> None:
-    made = plain()
-    made["spec"]["workers"]["template"]["spec"][name] = "mine"
-    parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    made["spec"]["network"] = {}
-    with pytest.raises(InstanceError, match=r"spec\.network decides on it") as caught:
-        parse_job(made, CLOCK, DEFAULT_RESOURCES)
-    assert caught.value.field == f"spec.workers.template.spec.{name}"
-
-
-@pytest.mark.parametrize(
-    ("framework", "has_ps", "resizes"),
-    [
-        ("none", False, True),
-        ("torch", False, True),
-        ("tensorflow", True, True),
-        ("tensorflow", False, False),
-        ("jax", True, False),
-    ],
-)
-def test_workers_come_and_go_where_the_framework_lets_them(
-    framework: str, has_ps: bool, resizes: bool
-) -> None:
-    made = plain()
-    made["spec"]["network"] = {"framework": framework}
-    if not has_ps:
-        del made["spec"]["parameterServers"]
-        made["spec"]["work"] = {"workerSeconds": 60}
-    assert made["spec"]["workers"]["maximum"] > 1
-    if resizes:
-        assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "elastic"
-    else:
-        with pytest.raises(InstanceError, match="expected restart: the processes of") as caught:
-            parse_job(made, CLOCK, DEFAULT_RESOURCES)
-        assert caught.value.field == "spec.resizePolicy"
-    made["spec"]["resizePolicy"] = "restart"
-    assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "restart"
-    # Of a fixed number of workers none comes or goes, but one that moves restarts all.
-    made["spec"] |= {"resizePolicy": "elastic"}
-    made["spec"]["workers"]["minimum"] = made["spec"]["workers"]["maximum"]
-    assert parse_job(made, CLOCK, DEFAULT_RESOURCES).resize == "restart"
-
-
 GROUPS_OF = {"a": "worker", "b": "worker", "c": "worker", "p": "ps", "q": "ps"}
-PLACES = tuple(Place(n, n, n, frozenset({group}), Fraction(1)) for n, group in GROUPS_OF.items())
-RESOURCES = (*(resource for _, resource, _ in DEFAULT_RESOURCES.entries), "pods")
-
-
-def spec_of(framework: str = "none", **more: Any) -> JobSpec:
-    made = plain()
-    made["metadata"]["name"] = "bert"
-    made["spec"] |= {"network": {"framework": framework}, **more}
-    return parse_job(made, CLOCK, DEFAULT_RESOURCES)
 
 
 def plan(**counts: int) -> Allocation:
     """Pods by node, as in ``plan(a=2, p=1)``."""
-    held = [(k, counts.get(place.node, 0)) for k, place in enumerate(PLACES)]
-    placed = [(k, n) for k, n in held if n]
-    return Allocation(
-        tuple((k, n) for k, n in placed if "worker" in PLACES[k].hosts),
-        tuple((k, n) for k, n in placed if "ps" in PLACES[k].hosts),
+    placed = [(k, n, counts[n]) for k, n in enumerate(GROUPS_OF) if counts.get(n)]
+    groups = (
+        tuple((k, count) for k, n, count in placed if GROUPS_OF[n] == group)
+        for group in ("worker", "ps")
     )
+    return Allocation(*groups)
 
 
-class Played:
-    """Pods of one job, as the API server and the kubelets would have them."""
+class Given(BasePolicy):
+    """Every job holds what the test says."""
 
-    def __init__(self, spec: JobSpec) -> None:
-        self.spec, self.pods, self.services = spec, {}, []  # type: JobSpec, dict[str, Any], list
-        self.made = 0
-        self.opened_beside: list[tuple[str, set[str]]] = []  # an opened pod, and those then there
+    slotted = True
+    held = plan()
 
-    def target(self, held: Allocation) -> Target:
-        wanted = wanted_of(self.spec, held, PLACES, self.pods)
-        lacking = network_objects(self.spec, self.services, ())
-        digest = plan_hash(held, PLACES)
-        return Target(self.spec, wanted, digest, dict(self.pods), 0, lacking=lacking)
+    def decide(self, view: View) -> Plan:
+        return Plan(changes={job.index: self.held for job in view.jobs()})
 
-    def turn(self, held: Allocation) -> bool:
-        """One turn of the controller; whether it had anything to do, or waits for pods to end."""
-        room = {place.node: dict.fromkeys(RESOURCES, Fraction(10**12)) for place in PLACES}
-        steps = reconcile([self.target(held)], [], room)
-        assert not steps.failed
-        ending = {name for name, pod in self.pods.items() if "deletionTimestamp" in pod["metadata"]}
-        for action in steps.actions:
-            if action_word(action) == "expose":
-                self.services.append(action.body)
-            elif isinstance(action, Create):
-                self.create(action)
-            elif isinstance(action, Delete):
-                meta = self.pods[action.pod["metadata"]["name"]]["metadata"]
-                meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-            else:
-                assert isinstance(action, Open)
-                self.open(action)
-        for name in ending:  # they were asked to end before this turn, and are gone now
-            del self.pods[name]
-        return bool(steps.actions or ending)
 
-    def create(self, action: Create) -> None:
-        name = action.body["metadata"]["name"]
-        assert name not in self.pods, "409: a pod of that name is there"
-        self.made += 1
-        pod = {**action.body, "status": {"phase": "Pending"}}
-        pod["metadata"] |= {
-            "uid": f"pod-{self.made}",
-            "managedFields": [{"manager": names.FIELD_MANAGER}],
-        }
-        claims = {(names.KIND, self.spec.namespace, self.spec.uid): self.spec.uid}
-        assert claimed(pod, claims) == self.spec.uid
-        self.pods[name] = pod
+class OneGang(Played):
+    """Pods of one job; those that are deleted go when nothing else is to be done."""
 
-    def open(self, action: Open) -> None:
-        assert self.services, "before the Service is there, no name resolves"
-        name = action.pod["metadata"]["name"]
-        pod = self.pods[name]
-        for each in action.patch:
-            if each["path"].startswith("/metadata/annotations/"):
-                key = each["path"].rpartition("/")[2].replace("~1", "/")
-                pod["metadata"]["annotations"][key] = each["value"]
-        pod["spec"]["schedulingGates"] = []
-        pod["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-        self.opened_beside.append((name, set(self.pods)))
+    def __init__(self, framework: str = "none", **spec: Any) -> None:
+        self.given, self.ending = Given(), list[str]()
+        self.opened_beside: list[set[str]] = []  # the pods that were there when one was opened
+        super().__init__(lambda: self.given)
+        self.nodes = [node(name, group, 4) for name, group in GROUPS_OF.items()]
+        self.restart()
+        made = job("bert", slots=1e6, maximum=9)
+        made["spec"] |= {"network": {"framework": framework}, **spec}
+        made["spec"]["parameterServers"] = {"template": pods(cpu="1")}
+        self.uid = self.submit(made)
 
-    def settle(self, held: Allocation) -> None:
-        for _ in range(20):
-            if not self.turn(held):
-                return
-        raise AssertionError("there is always more to do")
+    def hold(self, held: Allocation) -> None:
+        """Begin a slot with this plan, and carry it out."""
+        self.given.held = held
+        self.step()
+
+    def settle(self) -> None:
+        super().settle()
+        while self.ending:
+            self.pods = {name: pod for name, pod in self.pods.items() if name not in self.ending}
+            self.ending = []
+            super().settle()
+
+    def _carry_out(self, action: Action) -> None:
+        if isinstance(action, Delete):
+            self.ending.append(action.pod["metadata"]["name"])
+            self.stuck.add(self.ending[-1])
+        if isinstance(action, Create):
+            assert action.body["metadata"]["name"] not in self.pods, (
+                "409: a pod of that name is there"
+            )
+        if isinstance(action, Open):
+            assert self.services, "before the Service is there, no name resolves"
+            self.opened_beside.append(set(self.pods))
+        super()._carry_out(action)
 
     def indices(self, task: str = "worker") -> dict[int, str]:
         """Node by index."""
@@ -238,19 +162,18 @@ class Played:
 
 
 def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
-    played = Played(spec_of())
-    assert played.turn(plan(a=2, b=1, p=1))
+    played = OneGang()
+    played.hold(plan(a=2, b=1, p=1))
     assert len(played.pods) == 4
     (service,) = played.services
     assert service["metadata"]["name"] == "bert"
-    assert service["metadata"]["ownerReferences"][0]["uid"] == played.spec.uid
+    assert service["metadata"]["ownerReferences"][0]["uid"] == played.uid
     assert service["spec"] == {
         "clusterIP": "None",
-        "selector": {names.JOB_UID: played.spec.uid},
+        "selector": {names.JOB_UID: played.uid},
         "publishNotReadyAddresses": True,
         "ports": [{"name": "train", "port": 2222}],
     }
-    played.settle(plan(a=2, b=1, p=1))
     assert (played.indices(), played.indices("ps")) == ({0: "a", 1: "a", 2: "b"}, {0: "p"})
     assert played.read("worker", 2) == {
         "OASIS_TASK": "worker",
@@ -265,15 +188,15 @@ def test_a_gang_begins_with_indices_from_0_and_a_service() -> None:
 def test_a_worker_0_that_is_gone_takes_the_others_with_it_and_another_comes_again(
     index: int, how: str
 ) -> None:
-    played, gang = Played(spec_of("torch")), plan(a=2, b=1, p=1)
-    played.settle(gang)
+    played = OneGang("torch")
+    played.hold(plan(a=2, b=1, p=1))
     before = played.uids()
     (gone,) = (n for n, p in played.pods.items() if p["metadata"]["uid"] == before["worker", index])
     if how == "deleted":
         del played.pods[gone]
     else:
         played.pods[gone]["status"]["phase"] = "Failed"
-    played.settle(gang)
+    played.settle()
     now = played.uids()
     assert (now.keys(), played.indices()) == (before.keys(), {0: "a", 1: "a", 2: "b"})
     anew = {key for key in now if now[key] != before[key]}
@@ -283,31 +206,31 @@ def test_a_worker_0_that_is_gone_takes_the_others_with_it_and_another_comes_agai
 def random_plan(draw: random.Random) -> Allocation:
     workers = {n: draw.choice((0, 0, 1, 2, 3)) for n in "abc"}
     servers = draw.choice(({}, {"p": 1}, {"p": 1}, {"p": 1}, {"q": 1}, {"p": 2}))
+    servers = servers if sum(servers.values()) <= sum(workers.values()) else {"p": 1}
     return plan(**workers, **servers) if any(workers.values()) else plan()
 
 
 def by_node(held: Allocation, task: str) -> Counter[str]:
     tasks = held.workers if task == "worker" else held.ps
-    return Counter({PLACES[k].node: n for k, n in tasks})
+    return Counter({list(GROUPS_OF)[k]: n for k, n in tasks})
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_over_any_plans_indices_are_those_of_the_rule(seed: int) -> None:
     draw = random.Random(seed)
     elastic = seed % 2 == 0
-    played = Played(spec_of("none", resizePolicy="elastic" if elastic else "restart"))
+    played = OneGang(resizePolicy="elastic" if elastic else "restart")
     before, held = plan(), plan()
     for _ in range(12):
         before, held = held, random_plan(draw)
         old, uids, there = played.indices(), played.uids(), set(played.pods)
-        for _ in range(draw.choice((0, 0, 1, 2))):  # some plans change before they are carried out
-            played.turn(held)
-            held, changed = random_plan(draw), True
-            break
-        else:
-            changed = False
+        changed = draw.random() < 0.5
+        if changed:  # before it is carried out
+            played.given.held = held
+            played.plan()
+            held = random_plan(draw)
         opened = len(played.opened_beside)
-        played.settle(held)
+        played.hold(held)
         now = played.indices()
         assert Counter(now.values()) == by_node(held, "worker")
         assert Counter(played.indices("ps").values()) == by_node(held, "ps")
@@ -326,12 +249,12 @@ def test_over_any_plans_indices_are_those_of_the_rule(seed: int) -> None:
         )
         if not goes_on:
             assert not kept
-            beside = [pods for _, pods in played.opened_beside[opened:]]
+            beside = played.opened_beside[opened:]
             assert not any(there & pods for pods in beside), "one gang at a time"
             assert sorted(now) == list(range(len(now)))
             continue
         wanted = by_node(held, "worker")
-        for node in "abc":
-            mine = sorted(k for k, at in old.items() if at == node)
-            stays = mine[: wanted[node]]
+        for name in "abc":
+            mine = sorted(k for k, at in old.items() if at == name)
+            stays = mine[: wanted[name]]
             assert {k for k in mine if ("worker", k) in kept} == set(stays)

@@ -33,7 +33,7 @@ from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS
 from tests.kubernetes.instance_objects import job_object, node_objects, utility_object, written
-from tests.unit.kubernetes.played import CLOCK, GPU, merged, plain, pods, utility_class, window
+from tests.unit.kubernetes.played import CLOCK, GPU, merged, pods, utility_class, window
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
 
 # -- rows of wrong_objects.yaml --------------------------------------------------------------------
@@ -102,17 +102,12 @@ def test_every_utility_is_written_and_read(utility: oasis.Utility) -> None:
     assert found(range(9)).tolist() == pytest.approx(utility(range(9)).tolist())
 
 
-def test_workers_seconds_are_work_for_any_number_of_workers() -> None:
-    made = plain()
-    made["spec"]["work"] = {"workerSeconds": 500}
-    assert parse_job(made, CLOCK, DEFAULT_RESOURCES).job.work(CLOCK.work_seconds) == 10
-
-
-def test_a_job_without_parameter_servers_reserves_no_bandwidth() -> None:
-    made = plain()
-    del made["spec"]["parameterServers"]
-    made["spec"]["work"] = {"workerSeconds": 500}
-    assert parse_job(made, CLOCK, DEFAULT_RESOURCES).job.bandwidth == 0
+@pytest.mark.parametrize("row", ROWS["right"], ids=str)
+def test_what_makes_sense_is_read(row: dict[str, Any]) -> None:
+    found = READERS["OasisJob"](row)
+    read = {"resize": found.resize, "bandwidth": found.job.bandwidth}
+    read["work"] = found.job.work(CLOCK.work_seconds)
+    assert read | row["read"] == read
 
 
 @pytest.mark.parametrize(
@@ -128,18 +123,9 @@ def test_what_is_no_amount_is_refused(text: Any) -> None:
         quantity(text, "cpu")
 
 
-def test_requests_of_a_pod_are_those_that_the_scheduler_counts() -> None:
-    def container(cpu: str, **more: Any) -> dict[str, Any]:
-        return {"resources": {"requests": {"cpu": cpu}}, **more}
-
-    spec = {
-        "initContainers": [container("5"), container("1", restartPolicy="Always")],
-        "containers": [container("1"), container("2")],
-        "overhead": {"cpu": "250m"},
-    }
-    assert written(requests_of(spec)["cpu"]) == "5250m"
-    spec["initContainers"].append(container("4500m"))
-    assert written(requests_of(spec)["cpu"]) == "5750m"
+@pytest.mark.parametrize("row", ROWS["requests"], ids=lambda row: row["read"])
+def test_requests_of_a_pod_are_those_that_the_scheduler_counts(row: dict[str, Any]) -> None:
+    assert written(requests_of(row["of"])["cpu"]) == row["read"]
 
 
 # -- forms -----------------------------------------------------------------------------------------
@@ -277,35 +263,7 @@ def test_an_instance_survives_the_trip_to_the_cluster_and_back(asked: dict[str, 
 SCHEMA = schema_of(KIND)["spec"]
 VALIDATOR = jsonschema.Draft4Validator(SCHEMA)  # in which exclusiveMinimum is true or false
 BAD = (-1, 0, 1e31, 1e300, float("inf"), "x", None, [], {}, True, 10**400, [3, 1], 2.5, "1e-40")
-UTILITIES = (
-    {"kind": "sigmoid", "priority": 3, "decayPerSecond": 0.1, "targetSeconds": 60},
-    {"kind": "piecewise", "delaysSeconds": [1, 2], "values": [3, 2]},
-)
-WORKS = (
-    {"workerSeconds": 100},
-    {"epochs": 2, "chunks": 4, "minibatches": 3, "minibatchSeconds": 0.5, "gradientMb": 30},
-)
-
-
-def with_bandwidth(bandwidth: str) -> dict[str, Any]:
-    resources = {"requests": {"cpu": "1", BANDWIDTH: bandwidth}, "limits": {"nvidia.com/gpu": "1"}}
-    return {"template": {"spec": {"containers": [{"name": "train", "resources": resources}]}}}
-
-
-FORM = {
-    "work": {"workerSeconds": 50},
-    "workers": {"maximum": 2, "resources": {"requests": {"cpu": "1"}}},
-    "requires": {"gpu": ["a"]},
-    "parameterServers": {"resources": {"requests": {"cpu": "2", BANDWIDTH: "4G"}}},
-}
-FORMS = ({}, {"forms": [FORM]}, {"speeds": {"label": "gpu", "values": {"a": 1, "b": 2}}})
-
-
-def whole_job(utility: Any, work: Any, forms: dict[str, Any]) -> dict[str, Any]:
-    counts = {"minimum": 1, "initial": 2, "maximum": 4}
-    spec = {"utility": utility, "work": work, "parameterServers": with_bandwidth("4G"), **forms}
-    spec["workers"] = {**counts, **with_bandwidth("1G")}
-    return {"metadata": {"name": "j", "namespace": "n", "uid": "u"}, "spec": deepcopy(spec)}
+ANY = ROWS["any value"]
 
 
 def places(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -352,13 +310,14 @@ def refusal(made: dict[str, Any]) -> InstanceError | None:
     return None
 
 
-@pytest.mark.parametrize("forms", FORMS, ids=["plain", "forms", "speeds"])
-@pytest.mark.parametrize("work", WORKS, ids=["seconds", "minibatches"])
-def test_messages_name_what_was_written(work: dict[str, Any], forms: dict[str, Any]) -> None:
+@pytest.mark.parametrize("forms", ANY["forms"])
+@pytest.mark.parametrize("work", ANY["works"])
+def test_messages_name_what_was_written(work: str, forms: str) -> None:
     """And what the parser takes the schema of the API server takes, too."""
     known_fields, refused = known(), 0
-    for utility in UTILITIES:
-        whole = whole_job(utility, work, forms)
+    for utility in ANY["utilities"]:
+        spec = {**ANY["spec"], **ANY["forms"][forms], "work": ANY["works"][work]}
+        whole = {"metadata": META, "spec": {**spec, "utility": utility}}
         parse_job(whole, CLOCK, DEFAULT_RESOURCES)
         for path, bad in itertools.product(places(whole["spec"], ("spec",)), BAD):
             made = deepcopy(whole)

@@ -1,50 +1,114 @@
-"""Specs, owners and clusters drawn at random: no error is ours, and in the end all is done."""
+"""Jobs of every shape, and specs, owners and clusters drawn at random, under every policy: none of
+them ends the controller or stops another job, no error is ours, and in the end all is done."""
 
 from __future__ import annotations
 
 import copy
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from baselines import registry
+from baselines.counts import FixedCounts
 from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Create, Open, action_word
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.node_affinity import REQUIRED, NodeRules
-from tests.unit.kubernetes.played import Played, foreign, job, job_of, node, policy, rigid
-from tests.unit.kubernetes.test_jobs_of_any_shape import SHAPES, shape, with_ps
+from oasis.kubernetes.objects.node_affinity import NodeRules
+from tests.unit.kubernetes.played import (
+    Played,
+    foreign,
+    job,
+    job_of,
+    merged,
+    node,
+    policy,
+    rigid,
+)
 from tests.unit.kubernetes.test_objects import places
 
-VALUES: list[Any] = [
-    *(None, True, False, 0, 1, -1, 3, 1.5, 1e-300, 1e30, 1e31, 1e308, 10**30, 2**63),
-    *(float("nan"), float("inf"), "", "x", "1", "-1", "1e400", "500m", "1Ei", "\u0663"),
-    *([], [1], [{}], [None], {}, {"a": 1}, {"spec": {}}),
+ROWS = yaml.safe_load(Path(__file__).with_name("shapes.yaml").read_text(encoding="utf-8"))
+SHAPES: dict[str, dict[str, Any]] = ROWS["shapes"]
+
+
+def shape(name: str) -> dict[str, Any]:
+    made = job("odd")
+    made["spec"] = merged(ROWS["base"], SHAPES[name]["spec"])
+    return made
+
+
+def with_ps(**workers: Any) -> dict[str, Any]:
+    made = job("odd", **workers)
+    made["spec"] = merged(made["spec"], ROWS["with parameter servers"])
+    return made
+
+
+ELSEWHERE = {"Completed", "Rejected", "GivenUp", "Pending", "Waiting", "Running"}
+DRAWING = [
+    name
+    for name, make in registry.ALL.items()
+    if isinstance(getattr(make(), "_counts", None), FixedCounts)
 ]
-PARTS: dict[str, Any] = {  # of a spec
-    "network": {"framework": "torch", "port": 2222},
-    "forms": [{"requires": {"gpu": ["a"]}}, {"workers": {"maximum": 3}}],
-    "speeds": {"label": names.HOSTNAME, "values": {"n0": 2.0, "n1": 1.0}},
-    "resizePolicy": "restart",
-    "onRejection": "retry",
-    "completion": "chief",
-    "backoffLimit": 2,
-}
-TERM = {"topologyKey": names.HOSTNAME, "labelSelector": {"matchLabels": {"a": "b"}}}
-IN_PODS: dict[str, Any] = {  # of the spec of a pod
-    "affinity": {
-        "podAntiAffinity": {REQUIRED: [TERM]},
-        "podAffinity": {REQUIRED: [{**TERM, "matchLabelKeys": ["a"], "namespaces": ["ns"]}]},
-    },
-    "tolerations": [{"key": "a", "operator": "Exists"}],
-    "topologySpreadConstraints": [{**TERM, "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"}],
-    "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
-    "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}],
-    "overhead": {"cpu": "1"},
-}
 
 
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("which", SHAPES)
+def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> None:
+    wanted = SHAPES[which]["phase"]
+    played = Played(policy(name))
+    other = played.submit(job("other", minimum=2, initial=2, maximum=2, slots=4.0))
+    odd = played.submit(shape(which))
+    played.run(18)  # some policies give an ordinary job one worker, and keep it there
+    phase = played.phase(odd)
+    if wanted is None:
+        assert phase in ELSEWHERE
+    else:
+        assert phase == wanted, played.status(odd)
+    if which != "work without end":
+        assert played.phase(other) == "Completed"
+        assert not played.pods
+    if "parameterServers" not in played.jobs[odd]["spec"]:
+        assert played.seen_ps == 0, "without a template there are none"
+    for error in ("planning", "acting on", "following", "telling of", "reading"):
+        assert played.measured("oasis_job_errors_total", doing=error) == 0
+    assert played.measured("oasis_policy_errors_total") == 0
+
+
+@pytest.mark.parametrize("with_template", [True, False])
+@pytest.mark.parametrize("name", DRAWING)
+def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_template: bool) -> None:
+    """One after the other, so that each could be drawn another number."""
+    played = Played(policy(name))
+    for k, most in enumerate((8, 3, 5, 50, 7, 2)):
+        made = with_ps(maximum=most) if with_template else job("odd", maximum=most)
+        made["metadata"]["name"] = f"j{k}"
+        uid = played.submit(made)
+        played.run(8)
+        assert played.phase(uid) == "Completed"
+        assert played.most[f"j{k}"] == min(most, 8)
+    assert bool(played.seen_ps) is with_template
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_seed_that_is_asked_for_draws_as_in_the_simulator(name: str) -> None:
+    played = Played(policy(name, seed=5))
+    counts = []
+    for k in range(4):
+        made = with_ps()
+        made["metadata"]["name"] = f"j{k}"
+        played.submit(made)
+        played.run(16)
+        counts.append(played.most[f"j{k}"])
+    assert counts != [8, 8, 8, 8]
+
+
+# -- drawn at random -------------------------------------------------------------------------------
+
+
+VALUES, PARTS, IN_PODS = (ROWS["random"][key] for key in ("values", "parts", "in pods"))
 TROUBLES = ("gone", "Failed", "Succeeded", "ends", "unbound")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pulp
@@ -102,7 +100,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
 
 
 def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped: Any = SimpleNamespace(status=Status.INTERRUPTED, values={})
+    stopped = Solution(Status.INTERRUPTED, None, 0.0, 0.0, {})
     monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         close_plan(model(*THREE), {}, Budget())

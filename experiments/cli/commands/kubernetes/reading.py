@@ -28,7 +28,7 @@ from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import read_content
-from oasis.scheduling.capabilities import Planner
+from oasis.scheduling.policy import Planner
 
 
 def status(
