@@ -264,9 +264,9 @@ class GangController(BasePolicy):
 
     def request(self, job: PolicyJob) -> Counts | None:
         """Number of tasks that `job` asks for; None if the empty cluster cannot hold its fewest."""
-        requested = job.worker_counts[0] if job.initial_workers is None else job.initial_workers
+        fewest, initial = job.worker_counts[0], job.initial_workers
         # A request that never fits would block a queue for ever.
-        for workers in job.workers_down_from(requested):
+        for workers in job.workers_down_from(fewest if initial is None else initial):
             ps = job.ps_needed(workers)
             if self._empty.holds(job, workers, ps):
                 return workers, ps

@@ -92,8 +92,8 @@ def scale_in(
     for job in victims:
         homes = dict(allocations[job.index].ps)
         # Workers away from their parameter server send over the network, so they go first.
+        order = sorted(allocations[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
         now = allocations[job.index]
-        order = sorted(now.workers, key=lambda task: (task[0] in homes, task[0]))
         spare = job.spare_workers(now.worker_count)
         # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):

@@ -255,8 +255,8 @@ def best_rates(workload: Workload, job: PolicyJob) -> list[float]:
         load = Load(workload.site)
         allocation = Allocation(((0, workers),))
         load.add(job, allocation)
-        is_allowed = workers in job.worker_counts
-        rates.append(scaling.rate(job, allocation, load) if is_allowed else 0.0)
+        rate = scaling.rate(job, allocation, load) if workers in job.worker_counts else 0.0
+        rates.append(rate)
     return rates
 
 

@@ -14,6 +14,7 @@ from oasis.kubernetes.cluster.nodes import has_ended, phase_of
 from oasis.kubernetes.cluster.pods import WantedPod, working_gang
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
+    WORKLOAD,
     ExistingKind,
     is_suspended,
     name_of,
@@ -62,7 +63,9 @@ class Switch:
     found: Mapping[str, Any]
     kind: ExistingKind
     suspend: bool  # otherwise its controller makes its pods again
-    workers: int | None = None  # to set when it is resumed; None leaves the number that it has
+    # To set when it is resumed; None leaves the number that it has. A Workload is resumed later,
+    # when it has followed.
+    workers: int | None = None
 
 
 Action = Create | Open | Delete | Switch
@@ -71,7 +74,8 @@ Action = Create | Open | Delete | Switch
 def action_word(action: Action) -> str:
     """Return the name of an action in metrics and messages."""
     if isinstance(action, Switch):
-        return "suspend" if action.suspend else "resume"
+        is_resize = action.kind is WORKLOAD and action.workers is not None
+        return "resize" if is_resize else "suspend" if action.suspend else "resume"
     if isinstance(action, Create) and action.body["kind"] != "Pod":
         return "expose"
     return type(action).__name__.lower()
@@ -131,15 +135,15 @@ def steps_of_existing(
     if target.workers and any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
         steps.withdrawn.add(uid)
     withdrawn = target.withdrawn or uid in steps.withdrawn
+    # The number of workers that was set at the last resume says which gang runs now.
     resizable = names.MAXIMUM in (item["metadata"].get("annotations") or {})
+    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
     if is_suspended(item):
         if target.workers and not (withdrawn or present or stops(item)):
-            workers = target.workers if resizable else None
+            workers = target.workers if resized else None
             steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
     surplus = alive.keys() - {pod.name for pod in target.wanted}
-    # The number of workers that was set at the last resume says which gang runs now.
-    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
     if not target.workers or withdrawn or surplus or resized:
         steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []

@@ -559,9 +559,9 @@ class Reconciler:
         steps = reconcile(targets, orphans, free, stuck, nodes)
         for uid, (kind, existing) in self.existing.items():
             job, pods, is_planned = self.statuses.get(uid), job_pods.get(uid, {}), uid in entries
-            # A Workload that makes no sense would hold its quota for ever.
-            is_over = job and (job.phase in TERMINAL or (kind is WORKLOAD and job.is_stopped))
-            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=bool(is_over)):
+            # A Workload for which nothing is planned would hold its quota.
+            is_over = kind is WORKLOAD or (job is not None and job.phase in TERMINAL)
+            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=is_over):
                 steps.actions.append(Switch(uid, existing, kind, suspend=True))
             if job and is_planned and (why := preempted(existing)) is not None:
                 job.in_trouble("Preempted", why, now)

@@ -28,8 +28,8 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import WORKLOAD, controller_of, is_indexed, own_uid
-from oasis.kubernetes.objects.workload import switching
+from oasis.kubernetes.objects.existing import JOB, WORKLOAD, controller_of, counts_of, own_uid
+from oasis.kubernetes.objects.workload import said, switching
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -138,6 +138,9 @@ class ClusterWriter:
             kind = CREATED[action.body["kind"]]
             written = self._objects.create(kind, action.body)
         elif isinstance(action, Switch):
+            if action.workers is not None and action.kind is WORKLOAD:
+                self._resize(action.found, action.workers)
+                return
             kind, body = _switch_patch(action)
             written = self._objects.merge_patch(kind, body)
             if kind != action.kind.where:  # the owner of a Workload, which no store has
@@ -150,6 +153,18 @@ class ClusterWriter:
             return
         if not self._objects.is_dry:
             self._stores[kind.plural].put(kind.kept(written))
+
+    def _resize(self, item: Mapping[str, Any], workers: int) -> None:
+        """Give the Job of a Workload without quota so many workers, once it says it stopped."""
+        # Before that, Kueue would make the Workload anew, active.
+        owner, space = item["spec"]["owner"], item["metadata"]["namespace"]
+        meta = {"name": owner["name"], "namespace": space, "uid": owner["uid"]}
+        # A patch that changes nothing answers with the Job as it is.
+        job = self._objects.merge_patch(JOB.where, {"metadata": meta})
+        change = counts_of(job, workers)
+        if said(job, "Suspended")["status"] == "True" and not change.items() <= job["spec"].items():
+            meta["resourceVersion"] = job["metadata"]["resourceVersion"]
+            self._objects.merge_patch(JOB.where, {"metadata": meta, "spec": change})
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:
@@ -213,9 +228,7 @@ def _switch_patch(action: Switch) -> tuple[ResourceKind, dict[str, Any]]:
         return switching(action.found, action.suspend)
     spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
-        spec["parallelism"] = action.workers
-        if is_indexed(action.found):  # an Indexed Job can be resized if both change together
-            spec["completions"] = action.workers
+        spec |= counts_of(action.found, action.workers)
     # With the uid, a patch is refused (409) if the
     # object was deleted and created under the same name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}

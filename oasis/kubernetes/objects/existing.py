@@ -61,7 +61,6 @@ class ExistingKind:
     where: ResourceKind
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
-    elastic: bool = False  # whether the number of its workers can be changed while it is suspended
     selector: str | None = SELECTOR  # of those that are watched
 
 
@@ -96,7 +95,7 @@ def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
     return ExistingKind(name, version, where, *rest, **more)
 
 
-JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"), elastic=True)
+JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"))
 # All JobSets are watched, because those that the Trainer makes have no label of ours.
 JOBSET = _kind(
     *("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed")), selector=None
@@ -374,21 +373,32 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
     if not limits:
         return count, count
     path = f"{NOTES}.{limits[0]}"
-    if not kind.elastic:
-        raise InstanceError(path, f"expected none: a {kind.name} cannot be resized")
+    made_by = item["spec"].get("owner", {}).get("kind", kind.name)  # of a Workload
+    if made_by != JOB.name:
+        raise InstanceError(path, f"expected none: a {made_by} cannot be resized")
     if len(limits) == 1:
         raise InstanceError(path, f"expected both of {names.MINIMUM} and {names.MAXIMUM}")
-    completions, right = item["spec"].get("completions"), count if is_indexed(item) else None
-    if completions != right:
-        expected = "expected none for a Job that may be resized: its pods begin anew"
-        if right is not None:
-            expected = f"expected as many as spec.parallelism, {count}: both are resized"
-        raise InstanceError("spec.completions", expected, completions)
+    if kind is JOB:
+        counts_of(item, count)
     least, most = (integer(_count(notes[n]), f"{NOTES}.{n}", minimum=1) for n in limits)
     if least > most:
         expected = f"expected at most {most}, the maximum, got {least}"
         raise InstanceError(f"{NOTES}.{names.MINIMUM}", expected)
     return least, most
+
+
+def counts_of(job: Object, workers: int) -> dict[str, int]:
+    """The fields that give a Job so many workers."""
+    count, completions = job["spec"].get("parallelism", 1), job["spec"].get("completions")
+    if is_indexed(job):  # it can be resized if both change together
+        if completions != count:
+            expected = f"expected as many as spec.parallelism, {count}: both are resized"
+            raise InstanceError("spec.completions", expected, completions)
+        return {"parallelism": workers, "completions": workers}
+    if completions is not None:
+        expected = "expected none for a Job that may be resized: its pods begin anew"
+        raise InstanceError("spec.completions", expected)
+    return {"parallelism": workers}
 
 
 def _json(notes: Object, name: str) -> Any:
