@@ -390,7 +390,7 @@ class ElasticFlow(BasePolicy):
         return min(job.arrival + low, end) - self._margin
 
     def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
-        """The numbers of workers that `job` may have, each faster than the ones before it."""
+        """Numbers of workers for `job`, ascending, without those that would not be faster."""
         # Powers of two, as in the paper: buddy allocation then leaves no fragments.
         wanted = [n for n in job.worker_counts if self.sizes == ANY or not n & (n - 1)]
         sizes: list[Size] = []

@@ -85,14 +85,14 @@ class Shares:
         return self.largest(usage)
 
     def add(self, usage: dict[int, int], job: PolicyJob, workers: int, ps: int) -> None:
-        """Add these tasks of `job` to the amounts `taken`, in grid units."""
+        """Add these tasks of `job` to the amounts `usage`, in grid units."""
         for group, count in zip(GROUPS, (workers, ps), strict=True):
             for resource, amount in group.of(job) if count else ():
                 place = self._pools.place(group, resource)
                 usage[place] = usage.get(place, 0) + count * amount
 
     def largest(self, usage: Mapping[int, int]) -> float:
-        """Dominant share of the amounts `taken`."""
+        """Dominant share of the amounts `usage`."""
         return rounding.key(
             max((amount / self._totals[place] for place, amount in usage.items()), default=0.0)
         )
@@ -178,7 +178,7 @@ class Fairness:
         return rounding.key(abs(rounding.difference(share, self.fair[index])))
 
     def total(self, allocations: Mapping[int, Allocation]) -> float:
-        """Sum over the jobs of `held`."""
+        """Sum over the jobs of `allocations`."""
         return math.fsum(
             self.loss(index, allocation.worker_count) for index, allocation in allocations.items()
         )

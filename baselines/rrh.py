@@ -88,7 +88,7 @@ class DelayCosts:
         return now
 
     def _lost(self, k: int) -> FloatArray:
-        """Loss of each job if it is delayed by `left` of job `k`."""
+        """Loss of each job if it is delayed by `remaining` of job `k`."""
         return self._now_worth - self._at(self._ends + self.remaining[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:

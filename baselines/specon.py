@@ -425,6 +425,6 @@ class SpeCon(GangController):
 
 
 def _all_on(allocation: Allocation, machine: int) -> Allocation:
-    """Return an allocation with as many tasks as `held`, all on `machine`."""
+    """Return an allocation with as many tasks as `allocation`, all on `machine`."""
     ps = ((machine, allocation.ps_count),) if allocation.ps_count else ()
     return Allocation(((machine, allocation.worker_count),), ps)

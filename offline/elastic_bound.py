@@ -128,7 +128,7 @@ class _Configurations:
         return price[self._slots] / self._slopes
 
     def _load(self, order: IntArray, amounts_used: FloatArray) -> FloatArray:
-        """Shares of the pool that `taken` work in the pieces of `order` uses."""
+        """Shares of the pool that `amounts_used` work in the pieces of `order` uses."""
         used = np.zeros(len(self.open))
         np.add.at(used, self._slots[order], amounts_used / self._slopes[order])
         return np.outer(used, self.share / self.length)

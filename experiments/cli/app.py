@@ -19,6 +19,7 @@ from oasis.model.errors import InputError
 
 # By name: the group of the help, the module of `commands`, and the line of the help.
 COMMANDS = json.loads(Path(__file__).with_name("commands.json").read_text(encoding="utf-8"))
+
 # What typer says of a value -> how the errors of the commands themselves say it.
 EXPECTED = {
     "Input should be a valid integer.*": "expected an integer",

@@ -82,11 +82,7 @@ def as_command(command: Command) -> Command:
 
 
 def _option(parameter: inspect.Parameter) -> inspect.Parameter:
-    """`parameter` as typer takes it.
-
-    A text in its annotation is the help of an option, and tables are arguments of `typer.Option`,
-    which may name its ``flag``.
-    """
+    """`parameter` as typer takes it: an option is marked by its help, and tables of what it is."""
     annotation = parameter.annotation
     if (text := mark_of(parameter, str)) is not None:
         marks = annotation.__metadata__

@@ -334,8 +334,7 @@ PolicySeed = Annotated[
 PolicyLine = Annotated[
     str | None,
     "strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
-    "the option "
-    f"line of {', '.join(having(LINE))}. [default: strict]",
+    f"the option line of {', '.join(having(LINE))}. [default: strict]",
     {"metavar": "strict|fit"},
 ]
 

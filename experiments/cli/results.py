@@ -73,7 +73,6 @@ def read_recipe(path: Path) -> Recipe:
 
 def write_instance(instance: oasis.Instance, output: Path) -> None:
     """Write an instance to the requested file, which may be standard output, and say so."""
-    write_document(instance_to_dict(instance), output)
     cluster = instance.cluster
     parts = {
         "job": len(instance.jobs),
@@ -82,7 +81,8 @@ def write_instance(instance: oasis.Instance, output: Path) -> None:
         "slot": instance.horizon,
     }
     counts = ", ".join(how_many(count, unit) for unit, count in parts.items())
-    say_written(output, f"{counts} of {instance.slot_seconds:g} s")
+    said = f"{counts} of {instance.slot_seconds:g} s"
+    write_document(instance_to_dict(instance), output, said)
 
 
 def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
@@ -108,13 +108,9 @@ def drawing(style: str | None) -> Iterator[None]:
         console.note(f"some characters are not in the font: {shown}")
 
 
-def write_document(document: dict[str, Any], output: Path) -> None:
-    """Write one JSON document to the requested file, which may be standard output."""
+def write_document(document: dict[str, Any], output: Path, what: str) -> None:
+    """Write one JSON document to the requested file, which may be standard output, and say so."""
     write_page(json_text(document), output)
-
-
-def say_written(output: Path, what: str) -> None:
-    """Say on standard error what was written where."""
     console.note(f"wrote {'standard output' if is_stdout(output) else output}: {what}")
 
 
@@ -130,7 +126,7 @@ def hand_out(page: str, output: Path | None, what: str) -> None:
     """Print a text, or write it to the requested file, and say what was written."""
     write_page(page, output or Path("-"))
     if output is not None and not is_stdout(output):
-        say_written(output, what)
+        console.note(f"wrote {output}: {what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +154,8 @@ class Delivery:
 
         def whole() -> dict[str, Any]:
             plain = document() if callable(document) else document
-            return plain | {"command": again(self.context)}
+            # A run that is made again is what it was, to the byte.
+            return plain if "command" in plain else plain | {"command": again(self.context)}
 
         picture = None
         if self.plot is not None and draw is not None:
@@ -204,10 +201,7 @@ def pages() -> Any:
 
 
 def deliver_comparison(
-    comparison: Comparison,
-    document: dict[str, Any],
-    title: str,
-    delivery: Delivery,
+    comparison: Comparison, document: dict[str, Any], title: str, delivery: Delivery
 ) -> int:
     """Print a comparison and write the requested files; the exit code of the command."""
 

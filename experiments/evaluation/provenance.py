@@ -88,6 +88,7 @@ class Recipe:
     sha256: str  # `instance_digest`
     version: str  # of the package that made the result
     files: Sequence[Mapping[str, Any]] | None = None  # that the policy depends on, if it says
+    command: str | None = None  # that made the result, if a command did
 
     @classmethod
     def of(cls, document: Any) -> Recipe:
@@ -101,6 +102,7 @@ class Recipe:
             files=entry(
                 {"policy_files": None} | document, "policy_files", optional(list_of(mapping))
             ),
+            command=entry({"command": None} | document, "command", optional(text)),
         )
 
     def check_files(self, files: Sequence[Mapping[str, Any]]) -> None:
@@ -119,7 +121,7 @@ class Recipe:
 
 # `check_digest` compares the instance, and a note names another version, before the run; the last
 # is how long its decisions took.
-NOT_COMPARED = ("instance", "command", "seed", "version", "decision_seconds")
+NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,8 +79,7 @@ def duration_text(seconds: float | None) -> str:
         return f"{seconds:.2g}{SPACE}s"
     sign = "-" if seconds < 0 else ""
     magnitude = abs(seconds)
-    for k, (length, unit) in enumerate(UNITS[:-1]):
-        small, smaller = UNITS[k + 1]
+    for (length, unit), (small, smaller) in pairwise(UNITS):
         whole = round(magnitude / small)  # rounded once, in the smaller unit
         if whole * small >= length:
             many, few = divmod(whole, round(length / small))

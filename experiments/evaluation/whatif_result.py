@@ -23,7 +23,7 @@ from oasis.model.document import (
     real,
     text,
 )
-from oasis.model.errors import InputError
+from oasis.model.errors import InputError, located_at
 from oasis.model.summary import how_many
 
 KIND = "whatif"
@@ -32,10 +32,9 @@ KEPT = (50, 90, 95, 99)  # percentiles in a result
 SHORTEST = 10.0  # seconds: the slowdown of shorter jobs is that of jobs of this length
 SIZES = ((1, 1, "1 GPU"), (2, 4, "2-4 GPUs"), (5, 8, "5-8 GPUs"), (9, None, "9 GPUs or more"))
 SHARES = (*range(0, 100, 5), 99, 99.9, 100)  # percent of the jobs, of the distribution of waiting
-PARTS = (
-    *("jobs", "gpu_hours", "mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown"),
-    "unfinished",
-)  # figures of a part of the jobs
+COUNTED = ("jobs", "gpu_hours", "unfinished")
+MEANS = ("mean_waiting", "p95_waiting", "mean_completion", "mean_slowdown")
+PARTS = (*COUNTED[:2], *MEANS, COUNTED[2])  # figures of a part of the jobs
 GIVEN, DRAWN, NONE = UTILITIES = ("given", "drawn", "none")  # what jobs are worth
 
 Row = Mapping[str, Any]
@@ -126,9 +125,20 @@ def _setting(data: Any, owners: int) -> Setting:
     shape: dict[str, Any] = {
         **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
         **dict.fromkeys(("bound", "utility_bound"), optional(real)),
-        **{"machines": list_of(count), "policies": object_of(partial(_shaped, shape=row))},
+        **{"machines": list_of(count), "policies": object_of(partial(_row, shape=row))},
     }
-    return Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
+    setting = Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
+    if not setting.policies:
+        raise InputError("policies", "expected at least one")
+    with located_at(f"policies.{RECORDED}"):
+        entry(setting.policies.get(RECORDED, {"peak": 0}), "peak", real)
+    return setting
+
+
+def _row(data: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures of a policy; there is no mean, for example, only where no job finished."""
+    row = _shaped(data, shape)
+    return _shaped(row, {n: dict.fromkeys(row[n], real) for n in TIMES if row["finished"]})
 
 
 def _numbers(data: Any, length: int | None = None) -> list[float | None]:
@@ -138,21 +148,36 @@ def _numbers(data: Any, length: int | None = None) -> list[float | None]:
     return numbers
 
 
+def _reals(data: Any) -> list[float]:
+    return list(list_of(real)(data))
+
+
 def _part(parts: int) -> Reader[dict[str, Any]]:
     """Reads figures of so many parts of the jobs, and the utility where there is one."""
     numbers = partial(_numbers, length=parts)
-    return lambda data: _shaped(data, dict.fromkeys((*PARTS, *mapping(data)), numbers))
+
+    def read(data: Any) -> dict[str, Any]:
+        figures = _shaped(data, dict.fromkeys((*PARTS, *mapping(data)), numbers))
+        for name in (*COUNTED, *PARTS):
+            for k, value in enumerate(figures[name]):
+                is_known = name in COUNTED or figures["jobs"][k] > figures["unfinished"][k]
+                if value is None and is_known:
+                    raise InputError(f"{name}[{k}]", "expected a number, as jobs finished")
+        return figures
+
+    return read
 
 
+TIMES = ("completion", "waiting", "slowdown")
 ROW: dict[str, Any] = {
     **dict.fromkeys(("finished", "unfinished", "preemptions", "moves"), real),
     "gpu_utilisation": optional(real),
     **dict.fromkeys(
-        ("completion", "waiting", "slowdown"),
+        TIMES,
         dict.fromkeys(("mean", "p50", "p95", "p99"), optional(real)),
     ),
     "waiting_at": partial(_numbers, length=len(SHARES)),
-    "series": {"begin": real, "end": real, "waiting": _numbers, "in_use": _numbers},
+    "series": {**dict.fromkeys(("begin", "end"), real), "waiting": _reals, "in_use": _reals},
     **{"told": bool, "parameters": mapping},
 }
 
@@ -300,7 +325,7 @@ def by_load(result: WhatIf) -> list[Setting]:
 
 def tables(result: WhatIf) -> list[Table]:
     """All tables, in their order."""
-    first, reference = result.first, result.reference
+    first, reference, most = result.first, result.reference, result.first.utility_bound
 
     def by_policy(title: str, headings: Cells, cells: Callable[[str, Row], Cells]) -> Table:
         rows = [(called(name, row), *cells(name, row)) for name, row in first.policies.items()]
@@ -337,10 +362,13 @@ def tables(result: WhatIf) -> list[Table]:
         earned = by_policy(
             "What the jobs are worth",
             ("utility", "of the bound"),
-            lambda _, row: (brief(row["utility"]), _of_most(row, first)),
+            lambda _, row: (
+                brief(row["utility"]),
+                percent(None if not most or _is_beyond(row, first) else row["utility"] / most),
+            ),
         )
-        if first.utility_bound is not None:
-            earned[2].append((MOST, brief(first.utility_bound), "-"))
+        if most is not None:
+            earned[2].append((MOST, brief(most), "-"))
         shown.append(earned)
     if reference is not None:
         headings = tuple(part.name for part in changes(result, reference, "by_size"))
@@ -367,11 +395,6 @@ def _above_bound(row: Row, setting: Setting) -> str:
     excess = mean / bound - 1
     # The bound is rounded down, so that one who reaches it seems to be a little above.
     return "0%" if excess < REACHED else f"+{percent(excess)}"
-
-
-def _of_most(row: Row, setting: Setting) -> str:
-    most = setting.utility_bound
-    return "-" if not most or _is_beyond(row, setting) else percent(row["utility"] / most)
 
 
 class PartChange(NamedTuple):

@@ -36,7 +36,7 @@ def pack(schedules: Mapping[str, Schedule]) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, Schedule]:
-    """Decode the bytes of `packed`."""
+    """Decode the bytes of `pack`."""
     try:
         plain = json.loads(lzma.decompress(content))
     except (lzma.LZMAError, UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -185,13 +185,10 @@ def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, NodeTa
     for entry in sorted(plan, key=lambda entry: int(entry["slot"])):
         workers, ps = entry.get("workers", {}), entry.get("parameterServers", {})
         tasks = {node: (workers.get(node, 0), ps.get(node, 0)) for node in (*workers, *ps)}
-        if not tasks:
-            continue
-        slot = entry["slot"]
+        begin = slot = entry["slot"]
         if stretches and stretches[-1][1:] == (slot, tasks):
-            stretches[-1] = (stretches[-1][0], slot + 1, tasks)
-        else:
-            stretches.append((slot, slot + 1, tasks))
+            begin, _, _ = stretches.pop()
+        stretches += [(begin, slot + 1, tasks)] if tasks else []
     return stretches
 
 

@@ -35,7 +35,7 @@ from experiments.plotting.comparison import means_of, sweep_page
 from experiments.plotting.files import NEED_INSTANCE, kind_of, picture_of, svg_text
 from experiments.plotting.whatif import pictures
 from oasis.certify.certificate import certify
-from oasis.model.document import Reader, entry, list_of, mapping, optional, text
+from oasis.model.document import Reader, entry, list_of, mapping, object_of, optional, text
 from oasis.model.instance import Instance
 from oasis.model.summary import how_many
 from oasis.simulator.elastic import FORMAT
@@ -259,20 +259,13 @@ def _file(data: Any) -> Mapping[str, Any]:
     return mapping(data)
 
 
-def _trace_file(data: Any) -> Mapping[str, Any]:
-    for name in ("file", "sha256"):
-        if name in mapping(data):
-            entry(data, name, optional(text))
-    return mapping(data)
-
-
 # What commands add to a result that its own reader leaves alone.
 _ADDED: Mapping[str, Reader[Any]] = {
     "policy": text,
     "parameters": mapping,
     "offline_parameters": mapping,
     "policy_files": list_of(_file),
-    "trace": optional(_trace_file),
+    "trace": optional(object_of(optional(text))),
     "command": text,
     "utilisation": UTILISATION,
 }

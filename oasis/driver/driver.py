@@ -537,8 +537,8 @@ class Driver(World, Generic[Spec]):
     def _saved(self) -> dict[str, Any]:
         """Independent copies of what an attempt changes, beside the policy."""
         saved = {name: copy(value) for name, value in vars(self).items() if name not in UNSAVED}
-        saved["jobs"] = {index: entry.copy() for index, entry in self.jobs.items()}
-        saved["_arrive_again"] = [entry.copy() for entry in self._arrive_again]
+        saved["jobs"] = {k: replace(e, observed=[*e.observed]) for k, e in self.jobs.items()}
+        saved["_arrive_again"] = [replace(e, observed=[*e.observed]) for e in self._arrive_again]
         return saved
 
     def _roll_back(self, saved: dict[str, Any]) -> None:
@@ -654,7 +654,9 @@ class Driver(World, Generic[Spec]):
                 self.jobs[entry.job.index] = entry
             # The state of the policy is lost, belongs to other machines or does not have this job.
             elif uid in specs:
-                self._arrive_again.append(entry.anew(specs[uid]))
+                # Only its work and its times stay.
+                again = replace(entry, spec=specs[uid], job=NO_JOB, allocation=NOTHING)
+                self._arrive_again.append(replace(again, settled=NOTHING))
 
     def restored(
         self, state: Mapping[str, Any], specs: Mapping[str, Spec], as_it_was: AsItWas[Spec]

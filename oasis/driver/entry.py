@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, fields
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import InstanceError, located_at
@@ -160,12 +159,6 @@ class Entry(Tracked, Generic[Spec]):
         """Return the reported training values; never None, because every job may report."""
         return self.observed
 
-    def copy(self) -> Self:
-        """An independent copy."""
-        entry = copy(self)
-        entry.observed = list(self.observed)
-        return entry
-
     def state(self) -> dict[str, Any]:
         """Plain data; of the spec, everything but the templates of its pods."""
         # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
@@ -193,12 +186,6 @@ class Entry(Tracked, Generic[Spec]):
             workers, ps = (tuple((machine, count) for machine, count in each) for each in tasks)
             setattr(self, name, Allocation(workers, ps, form))
         self.observed = [(slot, loss) for slot, loss in state["observed"]]
-
-    def anew(self, spec: Spec) -> Self:
-        """Prepare the entry for another submission to the policy: only its work and times stay."""
-        self.spec, self.job = spec, NO_JOB
-        self.allocation = self.settled = NOTHING
-        return self
 
 
 ALLOCATIONS = ("allocation", "settled")

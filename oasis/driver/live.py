@@ -426,10 +426,7 @@ class LiveScheduler(Service):
                 "parameters": parameters_of(policy),
                 "making": policy.making() if isinstance(policy, Planner) else None,
                 "cluster": cluster_to_dict(self.cluster),
-                "state": {
-                    "driver": driver.state(),
-                    "policy": policy_state(policy, driver.jobs),
-                },
+                "state": {"driver": driver.state(), "policy": policy_state(policy, driver.jobs)},
                 "totals": self.totals.to_dict(),
                 "calls": self.calls,
             }
@@ -554,10 +551,8 @@ class LiveScheduler(Service):
                     continue
                 # Another answer than the recorded one means another program or another machine's
                 # arithmetic: going on would break what callers were told.
-                if (
-                    _sum_of(self._take_in(events.event_of(entry), entry["rounds"]))
-                    != entry["answer"]
-                ):
+                answer = self._take_in(events.event_of(entry), entry["rounds"])
+                if _sum_of(answer) != entry["answer"]:
                     raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from oasis.driver import events
 from oasis.driver.driver import Driver
-from oasis.driver.entry import Entry, Facts, Submission
+from oasis.driver.entry import Entry, Facts, SlotOutcome, Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -46,7 +46,6 @@ class Happened:
     completed: list[Completion] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)  # given up
     broken: list[str] = field(default_factory=list)  # jobs whose promise was
-    rejected: dict[str, str] = field(default_factory=dict)  # reasons, by uid
 
 
 class Service:
@@ -224,11 +223,11 @@ class Service:
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
-        self._step(self.now, specs=self._specs | {uid: Submission(uid, replace(job, arrival=0))})
+        specs = self._specs | {uid: Submission(uid, replace(job, arrival=0))}
+        reason = self._step(self.now, specs=specs).rejected.get(uid)
         decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
         if index in decisions:
             return decisions[index]
-        reason = self._happened.rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason)
         runs = bool(self._driver.jobs[index].allocation.workers)
@@ -277,7 +276,7 @@ class Service:
 
     def _step(
         self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
-    ) -> None:
+    ) -> SlotOutcome[Submission]:
         """Report `news` to the driver; `ends` are the last slots of the jobs that are done."""
         driver, cut = self._driver, self._cut_short
         news = {"specs": self._specs, "down": frozenset(driver.away), **news}
@@ -296,7 +295,6 @@ class Service:
             self.policy.rounds_given = None
         self._has_failed = False
         happened = self._happened
-        happened.rejected = decided.rejected
         for uid in decided.completed:
             entry = decided.entries[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
@@ -311,6 +309,7 @@ class Service:
         entries = decided.entries | driver.by_uid
         happened.broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
+        return decided
 
     @property
     def _cut_short(self) -> int:

@@ -48,8 +48,8 @@ def flag(value: Any) -> bool:
 
 def real(value: Any) -> float:
     """A finite number of either sign; an integer stays one."""
-    validation.number(value, "", minimum=-float("inf"))
-    result: float = value
+    checked = validation.number(value, "", minimum=-float("inf"))
+    result: float = value if abs(checked) <= LARGEST_COUNT else checked
     return result
 
 

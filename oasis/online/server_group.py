@@ -417,7 +417,7 @@ class ServerGroup:
         return self._column(servers)
 
     def _split(self, column: int, count: int) -> None:
-        """Turn the first `alone` servers of an idle column into columns of one server."""
+        """Turn the first `count` servers of an idle column into columns of one server."""
         repeats = np.ones(len(self.server), dtype=np.int64)
         repeats[column] = count + 1
         self.capacity = np.repeat(self.capacity, repeats, axis=1)

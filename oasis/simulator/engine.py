@@ -241,9 +241,7 @@ class Engine(World):
                 self._delay(progress, worked, saved_at, ready)
         for progress, *_ in changed:
             rate = 0.0
-            if (
-                progress.complete and not self._coupled
-            ):  # else they follow at the end of the instant
+            if progress.complete and not self._coupled:  # else it follows as the instant ends
                 rate = self.speed.rate(progress.job, progress.allocation, self.state.load)
             self._schedule(progress, rate)
         return bool(changed or plan.rejected)

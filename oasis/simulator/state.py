@@ -177,7 +177,7 @@ class Saving:
 
     def advance(self, now: float, free: list[tuple[int, ...]]) -> None:
         """Account for the time up to `now`, during which `free` was planned to be free."""
-        for machine, kept in list(self.kept.items()):
+        for machine, kept in self.kept.items():
             begin = self._since
             for k, (until, _) in enumerate(kept):
                 end = min(until, now)
@@ -187,12 +187,8 @@ class Saving:
                         # own: no amount is counted twice.
                         self.busy[r] += min(amount, free[machine][r]) * (end - begin)
                     begin = end
-            unfinished = [entry for entry in kept if entry[0] > now]
-            if unfinished:
-                self.kept[machine] = unfinished
-            else:
-                del self.kept[machine]
-        self._since = now
+        ahead = {k: [one for one in kept if one[0] > now] for k, kept in self.kept.items()}
+        self.kept, self._since = {k: kept for k, kept in ahead.items() if kept}, now
 
     def _sum(self, kept: list[tuple[float, list[int]]]) -> list[int]:
         return [sum(row[r] for _, row in kept) for r in range(len(self._site.resources))]

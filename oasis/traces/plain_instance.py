@@ -473,7 +473,7 @@ def parse_map(text: str) -> dict[str, str]:
 def columns_of(
     header: Sequence[str], mapped: Mapping[str, str], file: str, preset: Mapping[str, str]
 ) -> dict[str, str]:
-    """Columns by what is `given`, the `preset` or their names."""
+    """Columns by what is `mapped`, the `preset` or their names."""
     columns = {name: column for name, column in mapped.items() if column}
     for name in KNOWN:
         column = preset.get(name, "").removesuffix("?")

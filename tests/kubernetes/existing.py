@@ -12,6 +12,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.objects.existing import ExistingKind
 from tests.kubernetes.cluster import GPU
 from tests.kubernetes.scene import Scene
+from tests.unit.kubernetes.test_existing_jobs import made
 
 Object = dict[str, Any]
 
@@ -35,22 +36,11 @@ def marked(
     scene: Scene, kind: ExistingKind, name: str, spec: Object, seconds: float = 20.0, **notes: str
 ) -> Object:
     """An object that is ours, suspended; `notes` are annotations by the names in `names`."""
-    said = {
-        names.UTILITY: json.dumps({"kind": "constant", "value": 10}),
-        names.WORK: json.dumps({"workerSeconds": seconds}),
-        **{getattr(names, key): value for key, value in notes.items()},
-    }
-    return {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "metadata": {
-            "name": name,
-            "namespace": scene.namespace,
-            "labels": {names.SCHEDULED: "true"},
-            "annotations": said,
-        },
-        "spec": {"suspend": True, **spec},
-    }
+    said = {"WORK": json.dumps({"workerSeconds": seconds})}
+    said["UTILITY"] = json.dumps({"kind": "constant", "value": 10})
+    found = made(spec, **said | notes)
+    meta = {**found["metadata"], "name": name, "namespace": scene.namespace, "uid": None}
+    return {"apiVersion": kind.api_version, "kind": kind.name, **found, "metadata": meta}
 
 
 def job_spec(workers: int, lasts: str | None = None, **more: Any) -> Object:

@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.kubernetes.cluster import Cluster, pod, room
 from tests.kubernetes.controlplane.audit import read_audit
 from tests.kubernetes.controlplane.build import CONTROLPLANE, KUBERNETES, KWOK
 from tests.kubernetes.controlplane.guardian import Guardian, processes_in, started
 from tests.kubernetes.controlplane.waiting import until
+from tests.kubernetes.processes.nodes import ProcessNodes
+
+ROOT = Path(__file__).resolve().parents[2]
 
 # -- the audit log ---------------------------------------------------------------------------------
 
@@ -33,7 +37,7 @@ def test_line_that_a_killed_server_left_unfinished_is_left_out(tmp_path):
         read_audit(log, "u")
 
 
-ROOT = Path(__file__).resolve().parents[2]
+# -- what was built, and what is collected ---------------------------------------------------------
 
 
 def test_linked_versions_are_those_of_the_module():
@@ -104,3 +108,20 @@ def test_guardian_leaves_a_stranger_with_an_old_number_alone(tmp_path):
         assert stranger.poll() is None
         stranger.kill()
     assert not home.exists()
+
+
+STUBBORN = "trap '' TERM; setsid sh -c 'echo $$ > inner; sleep 600' & sleep 600"
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_nothing_runs_on_after_the_nodes(cluster: Cluster) -> None:
+    """Pods as processes: nor what one has started in a session of its own."""
+    with ProcessNodes(cluster.plane) as nodes:
+        nodes.add("machine", room(4), {})
+        body = pod("one", 1)
+        body["spec"]["containers"][0]["command"] = ["sh", "-c", STUBBORN]
+        cluster.create(body)
+        (inner,) = until(lambda: list(nodes.directory.glob("*/inner")), "it runs")
+        assert processes_in(inner.parent)
+    assert not processes_in(inner.parent)
+    assert not nodes.directory.exists()

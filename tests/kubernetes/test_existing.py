@@ -102,6 +102,11 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
         slots = ("--slot-seconds", str(scene.clock.slot_seconds))
         slots += ("--startup-seconds", str(scene.clock.startup_seconds), "--ps-share", "0.2")
         call(scene, "import", "-o", str(out), "--namespace", scene.namespace, *slots)
+        fails = job_spec(1, backoffLimit=0)
+        fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
+        make(scene, JOB, marked(scene, JOB, "fails", fails))
+        said = wait_phase(scene, JOB, "fails", "Failed")
+        assert "its Job failed" in told(said)["Complete"]["message"]
     there = {job.id.partition("/")[2]: job for job in oasis.read(out).jobs}
     assert there.keys() == {"ours", "job/one", "job/huge"}, "those that make sense"
     assert (there["job/one"].chunks, there["job/huge"].chunks) == (3, 20)
@@ -119,32 +124,6 @@ def test_jobs_are_resumed_placed_and_followed_to_their_end(
     assert {("Job", "one", "Admitted"), ("Job", "one", "WorkDone")} <= heard
     assert ("Job", "odd", "Invalid") in heard
     assert not denied(cluster.plane.requests(scene.account, start))
-
-
-def test_a_job_whose_node_is_cordoned_goes_elsewhere_and_one_that_fails_is_let_go(
-    cluster: Cluster,
-) -> None:
-    scene = scene_of(cluster)
-    with scene.controller(FIFO):
-        fails = job_spec(1, backoffLimit=0)
-        fails["template"]["metadata"]["annotations"]["oasis.test/fails-after"] = "1s"
-        make(scene, JOB, marked(scene, JOB, "moves", job_spec(3, "30s")))
-        make(scene, JOB, marked(scene, JOB, "fails", fails))
-        until(lambda: len(running(scene, "moves-")) == 3, "it runs", 40.0)
-        cluster.plane.nodes.cordon("n0")
-        until(
-            lambda: nodes_of(running(scene, "moves-")) == ["n1"] * 3,
-            "all of it runs elsewhere",
-            40.0,
-        )
-        said = wait_phase(scene, JOB, "fails", "Failed")
-        assert "its Job failed" in told(said)["Complete"]["message"]
-        change = {"metadata": {"annotations": {names.UTILITY: '{"kind": "constant"}'}}}
-        change["metadata"] |= {"name": "moves", "namespace": scene.namespace}
-        scene.admin.merge_patch(JOB.where, change)
-        said = wait_phase(scene, JOB, "moves", "Invalid")
-        assert "value" in told(said)["Valid"]["message"]
-        until(lambda: read(scene, JOB, "moves")["spec"]["suspend"], "nobody pays for it", 20.0)
 
 
 # -- pods that know each other ---------------------------------------------------------------------

@@ -89,9 +89,8 @@ def connection(account: Account) -> Connection:
 
 def answer(account: Account, method: str, path: str, body: Any, merge: bool = True) -> str:
     """Answer of the API server: empty if it accepts the request."""
-    content = {"content_type": MERGE} if method == "PATCH" else {}
-    if method == "PATCH" and not merge:
-        content = {"content_type": "application/json-patch+json"}
+    kind = MERGE if merge else "application/json-patch+json"
+    content = {"content_type": kind} if method == "PATCH" else {}
     try:
         connection(account).request(method, path, body=body, **content)
     except ApiError as error:

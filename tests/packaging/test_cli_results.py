@@ -24,6 +24,7 @@ def test_every_document_is_read_back(run: Oasis, small: Path, tmp_path: Path, co
     path.write_text(out)
     again = json.loads(json.dumps(oasis.read_result(path).to_dict()))
     added = {"instance", "utilisation", "kind", "policy", "parameters", "seed", "version", "change"}
+    added |= {"command"}
     assert document.keys() - again.keys() <= added
     assert again == {name: document[name] for name in again}
 

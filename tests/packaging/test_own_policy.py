@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,117 +53,7 @@ CLASS = "class P(Densest):\n"
 BODY = CLASS + "    def decide(self, view):\n"
 LINE = SOURCE.count("\n") + 1  # of CLASS in a file of both
 
-# what stands in the class, the line that is named (of the class, counted from 1), what is said
-FAULTS: dict[str, tuple[str, int | None, str]] = {
-    "key": (BODY + "        return {}['gpu']\n", 3, "KeyError: 'gpu' in decide at time 0"),
-    "later": (
-        BODY + "        assert view.now < 2, 'too\\nlate'\n        return super().decide(view)\n",
-        3,
-        "AssertionError: too late in decide at time 2",
-    ),
-    "numpy": (
-        BODY + "        import numpy\n        return numpy.argmin([])\n",
-        4,
-        "ValueError: attempt to get argmin",
-    ),
-    "exit": (BODY + "        raise SystemExit(0)\n", 3, "SystemExit: 0 in decide at time 0"),
-    "deep": (BODY + "        return self.decide(view)\n", 3, "RecursionError: "),
-    "reset": (
-        CLASS + "    def reset(self, site):\n        self.sites.append(site)\n",
-        3,
-        "AttributeError: 'P' object has no attribute 'sites' in reset",
-    ),
-    "asks": (
-        CLASS + "    told_remaining = False\n    def decide(self, view):\n"
-        "        return sorted(view.arrived, key=view.remaining)\n",
-        4,
-        "asked for the work left without declaring told_remaining",
-    ),
-    "constructor": (
-        CLASS + "    def __init__(self, most: int = 1):\n        self.most = most / 0\n",
-        3,
-        "ZeroDivisionError: division by zero in its constructor",
-    ),
-    "argument": (
-        CLASS + "    def __init__(self, most, site=None):\n        pass\n",
-        1,
-        "expected a default for each parameter of the constructor of mine.py:P, got none for most",
-    ),
-    "types": (
-        CLASS + "    def __init__(self, most: 'Absent' = 1):\n        pass\n",
-        1,
-        "NameError: name 'Absent' is not defined",
-    ),
-    "syntax": (CLASS + "    def decide(self view):\n", 2, "SyntaxError: "),
-    "import": ("import absent_module\n", 1, "ModuleNotFoundError: No module named 'absent_module'"),
-    "exit at import": ("raise SystemExit\n", 1, "SystemExit"),
-    "property": (
-        CLASS + "    @property\n    def parameters(self):\n        return {'a': self.absent}\n",
-        4,
-        "AttributeError: 'P' object has no attribute 'absent' in parameters",
-    ),
-    "method": (
-        CLASS + "    def parameters(self):\n        return {}\n",
-        1,
-        "parameters: expected a mapping, its options as plain data, got <bound method",
-    ),
-    "data": (CLASS + "    parameters = {'a': [{1}]}\n", 1, "parameters.a[0]: expected plain data"),
-    "finite": (CLASS + "    parameters = {'a': float('nan')}\n", 1, "expected a finite number"),
-    "slotted": (CLASS + "    slotted = 'no'\n", 1, "slotted: expected True or False, whether"),
-    "name": (CLASS + "    name = 3\n", 1, "name: expected text, what results call it, got 3"),
-    "signature": (CLASS + "    def decide(self):\n        pass\n", 2, "expected decide(view)"),
-    "no reset": (CLASS + "    reset = None\n", 1, "reset: expected a method reset(site), which"),
-    "abstract": (
-        "from abc import ABC, abstractmethod\nclass P(Densest, ABC):\n    @abstractmethod\n"
-        "    def more(self): ...\n",
-        2,
-        "TypeError: Can't instantiate abstract class P",
-    ),
-    "report": (
-        CLASS + "    @property\n    def report(self):\n        return {}['milps']\n",
-        4,
-        "KeyError: 'milps' in report",
-    ),
-    "None": (BODY + "        pass\n", None, "policy P: expected a Plan, got None at time 0"),
-    "list": (BODY + "        return []\n", None, "policy P: expected a Plan, got [] at time 0"),
-    "no dict": (
-        BODY + "        return Plan(rejected=[0])\n",
-        None,
-        "rejected: expected a dict, got [0] at time 0",
-    ),
-    "unknown": (
-        BODY + "        return Plan(changes={99: Allocation()})\n",
-        None,
-        "[job 99]: expected the index of an unfinished job at time 0",
-    ),
-    "too many": (
-        BODY + "        return Plan({j.index: Allocation(((0, 999),)) for j in view.arrived})\n",
-        None,
-        "policy P [job j0]: expected 1..",
-    ),
-    "infinite": (
-        BODY + "        return Plan({0: Allocation(((0, float('inf')),))})\n",
-        None,
-        "policy P [job j0]: worker: expected (machine, count), got (0, inf) at time 0",
-    ),
-    "nan": (
-        BODY + "        return Plan({0: Allocation(((float('nan'), 1),))})\n",
-        None,
-        "policy P [job j0]: worker: expected (machine, count), got (nan, 1) at time 0",
-    ),
-    "machine": (
-        BODY + "        return Plan({0: Allocation(((77, 1),))})\n",
-        None,
-        "policy P [job j0]: worker: expected a machine 0..",
-    ),
-    "timer": (
-        BODY + "        return Plan(wake_at=float('nan'))\n",
-        None,
-        "wake_at: expected a finite time after 0, got nan at time 0",
-    ),
-}  # fmt: skip
-
-
+FAULTS = tomllib.loads(Path(__file__).with_name("faulty_policies.toml").read_text(encoding="utf-8"))
 READ = "durations read as seconds; median 7 s (--duration-unit)\n"
 
 
@@ -191,10 +82,11 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_one_line_that_names_the_line(run: Oasis, write: Any, fault: str) -> None:
-    more, line, message = FAULTS[fault]
-    write(more)
-    place = () if line is None else (f"mine.py:{LINE + line - 1}: ",)
-    assert_refused(run("run", "instance.json", "--policy", "mine.py:P"), *place, message)
+    one = FAULTS[fault]
+    write(one["code"])
+    # of the class, counted from 1
+    place = (f"mine.py:{LINE + one['line'] - 1}: ",) if "line" in one else ()
+    assert_refused(run("run", "instance.json", "--policy", "mine.py:P"), *place, one["says"])
 
 
 @pytest.mark.parametrize(
@@ -208,7 +100,7 @@ def test_a_fault_is_one_line_that_names_the_line(run: Oasis, write: Any, fault: 
 def test_every_command_names_the_line_and_verbose_shows_the_traceback(
     run: Oasis, write: Any, words: tuple[str, ...]
 ) -> None:
-    write(FAULTS["key"][0])
+    write(FAULTS["key"]["code"])
     assert_refused(
         run(*words), f"policy P: mine.py:{LINE + 2}: KeyError: 'gpu' in decide at time 0"
     )
@@ -545,7 +437,7 @@ def test_a_failed_cell_names_the_line_and_changed_code_runs_again(run: Oasis, wr
     grid = '[[instances]]\nfile = "instance.json"\n[[policies]]\nname = ["fifo", "mine.py:P"]\n'
     Path("grid.toml").write_text(grid, encoding="utf-8")
     words = ("sweep", "grid.toml", "--processes", "1")
-    write(FAULTS["later"][0])
+    write(FAULTS["later"]["code"])
     code, _, err = run(*words)
     assert code == 4
     assert f"PolicyError: policy P: mine.py:{LINE + 2}: AssertionError: too late in decide" in err

@@ -35,8 +35,6 @@ FLAGS = {  # of settings whose names mean something else on the command line
     "servers": "--servers-per-group",
     "policy_options": flags.SET,
 }
-
-
 FLOORS = replace(
     options_of(OasisOptions)[FLOOR],
     default=f"{PRINTED_FLOOR:g} and {DEFAULT_MIN_UTILITY_FRACTION:g}, side by side",

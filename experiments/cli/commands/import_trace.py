@@ -13,7 +13,7 @@ from experiments.cli.command import CommandGroup
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
-from experiments.cli.results import say_written, write_document, write_instance
+from experiments.cli.results import write_document, write_instance
 from experiments.evaluation.options import options_of
 from oasis.model.errors import InputError, located_at
 from oasis.simulator import elastic_from_dict
@@ -133,9 +133,8 @@ def _import(
     if elastic is None:
         write_instance(instance, output)
         return
-    write_document(elastic, output)
     count, machines = len(elastic["jobs"]), len(instance.cluster.worker_ids)
-    say_written(output, f"{count} elastic jobs on {machines} machines")
+    write_document(elastic, output, f"{count} elastic jobs on {machines} machines")
 
 
 def elastic_from_window(

@@ -10,14 +10,14 @@ import typer
 
 import oasis
 from experiments.cli import console
-from experiments.cli.files import HTML, PICTURE, is_stdout, reading
+from experiments.cli.files import HTML, PICTURE, reading
 from experiments.cli.options import AsJson, InstanceFile, Style
 from experiments.cli.results import (
     deliver,
     drawing,
+    hand_out,
     read_document,
     read_instance,
-    write_page,
     write_picture,
 )
 from experiments.evaluation import provenance
@@ -144,11 +144,7 @@ def report(
     Example: oasis report ratio.json compare.json -o report.html
     """
     from experiments.plotting.comparison import is_table, read_sweep  # noqa: PLC0415
-    from experiments.report import (  # noqa: PLC0415 (needs an extra)
-        report_page,
-        section_of,
-        sweep_section,
-    )
+    from experiments.report import report_page, section_of, sweep_section  # noqa: PLC0415
 
     problems = {provenance.instance_digest(one): one for one in map(read_instance, instances or ())}
     sections = []
@@ -164,9 +160,7 @@ def report(
             sections.append(section)
             for note in section.notes:
                 console.note(f"{result}: {note}")
-    write_page(report_page(sections, title), output)
-    if not is_stdout(output):
-        console.note(f"wrote {output}: {how_many(len(sections), 'result')}")
+    hand_out(report_page(sections, title), output, how_many(len(sections), "result"))
 
 
 def _named_instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Instance | None:

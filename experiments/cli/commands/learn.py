@@ -16,7 +16,7 @@ import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT, InterruptedWorkError
 from experiments.cli.options import COUNT, Limits, Output, PrintedFile
-from experiments.cli.results import hand_out, read_instance, say_written, write_document
+from experiments.cli.results import hand_out, read_instance, write_document
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
 from oasis.model.files import json_text
@@ -81,9 +81,8 @@ def learn(
         raise
     except KeyboardInterrupt:
         raise InterruptedWorkError("interrupted; nothing is written") from None
-    write_document(learned.to_dict(), output)
     slots, jobs = how_many(learned.slots_per_day, "slot"), how_many(len(learned.jobs), "job")
-    say_written(output, f"prices of {slots} of the day from {jobs}")
+    write_document(learned.to_dict(), output, f"prices of {slots} of the day from {jobs}")
     for file, status in zip(files, ended, strict=True):
         if status is not Status.OPTIMAL:
             console.note(f"{file}: {status} before its LP was solved, so its prices are less exact")

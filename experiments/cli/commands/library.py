@@ -87,7 +87,8 @@ def schedules(name: Name, directory: Directory = SHIPPED) -> None:
     Example: oasis library schedules testbed-t10-w7-p2-j12-mixed-s4 > best.json
     """
     library = Library(directory)
-    record = _find_record(library, name)
+    if (record := library.find(problem_named(name).name)) is None:
+        raise InputError("NAME", f"nothing is known of {name!r} yet")
     plain = [schedule.to_dict() for schedule in library.schedules(record).values()]
     console.print_json({"schedules": plain, "total_utility": library.verify(record)})
 
@@ -146,13 +147,6 @@ def verify(
 def _like(patterns: list[str] | None, library: Library) -> list[LibraryEntry]:
     table = library.records()
     return [table[one.name] for one in problems_like(patterns or ()) if one.name in table]
-
-
-def _find_record(library: Library, name: str) -> LibraryEntry:
-    record = library.find(problem_named(name).name)
-    if record is None:
-        raise InputError("NAME", f"nothing is known of {name!r} yet")
-    return record
 
 
 def _plain(record: LibraryEntry) -> dict[str, Any]:

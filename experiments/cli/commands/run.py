@@ -100,7 +100,8 @@ def run(
     def document() -> dict[str, Any]:
         named = {"policy": name, "utilisation": utilisation}
         source = {"instance": instance_reference(instance, str(path))}
-        return run.to_dict() | entry.recorded(options, run.parameters) | named | source
+        made = {} if recipe is None or recipe.command is None else {"command": recipe.command}
+        return run.to_dict() | entry.recorded(options, run.parameters) | named | source | made
 
     if result is not None:
         with located_at(source=result):

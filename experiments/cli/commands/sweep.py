@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from experiments.sweep import Cell, Executor, ResultStore, SweepProgress, SweepResult
 
 
+ENDING = ".parquet"  # of the table of a sweep
+
+
 @contextmanager
 def sweep_progress(
     reached: list[SweepProgress] | None = None,
@@ -55,7 +58,7 @@ def command(
     output: Annotated[
         Path | None,
         "Parquet file. [default: CONFIG with .parquet]",
-        replace(TABLE, files=lambda path, given: (path or _table_beside(given["config"]),)),
+        replace(TABLE, files=lambda path, given: (path or given["config"].with_suffix(ENDING),)),
     ] = None,
     workers: Workers,
     retry_failed: Annotated[bool, "Run failed cells again."] = False,
@@ -90,7 +93,7 @@ def command(
 
     Example: oasis sweep grid.toml -o grid.parquet
     """
-    path = output or _table_beside(config)
+    path = output or config.with_suffix(ENDING)
     with saying_what_is_kept() as reached:
         from experiments import sweep  # noqa: PLC0415 (needs an extra; Ctrl-C may come meanwhile)
 
@@ -126,10 +129,6 @@ def _cells(config: Path, output: Path | None) -> Sequence[Cell]:
         for name in (name for axes in grid.instances for name in axes.get("file", ())):
             reading(config.parent / name)
         return sweep.expand(grid, base=config.parent)
-
-
-def _table_beside(config: Path) -> Path:
-    return config.with_suffix(".parquet")
 
 
 def engine_of(workers: Workers) -> Executor:

@@ -254,8 +254,13 @@ def test_threads_share_a_scheduler_call_by_call(tmp_path: Path, has_journal: boo
         assert LiveScheduler.reopen(path, FIFO()).totals == scheduler.totals
 
 
-def test_a_copy_has_turns_of_its_own() -> None:
+def test_a_copy_has_turns_of_its_own_and_no_journal(tmp_path: Path) -> None:
     scheduler = LiveScheduler(FIFO(), CLUSTER)
+    scheduler.open_journal(tmp_path / "journal")
     copied = copy.deepcopy(scheduler)
     copied.advance(3)
+    copied.close()
     assert (copied.now, scheduler.now) == (3, 0)
+    scheduler.advance(2)
+    scheduler.close()
+    assert LiveScheduler.reopen(tmp_path / "journal", FIFO()).now == 2

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
+import re
 from collections.abc import Iterator
 from functools import cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ from experiments.report.sections import section_of
 from oasis.model.errors import InputError, OasisError
 from oasis.simulator import PlainJob, rigid_workload
 from offline import solve
+from tests.builders import exit_code
 
 INSTANCE = oasis.generate("testbed", jobs=4, seed=1)
 WRONG = [None, True, "x", -1, 1e300, 10**30, [], {}, [1], {"a": 1}]
@@ -43,7 +47,23 @@ def documents() -> dict[str, Any]:
         "seeds": compare(INSTANCE, makers, {"fifo": [0, 1]}).to_dict(),
         "replay": replay_each(rigid_workload(jobs, 1, 1), {"fifo": {}}, about).to_dict(),
     }
+    found["whatif"] = whatif()
     return {kind: json.loads(json.dumps(document)) for kind, document in found.items()}
+
+
+def whatif() -> dict[str, Any]:
+    """Two policies beside what really happened, at two loads."""
+    rows = ["id,submitted,start,end,gpus,owner"]
+    rows += [f"j{k},{k},{k + 9},{k + 90},{2 ** (k % 4)},{'ab'[k % 2]}" for k in range(12)]
+    with TemporaryDirectory() as folder:
+        trace, result = (os.path.join(folder, name) for name in ("jobs.csv", "whatif.json"))
+        with open(trace, "w", encoding="utf-8") as file:
+            file.write("\n".join(rows) + "\n")
+        more = ("--machines", "2x8", "--loads", "1.5", "--goal", "mean wait < 1h", "-o", result)
+        assert exit_code("whatif", trace, "--policies", "fifo,srtf", *more) == 0
+        with open(result, encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    return found
 
 
 def places(data: Any, path: Path = ()) -> Iterator[Path]:
@@ -74,11 +94,12 @@ def told(document: Any) -> None:
     section_of("result.json", document, None)
 
 
-@pytest.mark.parametrize("kind", ["run", "solve", "ratio", "compare", "seeds", "replay"])
+@pytest.mark.parametrize("kind", ["run", "solve", "ratio", "compare", "seeds", "replay", "whatif"])
 def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # a picture takes as long as a hundred tables
     monkeypatch.setattr(sections, "picture_of", lambda *_: None)
     monkeypatch.setattr(sections, "picture", lambda *_: "")
+    monkeypatch.setattr(sections, "pictures", lambda *_: ())
     document = documents()[kind]
     told(document)
     refused = 0
@@ -115,12 +136,28 @@ def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.Monk
             "expected low <= mean <= high, got [2, 1, 3]",
         ),
         ("replay", "trace.file", 5, "expected text, got 5"),
+        ("whatif", "settings.0.policies", {}, "expected at least one"),
+        ("whatif", "settings.0.policies.recorded.peak", ..., "missing; this key is required"),
+        (
+            "whatif",
+            "settings.1.policies.srtf.by_size.mean_waiting.0",
+            None,
+            "expected a number, as jobs finished",
+        ),
+        (
+            "whatif",
+            "settings.0.policies.fifo.completion.p95",
+            None,
+            "expected a finite number, got None",
+        ),
     ],
 )
 def test_the_part_that_is_wrong_is_named(kind: str, path: str, value: Any, message: str) -> None:
+    place = tuple(int(part) if part.isdigit() else part for part in path.split("."))
     with pytest.raises(InputError) as caught:
-        told(changed(documents()[kind], tuple(path.split(".")), value))
-    assert (caught.value.field, caught.value.detail) == (path, message)
+        told(changed(documents()[kind], place, value))
+    field = re.sub(r"\.(\d+)", r"[\1]", path)
+    assert (caught.value.field, caught.value.detail) == (field, message)
 
 
 def test_a_damaged_comparison_is_not_drawn_either() -> None:

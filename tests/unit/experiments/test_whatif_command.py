@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -286,35 +287,13 @@ def test_a_policy_that_fails_is_named_and_costs_no_other(
     assert "KeyError" in err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--machines", "sixteen"), "--machines: expected such as 16x8"),
-        (("--machines", "1x4"), "--machines: expected room for the largest job, 8 GPUs, got 4"),
-        (("--machines", "2x4", "--placement", "whole"), "the largest job, 8 GPUs, got 4"),
-        (("--machines", "2x8", "--fewer", "2"), "--fewer: expected fewer than the 2 machines"),
-        (("--loads", "0"), "--loads: expected numbers above 0 with commas between, got '0'"),
-        (("--machines", "1x16", "--fewer", "1"), "expected fewer than the 1 machine, got 1"),
-        (("-o", "q.pdf"), "expected .html or .htm or .json, as a page or JSON is written"),
-        (("--fewer", "1.5"), "--fewer: expected whole numbers above 0"),
-        (("--more", "0"), "--more: expected whole numbers above 0"),
-        (("--more", "1,,2"), "--more: expected entries with commas between, got '1,,2'"),
-        (("--more", "1000001"), "above 0, at most 1,000,000, with commas between, got '1000001'"),
-        (("--goal", "mean slowdown < 0.5"), "--goal: expected a finite limit that can be met: no"),
-        (("--goal", "mean wait < soon"), "--goal: expected a limit >= 0, or inf"),
-        (("--goal", "p95 wait"), "--goal: expected mean|p50|p90|p95|p99 wait|"),
-        (("--policies", "oasis"), "--policies: "),
-        (("--style", "grayscale"), "--style: expected -o PAGE.html beside it"),
-        (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: expected --engine dask with it"),
-        (("--csv", "no/such/folder/x"), "no/such/folder"),
-        (("--utilities", "given"), "--utilities: expected a table with a column worth or deadline"),
-        (("--utilities", "mine"), "--utilities: expected"),
-        (("--seed", "3"), "--seed: expected --utilities drawn beside it"),
-        (("--set", "foo.x=1"), "expected an option of a policy that runs here (fifo, srtf,"),
-    ],
-)
-def test_what_is_refused(run: Run, trace: Path, options: tuple[str, ...], message: str) -> None:
-    code, out, err = run("whatif", trace, *options)
+REFUSED = Path(__file__).with_name("whatif_refused.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("row", REFUSED)
+def test_what_is_refused(run: Run, trace: Path, row: str) -> None:
+    options, message = row.split(" => ")
+    code, out, err = run("whatif", trace, *shlex.split(options))
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err

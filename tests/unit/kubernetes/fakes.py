@@ -11,7 +11,6 @@ from oasis.kubernetes.cluster.nodes import places_of, site_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.model.instance import Instance
-from oasis.scheduling.job import TrainingCurve
 from tests.kubernetes.instance_objects import job_object, node_objects
 
 CLOCK = SlotClock(slot_seconds=2.0, startup_seconds=0.5)
@@ -44,7 +43,6 @@ class FakeCluster:
         self.rejected: dict[str, str] = {}
         self.history: list[tuple[int, str, Any]] = []
         self.down: dict[int, set[int]] = {}
-        self.curves: dict[str, TrainingCurve] = {}  # of jobs that report their loss, by uid
 
     def step(self, slot: int) -> None:
         specs = {
@@ -52,14 +50,8 @@ class FakeCluster:
             for uid, (spec, arrival) in self.jobs.items()
             if arrival <= slot and uid not in self.completed and uid not in self.rejected
         }
-        work = {uid: entry.work for uid, entry in self.driver.by_uid.items()}
-        losses = {
-            uid: curve.at(min(1.0, self.done[uid] / work[uid]))
-            for uid, curve in self.curves.items()
-            if uid in work and uid in self.done
-        }
         down = frozenset(self.down.get(slot, ()))
-        facts = Facts(specs, dict(self.done), losses, down=down)
+        facts = Facts(specs, dict(self.done), down=down)
         outcome = self.driver.boundary(slot, facts)
         for uid in outcome.completed:
             self.completed[uid] = slot - 1

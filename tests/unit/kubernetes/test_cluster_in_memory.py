@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -21,16 +19,13 @@ from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import IN_STATE
 from oasis.kubernetes.objects.existing import JOB, status_of
 from oasis.kubernetes.objects.schema import schema_of
-from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, with_defaults
+from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob
 from tests.unit.kubernetes.fake_api import FakeConnection, status_writer, writer
 from tests.unit.kubernetes.played import (
     SLOT,
     Played,
-    foreign,
-    job,
-    node,
     policy,
     rigid,
     utility_class,
@@ -121,56 +116,6 @@ def test_an_annotation_does_not_move_the_slots_of_the_cluster_and_a_status_does(
     assert played.restart().clock.slot(played.now()) == 8
 
 
-# -- pods of others --------------------------------------------------------------------------------
-
-
-OWNER = {"kind": names.KIND, "controller": True, "name": "j", "uid": "j-1"}
-MARKS: dict[str, dict[str, Any]] = {  # all that tells a pod of ours, each of which may be copied
-    "labels": {names.JOB_UID: "j-1", names.TASK: "worker", names.JOB_NAME: "j"},
-    "annotations": {names.NODE: "n0", names.PLAN: "x", names.SLOT: "0", names.PROGRESS: "1e9"},
-    "ownerReferences": [OWNER],  # type: ignore[dict-item]
-    "managedFields": [{"manager": names.FIELD_MANAGER}],  # type: ignore[dict-item]
-}
-
-
-def played(**meta: Any) -> tuple[Played, str]:
-    """Two nodes of four GPUs, a pod of others with these marks, and a job that takes the rest."""
-    made = Played(policy("dorm"))
-    made.nodes = [node("n0", "worker", 4), node("n1", "worker", 4)]
-    made.pods["foreign"] = foreign("foreign", "n0", gpu="3")
-    made.pods["foreign"]["metadata"] |= deepcopy(meta)
-    made.restart()
-    return made, made.submit(job("j", slots=80.0, minimum=1, initial=1, maximum=8))
-
-
-def ours(made: Played) -> int:
-    """Pods that run beside the foreign one."""
-    return sum("nodeName" in pod["spec"] for name, pod in made.pods.items() if name != "foreign")
-
-
-def subsets() -> list[tuple[str, ...]]:
-    """Those that lack a label, the owner or the manager; all three together make a pod ours."""
-    found = [s for k in range(len(MARKS)) for s in itertools.combinations(MARKS, k)]
-    return [s for s in found if set(MARKS) - {"annotations"} - set(s)]
-
-
-@pytest.mark.parametrize("marks", subsets(), ids="+".join)
-def test_a_bound_pod_with_some_of_our_marks_is_counted_and_left_alone(
-    marks: tuple[str, ...],
-) -> None:
-    made, uid = played(**{name: MARKS[name] for name in marks})
-    made.run(2)
-    assert ours(made) == 5, "three of the eight GPUs are taken"
-    assert "foreign" in made.pods
-    assert made.status(uid)["progress"]["workerSeconds"] < 1e6
-
-
-def test_a_whole_copy_in_another_namespace_is_counted_and_left_alone() -> None:
-    made, _ = played(namespace="other", **MARKS)
-    made.run(2)
-    assert (ours(made), "foreign" in made.pods) == (5, True)
-
-
 # -- utility classes -------------------------------------------------------------------------------
 
 
@@ -212,15 +157,6 @@ def test_a_job_that_says_less_takes_utility_and_work_of_its_class(
 def test_a_class_has_defaults_of_the_form_that_jobs_have(field: str) -> None:
     ours, of_class = (schema_of(kind)["spec"] for kind in (names.KIND, names.CLASS_KIND))
     assert of_class["properties"][field] == ours["properties"][field]
-
-
-def test_a_job_has_the_class_that_it_names_or_the_strictest_default() -> None:
-    made = [utility_class("a", maximum=7), utility_class("b", maximum=5)]
-    classes = Classes([*made, utility_class("c", default=False)])
-    for notes, name in (({"UTILITY_CLASS": "a"}, "a"), ({}, "b"), ({"UTILITY_CLASS": "c"}, "c")):
-        found = classes.find(read(batch_job(**notes)).utility_class, "ns")
-        assert isinstance(found, UtilityClass)
-        assert found.name == name
 
 
 # -- windows ---------------------------------------------------------------------------------------

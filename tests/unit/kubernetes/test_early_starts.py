@@ -5,35 +5,13 @@ from __future__ import annotations
 import json
 import math
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from experiments.evaluation.live import cluster_policy
-from oasis.kubernetes.api.connection import ApiError
-from tests.unit.kubernetes.played import SLOT, Played, job, past, policy, rigid
+from tests.unit.kubernetes.played import SLOT, Played, job, past
 from tests.unit.kubernetes.test_existing_jobs import batch_job
-
-
-def test_no_pod_is_made_before_the_checkpoint_has_its_early_start(monkeypatch: Any) -> None:
-    played = Played(policy("fifo"))
-    played.step()
-    uid, checkpoint = played.submit(rigid("job", 4, 4)), played.reconciler._checkpoint
-    with monkeypatch.context() as patched:
-        refused = ApiError("PUT", "checkpoint", 500, "InternalError", "no space left")
-        patched.setattr(checkpoint, "write", Mock(side_effect=refused))
-        with pytest.raises(ApiError):
-            played.begin_early(0.5)
-        played.settle()
-        assert played.workers(uid) == 0
-    lags = played.measured("oasis_boundary_lag_seconds_count")
-    assert not played.reconciler.plan_if_due(played.now(), played.seen)
-    played.settle()
-    assert played.workers(uid) == 4
-    assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"
-    assert checkpoint.read()["driver"]["ahead"] == 1
-
 
 LAST = 16  # slots of a stream; some jobs are never done
 # Policies that decide on jobs one by one as they do on all of a slot together.

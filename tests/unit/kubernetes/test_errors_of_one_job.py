@@ -13,11 +13,6 @@ from oasis.kubernetes.control import job_reader, statuses
 from oasis.scheduling import Plan, View
 from tests.unit.kubernetes.played import Played, job, node, policy, rigid
 
-MESSAGE = "arrive once more"
-
-
-# -- what else may go wrong with one job -----------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("module", "name", "doing"),
@@ -66,7 +61,7 @@ def test_a_checkpoint_that_cannot_be_read_back_is_replaced_by_what_the_objects_s
     played.run(2)
     monkeypatch.setattr(driver, "restore_policy", lambda *_: 1 / 0)
     played.restart()
-    assert MESSAGE in caplog.text
+    assert "arrive once more" in caplog.text
     assert played.measured("oasis_failures_total") == 1
     monkeypatch.undo()
     played.run(4)

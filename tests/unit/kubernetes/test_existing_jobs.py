@@ -14,8 +14,6 @@ from oasis.kubernetes.cluster.gangs import matched
 from oasis.kubernetes.cluster.nodes import Place
 from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
-from oasis.kubernetes.control.metrics import Metrics
-from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
@@ -30,8 +28,7 @@ from oasis.kubernetes.objects.existing import (
 from oasis.kubernetes.objects.oasis_job import JobSpec
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.scheduling.job import Allocation
-from oasis.scheduling.site import FINE, Machine, Site
-from tests.unit.kubernetes.played import CLOCK
+from tests.unit.kubernetes.played import CLOCK, MANAGED, Played, foreign
 
 PLACES = tuple(Place(n, n, n, frozenset({"worker", "ps"}), Fraction(1)) for n in ("n0", "n1", "n2"))
 CONTAINER = {"resources": {"requests": {"cpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}}
@@ -68,14 +65,18 @@ def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
     return parse(found, kind, CLOCK, DEFAULT_RESOURCES)
 
 
+def reading() -> tuple[JobReader, Driver]:
+    """What reads jobs, and the driver that they are for."""
+    made = Played(FIFO).reconciler
+    return made.reader, made.driver
+
+
 def made_by_trainer(owner: dict[str, Any], nodes: int) -> dict[str, Any]:
     """The JobSet that the Trainer makes of a TrainJob, without our label."""
-    part = {"parallelism": nodes, "completions": nodes, "template": template()}
-    entry = {"name": "node", "replicas": 1, "template": {"spec": part}}
-    meta = {"name": owner["metadata"]["name"], "namespace": "ns", "uid": "made"}
+    entry = {"name": "node", "template": {"spec": batch_job(nodes)["spec"]}}
+    spec = {"suspend": owner["spec"]["suspend"], "replicatedJobs": [entry]}
     reference = {"kind": "TrainJob", "controller": True, "uid": owner["metadata"]["uid"]}
-    suspend = owner["spec"]["suspend"]
-    spec = {"suspend": suspend, "replicatedJobs": [entry]}
+    meta = {"name": owner["metadata"]["name"], "namespace": "ns", "uid": "made"}
     return {"metadata": {**meta, "ownerReferences": [reference]}, "spec": spec}
 
 
@@ -83,7 +84,7 @@ def test_a_trainjob_has_the_pods_of_its_runtime_and_waits_until_the_trainer_has_
     None
 ):
     train = made({"runtimeRef": {"name": "torch"}})
-    reader, drives = JobReader(CLOCK, ControllerSettings(), Metrics()), driver()
+    reader, drives = reading()
     seen: dict[str, Any] = {"trainjobs": [train], "jobsets": []}
     assert not reader.read(seen, drives, 0.0)
     said = {each["type"]: each["reason"] for each in reader.statuses["u"].status["conditions"]}
@@ -103,8 +104,8 @@ def test_a_template_that_is_without_our_gate_is_named_where_it_stands() -> None:
     del below["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"][
         "schedulingGates"
     ]
-    reader = JobReader(CLOCK, ControllerSettings(), Metrics())
-    assert not reader.read({"trainjobs": [train], "jobsets": [below]}, driver(), 0.0)
+    reader, drives = reading()
+    assert not reader.read({"trainjobs": [train], "jobsets": [below]}, drives, 0.0)
     (said,) = reader.statuses["u"].status["conditions"]
     place = "its JobSet, spec.replicatedJobs[0].template.spec.template.spec.schedulingGates"
     assert said["message"].startswith(f"{place}: expected the gate")
@@ -124,18 +125,12 @@ def test_what_we_write_changes_no_version_and_what_the_owner_edits_does() -> Non
 
 
 def pod(name: str, node: str | None = None, phase: str = "Pending", **meta: Any) -> dict[str, Any]:
-    gates = [{"name": names.GATE}] if node is None else []
-    notes = {} if node is None else {names.NODE: node}
-    return {
-        "metadata": {
-            **{"name": name, "namespace": "ns", "uid": name, "annotations": notes},
-            # our manager is that of whoever opens the gate
-            "managedFields": [{"manager": names.FIELD_MANAGER}] if node else [],
-            **meta,
-        },
-        "spec": {"schedulingGates": gates, **({"nodeName": node} if node else {})},
-        "status": {"phase": phase},
-    }
+    found, notes = foreign(name, node), {} if node is None else {names.NODE: node}
+    # our manager is that of whoever opens the gate
+    own = {"annotations": notes, "managedFields": MANAGED if node else []}
+    found["metadata"] |= own | meta
+    found["spec"]["schedulingGates"] = [] if node else [{"name": names.GATE}]
+    return found | {"status": {"phase": phase}}
 
 
 def test_pods_belong_to_the_job_that_owns_them_or_to_the_jobset_that_they_name() -> None:
@@ -189,15 +184,8 @@ def test_what_has_succeeded_is_not_waited_for() -> None:
 # -- from the objects to the policy ---------------------------------------------------------------
 
 
-def driver() -> Driver:
-    machines = tuple(
-        Machine(place.id, (8.0, 8.0, 64.0, 64.0, 64.0), place.hosts, FINE) for place in PLACES
-    )
-    return Driver(FIFO(), Site(DEFAULT_RESOURCES.names, machines, 60.0, True))
-
-
 def test_the_order_of_jobs_is_that_of_their_creation_whatever_is_written_on_them() -> None:
-    reader, drives = JobReader(CLOCK, ControllerSettings(), Metrics()), driver()
+    reader, drives = reading()
     one, other = batch_job(uid="one"), batch_job(uid="other")
     for version, found in enumerate((one, other)):
         found["metadata"] |= {"creationTimestamp": "now", "resourceVersion": str(version)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,20 @@ from oasis.kubernetes.objects.oasis_job import (
     JobSpec,
     SlotClock,
     parse_job,
-    parse_utility,
 )
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of
 from oasis.kubernetes.objects.schema import PHASES, checked_template, schema_of
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS
-from tests.kubernetes.instance_objects import job_object, node_objects, utility_object, written
-from tests.unit.kubernetes.played import CLOCK, GPU, merged, pods, utility_class, window
+from tests.kubernetes.instance_objects import job_object, node_objects, written
+from tests.unit.kubernetes.played import CLOCK, merged, utility_class, window
 from tests.unit.kubernetes.test_existing_jobs import batch_job, jobset, read
 
-# -- rows of wrong_objects.yaml --------------------------------------------------------------------
+# -- rows of objects.yaml --------------------------------------------------------------------------
 
 
-ROWS = yaml.safe_load(Path(__file__).with_name("wrong_objects.yaml").read_text(encoding="utf-8"))
+ROWS = yaml.safe_load(Path(__file__).with_name("objects.yaml").read_text(encoding="utf-8"))
 META = {"name": "j", "namespace": "ns", "uid": "u"}
 
 
@@ -88,26 +86,30 @@ def test_the_bases_make_sense() -> None:
 # -- utilities, work, amounts ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "utility",
-    [
-        oasis.Sigmoid(priority=3.0, decay=0.5, target=7.0),
-        oasis.Constant(value=2.0),
-        oasis.Deadline(value=2.0, deadline=4.0),
-        oasis.Piecewise(delays=(0.0, 4.0), values=(3.0, 1.0)),
-    ],
-)
-def test_every_utility_is_written_and_read(utility: oasis.Utility) -> None:
-    found = parse_utility(utility_object(utility, CLOCK), CLOCK)
-    assert found(range(9)).tolist() == pytest.approx(utility(range(9)).tolist())
+def read_of(spec: JobSpec) -> dict[str, Any]:
+    """What is read of a job, or of one of its forms."""
+    job, found = spec.job, {"uid": spec.uid, "resize": spec.resize, "minimum": spec.min_workers}
+    found |= {"chunks": job.chunks, "minibatch time": round(job.minibatch_time, 9)}
+    found |= {"gradient": job.gradient_mb, "work": job.work(CLOCK.work_seconds)}
+    found |= {"bandwidth": job.bandwidth, "utility": job.utility}
+    for name, demand, template in (("", job.worker, spec.worker), ("ps ", job.ps, spec.ps)):
+        pod: dict[str, Any] = {} if template is None else template["spec"]
+        asked = pod.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
+        found[f"{name}terms"] = asked.get("nodeSelectorTerms")
+        found |= {f"{name}gpus": demand.get("gpu"), f"{name}containers": pod.get("containers")}
+    return found
 
 
 @pytest.mark.parametrize("row", ROWS["right"], ids=str)
 def test_what_makes_sense_is_read(row: dict[str, Any]) -> None:
+    """What a form leaves out is the job's own, which is left as it is."""
     found = READERS["OasisJob"](row)
-    read = {"resize": found.resize, "bandwidth": found.job.bandwidth}
-    read["work"] = found.job.work(CLOCK.work_seconds)
-    assert read | row["read"] == read
+    plain = READERS["OasisJob"]({"spec": {**row["spec"], "forms": None, "speeds": None}})
+    assert read_of(found) | row.get("read", {}) == read_of(found)
+    if "forms" in row:
+        assert found.worker == plain.worker
+        wanted = [read_of(plain) | form for form in row["forms"]]
+        assert [*map(read_of, found.in_forms)] == wanted
 
 
 @pytest.mark.parametrize(
@@ -132,122 +134,25 @@ def test_requests_of_a_pod_are_those_that_the_scheduler_counts(row: dict[str, An
 
 
 MINUTE = SlotClock(slot_seconds=60.0)
-OWN: dict[str, Any] = ROWS["base"]
+SHIPPED = oasis.read(Path(__file__).with_name("forms.json"))  # each kind of utility and of form
 
 
-def read_forms(**more: Any) -> JobSpec:
-    meta = {"name": "j", "namespace": "ns", "uid": "u"}
-    made = {"metadata": meta, "spec": {**deepcopy(OWN), **more}}
-    return parse_job(made, MINUTE, DEFAULT_RESOURCES)
-
-
-def test_what_a_form_leaves_out_is_the_jobs_own() -> None:
-    asked = {"requests": {"cpu": "2", GPU: "2", names.BANDWIDTH: "2G"}}
-    forms = [
-        {},
-        {"workers": {"minimum": 2, "maximum": 8, "resources": asked}},
-        {"work": {"minibatchSeconds": 3}},
-        {"work": {"chunks": 16, "minibatches": 2}, "parameterServers": {"resources": asked}},
-    ]
-    found, plain = read_forms(forms=forms), read_forms()
-    first, wide, quick, other = found.job.in_forms
-    assert first == plain.job
-    assert (wide.min_workers, wide.chunks) == (2, 8)
-    assert (wide.worker["gpu"], wide.bandwidth) == (2.0, 2.0)
-    assert quick.minibatch_time == first.minibatch_time / 2
-    assert quick.gradient_mb == first.gradient_mb
-    assert other.ps["gpu"] == 2.0
-    assert other.work(60.0) == pytest.approx(first.work(60.0) * 16 * 2 / (8 * 3), abs=1)
-    for form in found.in_forms:
-        assert (form.uid, form.id, form.resize) == (found.uid, found.id, found.resize)
-        assert form.job.utility == plain.job.utility
-    containers = found.in_forms[1].worker["spec"]["containers"]
-    assert containers == [{"name": "train", "resources": asked}]
-    assert found.in_forms[1].ps == plain.ps
-    assert found.worker == plain.worker, "the templates of the job are left as they were"
-
-
-def test_what_a_form_requires_holds_beside_what_its_template_asks_for() -> None:
-    template = pods(cpu="1", gpu="1")
-    zone = {"key": "zone", "operator": "Exists"}
-    terms = [{"matchExpressions": [zone]}, {}]
-    template["spec"]["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    forms = [
-        {"requires": {"gpu": ["t4"]}, "parameterServers": {"requires": {"disk": ["ssd"]}}},
-    ]
-    workers, work = {"maximum": 1, "template": template}, {"workerSeconds": 60}
-    (found,) = read_forms(workers=workers, work=work, forms=forms).in_forms
-    asked = found.worker["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-    assert asked == [
-        {"matchExpressions": [zone, {"key": "gpu", "operator": "In", "values": ["t4"]}]},
-        {},
-    ]
-    assert found.ps is not None
-    disk = {"key": "disk", "operator": "In", "values": ["ssd"]}
-    assert found.ps["spec"]["affinity"]["nodeAffinity"][REQUIRED] == {
-        "nodeSelectorTerms": [{"matchExpressions": [disk]}]
-    }
-
-
-@pytest.mark.parametrize("work", [OWN["work"], {"workerSeconds": 720}])
-def test_speeds_are_forms_as_the_model_has_them(work: dict[str, Any]) -> None:
-    speeds = {"label": "gpu", "values": {"a100": 1.0, "h100": 2.5}}
-    found, plain = read_forms(work=work, speeds=speeds), read_forms(work=work)
-    model = oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.5})
-    for spec, form in zip(found.in_forms, oasis_forms(plain.job, model), strict=True):
-        assert spec.job.minibatch_time == pytest.approx(form.minibatch_time)
-        assert spec.job.gradient_mb == form.gradient_mb
-        (value,) = form.requires["gpu"]
-        assert spec.worker["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == [
-            {"matchExpressions": [{"key": "gpu", "operator": "In", "values": [value]}]}
-        ]
-
-
-def oasis_forms(job: oasis.Job, speeds: oasis.Speeds) -> tuple[oasis.Job, ...]:
-    return replace(job, speeds=speeds).in_forms
-
-
-KINDS = oasis.Cluster(
-    resources=("gpu", "cpu", "bandwidth_gbps"),
-    worker_servers=(
-        oasis.Server("a", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}, labels={"gpu": "a100"}),
-        oasis.Server("h", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}, 2, labels={"gpu": "h100"}),
-        oasis.Server("t", {"gpu": 4, "cpu": 8, "bandwidth_gbps": 10}),
-    ),
-    ps_servers=(oasis.Server("p", {"cpu": 8, "bandwidth_gbps": 10}, labels={"disk": "ssd"}),),
-    slot_seconds=1200.0,
-)
-ASKED: list[dict[str, Any]] = [
-    {},
-    {"requires": {"gpu": ["a100", "h100"]}},
-    {"ps_requires": {"disk": ["ssd"]}},
-    {"ps_requires": {"disk": ["hdd"]}},
-    {"speeds": oasis.Speeds("gpu", {"a100": 1.0, "h100": 2.0})},
-    {
-        "forms": (
-            oasis.Form(chunks=3, minibatches=9, requires={"gpu": ["h100"]}),
-            oasis.Form(worker={"gpu": 2, "bandwidth_gbps": 1}, min_workers=2, gradient_mb=3.0),
-            oasis.Form(ps={"cpu": 3, "bandwidth_gbps": 2}, ps_requires={"disk": ["ssd"]}),
-        )
-    },
-]
-
-
-@pytest.mark.parametrize("asked", ASKED)
-def test_an_instance_survives_the_trip_to_the_cluster_and_back(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("job", SHIPPED.jobs, ids=lambda job: job.id)
+def test_an_instance_survives_the_trip_to_the_cluster_and_back(job: oasis.Job) -> None:
     """Its forms, and which machines admit them: the scheduler's rules beside those of the model."""
-    job = replace(oasis.generate("testbed", jobs=1, seed=1).jobs[0], id="j", **asked)
     made = job_object(job, MINUTE, slot_seconds=1200.0)
     made["metadata"] |= {"uid": "u"}
     found = parse_job(made, MINUTE, DEFAULT_RESOURCES)
-    nodes = node_objects(KINDS)
+    worth = found.job.utility(range(9)).tolist()
+    assert worth == pytest.approx(job.utility(range(9)).tolist())
+    nodes = node_objects(SHIPPED.cluster)
     for spec, form in zip(found.in_forms, job.in_forms, strict=True):
         assert spec.job.work(MINUTE.work_seconds) == form.work(1200.0)
         assert (spec.job.chunks, spec.min_workers) == (form.chunks, form.min_workers)
         for group in GROUPS:
             for name, amount in group.of(form).items():
                 assert group.of(spec.job)[name] == pytest.approx(amount, rel=1e-8)
-            admitted = KINDS.admitted(form, group)
+            admitted = SHIPPED.cluster.admitted(form, group)
             rules = [spec.rules[group].refusal(each) is None for each in nodes]
             of_group = [
                 each

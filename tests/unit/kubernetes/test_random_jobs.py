@@ -80,29 +80,18 @@ def test_a_job_of_any_shape_is_served_or_told_why_not(which: str, name: str) -> 
 @pytest.mark.parametrize("with_template", [True, False])
 @pytest.mark.parametrize("name", DRAWING)
 def test_without_an_initial_number_a_job_gets_its_maximum(name: str, with_template: bool) -> None:
-    """One after the other, so that each could be drawn another number."""
-    played = Played(policy(name))
-    for k, most in enumerate((8, 3, 5, 50, 7, 2)):
-        made = with_ps(maximum=most) if with_template else job("odd", maximum=most)
-        made["metadata"]["name"] = f"j{k}"
-        uid = played.submit(made)
-        played.run(8)
-        assert played.phase(uid) == "Completed"
-        assert played.most[f"j{k}"] == min(most, 8)
-    assert bool(played.seen_ps) is with_template
-
-
-@pytest.mark.parametrize("name", DRAWING)
-def test_a_seed_that_is_asked_for_draws_as_in_the_simulator(name: str) -> None:
-    played = Played(policy(name, seed=5))
-    counts = []
-    for k in range(4):
-        made = with_ps()
-        made["metadata"]["name"] = f"j{k}"
-        played.submit(made)
-        played.run(16)
-        counts.append(played.most[f"j{k}"])
-    assert counts != [8, 8, 8, 8]
+    """One after the other, so that each could be drawn another number, as a seed asks for."""
+    drawn, seeded = Played(policy(name)), Played(policy(name, seed=5))
+    for played in (drawn, seeded):
+        for k, most in enumerate((8, 3, 5, 50, 7, 2)):
+            made = with_ps(maximum=most) if with_template else job("odd", maximum=most)
+            made["metadata"]["name"] = f"j{k}"
+            uid = played.submit(made)
+            played.run(16)
+            assert played.phase(uid) == "Completed"
+        assert bool(played.seen_ps) is with_template
+    assert [*drawn.most.values()] == [8, 3, 5, 8, 7, 2]
+    assert not with_template or drawn.most != seeded.most
 
 
 # -- drawn at random -------------------------------------------------------------------------------

@@ -204,6 +204,8 @@ class Scenario(Played):
             if "progress" in given:
                 told = {names.PROGRESS: given["progress"] and str(given["progress"] * SLOT)}
                 pod["metadata"] = merged(pod["metadata"], {"annotations": told})
+            if "loss" in given:
+                pod["metadata"]["annotations"][names.LOSS] = str(given["loss"])
 
     def chief(self, uid: str) -> dict[str, Any]:
         (first, *_) = self.reconciler._wanted(self.reconciler.driver.by_uid[uid], {})
@@ -215,6 +217,10 @@ class Scenario(Played):
         for at_node, count in gpus.items():
             name = f"others-{at_node}"
             self.pods[name] = foreign(name, at_node, gpu=str(count))
+
+    def copy(self, meta: dict[str, Any]) -> None:
+        """A pod of others on n0, of three GPUs, has these marks of ours."""
+        self.pods["copy"] = merged(foreign("copy", "n0", gpu="3"), {"metadata": meta})
 
     def orphan(self, name: str) -> None:
         """A job goes, and its pods stay."""
@@ -309,17 +315,16 @@ class Scenario(Played):
             "parallelism": lambda: self.batch[uid]["spec"]["parallelism"],
             "completions": lambda: self.batch[uid]["spec"].get("completions"),
             "read": lambda: self.read(pods, wanted),
-            "told at": lambda: (
-                wanted
-                if {at(wanted)} == {each["lastTransitionTime"] for each in told["conditions"]}
-                else None
-            ),
+            "told at": lambda: wanted if self.times(uid) == {at(wanted)} else None,
             "shown": lambda: _status_row(summary((None, self.jobs[uid])))[-1],
             "advised": lambda: explained((None, self.jobs[uid]))[0]["advice"],
             "is at its end": lambda: told["progress"]["percent"] == 100,
             "percent at least": lambda: min(told["progress"]["percent"], wanted),
         }.get(key, lambda: told.get(key))
         return bool(found() == wanted)
+
+    def times(self, uid: str) -> set[str]:
+        return {each["lastTransitionTime"] for each in self.status(uid)["conditions"]}
 
     def read(self, pods: list[dict[str, Any]], wanted: dict[str, Any]) -> dict[str, Any]:
         """Variables of running pods, by host name; those that are asked about."""
@@ -348,6 +353,7 @@ WORDS = {
     "nodes": Scenario.change,
     "closed": Scenario.closes,
     "orphan": Scenario.orphan,
+    "copy": Scenario.copy,
     "stuck": Scenario.stick,
     "one a node": Scenario.let_in_one_a_node,
     "mark": Scenario.mark,

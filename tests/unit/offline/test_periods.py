@@ -169,7 +169,7 @@ def test_cuts_end_once_two_rounds_have_lowered_the_bound_too_little(
         periods._relaxed_bound = next(bounds)
         return np.zeros(periods.model.size)
 
-    monkeypatch.setattr(periods, "_relaxed", relaxed)
+    monkeypatch.setattr(periods, "_solve_relaxation", relaxed)
     monkeypatch.setattr(periods, "_cut", lambda *_: 1)
     periods.relax(periods.best.state.budget)
     assert [*bounds] == [499.0]

@@ -194,7 +194,7 @@ def test_a_slot_of_the_same_counts_is_placed_once(monkeypatch: pytest.MonkeyPatc
     long = tuple(job(name, 2.0, 5.0, slots=3) for name in "ab")
     primal = heuristic(*long, horizon=3)
     asked = []
-    monkeypatch.setattr(module, "adjusted", lambda *_: None)
+    monkeypatch.setattr(module, "adjust", lambda *_: None)
     place = module.place_by_patterns
     monkeypatch.setattr(
         module, "place_by_patterns", lambda *given: asked.append(given) or place(*given)

@@ -213,12 +213,12 @@ from offline import BendersParams, solve
 import offline.processes
 from offline.benders import solve as benders
 benders.has_second_core = lambda: True
-start = offline.processes._started
+start = offline.processes._start_process
 def noted():
     process = start()
     print(process.pid, flush=True)
     return process
-offline.processes._started = noted
+offline.processes._start_process = noted
 instance = oasis.generate("testbed", jobs=60, seed=2)
 params = BendersParams.from_dict({"process_limit": 0.0})
 print(solve(instance, "benders", time_limit=120.0, params=params).status, flush=True)

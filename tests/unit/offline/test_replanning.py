@@ -205,7 +205,7 @@ def test_jobs_are_free_about_one_that_does_not_run() -> None:
     """Where half of four may be new, both of those outside are; of the others, the nearest."""
     new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
     run = search(*SMALL, *new, horizon=6, known=FULL, FIRST_JOBS=4, INVITED_SHARE=0.5, SPREAD=1)
-    assert run._chosen() == ({6, 7, 8, 9}, range(6))
+    assert run._choose() == ({6, 7, 8, 9}, range(6))
 
 
 @pytest.mark.parametrize(
