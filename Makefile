@@ -50,9 +50,9 @@ kubernetes-test: kubernetes-build $(VENV)/test.stamp ## the tests on a real cont
 kubernetes-demo: kubernetes-build $(VENV)/test.stamp ## the shipped example on a real control plane, beside the simulator; POLICY=
 	$(BIN)/python -m tests.kubernetes.demo $(if $(POLICY),--policy $(POLICY))
 
-kubernetes-kueue: kubernetes-build $(VENV)/test.stamp ## twelve jobs on a real Kueue, beside the simulator (it is built once, ten minutes)
+kubernetes-kueue: kubernetes-build $(VENV)/test.stamp ## twelve jobs on a real Kueue, beside the simulator (it is built once, ten minutes); NIGHTLY=1 adds the rest
 	$(BIN)/python -m tests.kubernetes.controlplane.build kueue
-	$(BIN)/python -m pytest -v --kubernetes --nightly tests/kubernetes/test_kueue.py
+	$(BIN)/python -m pytest -v --kubernetes --nightly tests/kubernetes/test_kueue.py $(if $(NIGHTLY),,-k twelve)
 
 kubernetes-train: kubernetes-build $(VENV)/$(if $(NIGHTLY),frameworks,test).stamp ## real trainings on it, as root; NIGHTLY=1 adds JAX, PyTorch, TensorFlow
 	$(BIN)/python -m pytest --kubernetes -v tests/kubernetes/test_training.py \

@@ -60,7 +60,7 @@ class FixedCounts:
             most_workers = min(most_workers, job.max_workers)
         # A draw that never fits would reject a job that could run smaller.
         most_workers = min(most_workers, self._empty.most_workers(job))
-        for workers in range(most_workers, job.min_workers - 1, -1):
+        for workers in job.workers_down_from(most_workers):
             least = job.ps_needed(workers)
             most = job.ps_most(workers) if least else 0  # nothing to collect: no parameter server
             # The parameter servers that were drawn, or else the

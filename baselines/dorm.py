@@ -140,33 +140,33 @@ class Dorm(BasePolicy):
         # counted by demand: a machine that no job can use would otherwise loosen the limit
         most_loss = float(rounding.ceil(self.theta_1 * 2 * fairness.kinds))
         after = self._solve(view, before, fairness, most_loss)
-        held = before | (after or {})
+        allocations = before | (after or {})
         room = Room(self._site, view.capacity(), view.down())
-        for index, allocation in held.items():
+        for index, allocation in allocations.items():
             room.hold(self._jobs[index], allocation)
         # Without an answer there is no fair partition to protect,
         # and an idle machine is worth nothing.
         limit = math.inf if after is None else most_loss
-        self._start_waiting(held, room, fairness, limit)
+        self._start_waiting(allocations, room, fairness, limit)
         # A limit on unfairness that leaves all machines idle protects no job.
-        if not any(each.workers for each in held.values()):
-            self._start_waiting(held, room, fairness, math.inf)
-            if any(each.workers for each in held.values()):
+        if not any(gang.workers for gang in allocations.values()):
+            self._start_waiting(allocations, room, fairness, math.inf)
+            if any(gang.workers for gang in allocations.values()):
                 self.outcomes[-1] = IDLE
-        plan.changes = {index: held[index] for index in held if held[index] != before[index]}
+        plan.changes = {i: gang for i, gang in allocations.items() if gang != before[i]}
 
     def _start_waiting(
-        self, held: dict[int, Allocation], room: Room, fairness: Fairness, limit: float
+        self, allocations: dict[int, Allocation], room: Room, fairness: Fairness, limit: float
     ) -> None:
         """Start jobs that wait, in order of arrival, while the fairness loss is within `limit`."""
-        loss = fairness.total(held)
+        loss = fairness.total(allocations)
         for index, job in self._jobs.items():
-            if held[index].workers:
+            if allocations[index].workers:
                 continue
-            with_it = loss - fairness.loss(index, 0) + fairness.loss(index, job.min_workers)
+            with_it = loss - fairness.loss(index, 0) + fairness.loss(index, job.worker_counts[0])
             started = self._start(job, room) if rounding.within(with_it, limit) else None
             if started is not None:
-                held[index], loss = started, with_it
+                allocations[index], loss = started, with_it
 
     def _solve(
         self,
@@ -236,24 +236,24 @@ class Candidate:
     """A job that the MILP may start, resize or move."""
 
     job: PolicyJob
-    held: Allocation
+    allocation: Allocation
     portions: tuple[FloatArray, FloatArray]  # share of each resource by a worker, and by a server
     per_worker: float  # dominant share of one worker
     fair: float  # dominant share that is fair
 
     @classmethod
     def of(
-        cls, job: PolicyJob, held: Allocation, portions: Portions, fairness: Fairness
+        cls, job: PolicyJob, allocation: Allocation, portions: Portions, fairness: Fairness
     ) -> Candidate:
         """`job` as it stands."""
         worker, ps = (portions.of_task(job, group) for group in GROUPS)
         index = job.index
-        return cls(job, held, (worker, ps), fairness.per_worker[index], fairness.fair[index])
+        return cls(job, allocation, (worker, ps), fairness.per_worker[index], fairness.fair[index])
 
     @property
     def runs(self) -> bool:
         """Whether the job runs now."""
-        return bool(self.held.workers)
+        return bool(self.allocation.workers)
 
 
 class Partition:
@@ -327,12 +327,12 @@ class Partition:
         # A job that runs is kept running: its lower limit is 1.
         runs = self.problem.add_variable(f"runs_{k}", int(candidate.runs), 1, self._pulp.LpInteger)
         most = (job.max_workers, job.ps_needed(job.max_workers))
-        workers, ps = (self._add_tasks(k, job, *each) for each in zip(GROUPS, most, strict=True))
+        workers, ps = (self._add_tasks(k, job, *pair) for pair in zip(GROUPS, most, strict=True))
         self._tasks.append((workers, ps))
         count = self._add_count(f"n_{k}", workers, job.max_workers)
         needed, fixed = job.ps_line
         servers = self._add_count(f"p_{k}", ps, max(job.max_workers, fixed))
-        self._require(count >= job.min_workers * runs, f"fewest_{k}")
+        self._require(count >= job.worker_counts[0] * runs, f"fewest_{k}")
         self._require(count <= job.max_workers * runs, f"(3)_{k}")
         # The same tolerance as `ps_needed`, or the MILP would ask
         # for one server more than the rule.
@@ -376,10 +376,10 @@ class Partition:
     def _add_change(self, k: int, candidate: Candidate) -> list[pulp.LpVariable]:
         """Add the variable that a running job is adjusted; otherwise every task stays."""
         change = self.problem.add_variable(f"change_{k}", 0, 1, self._pulp.LpInteger)
-        for group, tasks, held in zip(
-            GROUPS, self._tasks[-1], candidate.held.by_group, strict=True
+        for group, tasks, placed in zip(
+            GROUPS, self._tasks[-1], candidate.allocation.by_group, strict=True
         ):
-            before = dict(held)
+            before = dict(placed)
             for machine, task in tasks.items():
                 count = before.get(machine, 0)
                 more = int(task.upBound) - count
@@ -397,7 +397,7 @@ class Partition:
         for candidate in self._candidates:
             job, allocation = candidate.job, answer[candidate.job.index]
             workers = allocation.worker_count
-            fits = not workers or job.min_workers <= workers <= job.max_workers
+            fits = not workers or workers in job.worker_counts
             if (
                 not fits
                 or allocation.ps_count != job.ps_needed(workers)

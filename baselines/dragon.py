@@ -1,4 +1,4 @@
-"""DRAGON: gangs that are packed, shrunk for urgent jobs and grown into what stays idle."""
+"""DRAGON: packed gangs, shrunk for urgent jobs and grown into idle capacity."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from heapq import heappop, heappush
 
 from baselines.fair_shares import Shares
 from baselines.gangs import (
+    Allocations,
     Changes,
     GangController,
-    Held,
     Size,
     TaskCounts,
     add_worker,
@@ -73,13 +73,13 @@ class FewestNodes:
             if room.count(home, job.ps, ps) < ps:
                 continue
             room.take(home, job.ps, ps)
-            here = room.count(home, job.worker, workers) if home in most else 0
+            fitting = room.count(home, job.worker, workers) if home in most else 0
             room.free = before.copy()
-            around = {**most, home: here}
+            around = {**most, home: fitting}
             if sum(around.values()) >= workers:
                 placed = filled([home, *(m for m in order if m != home)], around, workers)
                 # Of equals the one with most workers beside the servers, then the first machine.
-                tries.append((len(placed.keys() | {home}), -here, home, placed))
+                tries.append((len(placed.keys() | {home}), -fitting, home, placed))
         best = min(tries, default=None)
         if best is not None and (allocation is None or best[0] < len(allocation.machines)):
             allocation = allocation_of(best[-1], {best[-2]: ps})
@@ -92,10 +92,10 @@ def filled(order: Sequence[int], most: Mapping[int, int], workers: int) -> TaskC
     """Distribute `workers` over machines in this order, on each as many as it takes."""
     placed: TaskCounts = {}
     for machine in order:
-        here = min(most[machine], workers)
-        if here:
-            placed[machine] = here
-            workers -= here
+        fitting = min(most[machine], workers)
+        if fitting:
+            placed[machine] = fitting
+            workers -= fitting
     return placed
 
 
@@ -106,11 +106,11 @@ def beside(room: Room, job: PolicyJob, placed: TaskCounts, ps: int) -> TaskCount
         room.take(machine, job.worker, count)
     servers: TaskCounts = {}
     for machine in sorted(room.site.machines_for("ps"), key=lambda m: (-placed.get(m, 0), m)):
-        here = room.count(machine, job.ps, ps)
-        if here:
-            room.take(machine, job.ps, here)
-            servers[machine] = here
-            ps -= here
+        fitting = room.count(machine, job.ps, ps)
+        if fitting:
+            room.take(machine, job.ps, fitting)
+            servers[machine] = fitting
+            ps -= fitting
     if ps:
         room.free = before
         return None
@@ -296,13 +296,13 @@ class Dragon(LocalityAware):
                 return
             workers, ps = counts[job.index]
             place = partial(self._rule.place, job=job, workers=workers, ps=ps)
-            held = self._running.held
+            allocations = self._running.allocations
             # "The ones with the most surplus resources" first (section 3.3); the sort is stable:
             # among equals the order of launch stays.
             victims = sorted(
-                self._running.shrinking(), key=lambda job: -surplus(job, held[job.index])
+                self._running.shrinking(), key=lambda job: -surplus(job, allocations[job.index])
             )
-            room = make_room(self._room, victims, held, place)
+            room = make_room(self._room, victims, allocations, place)
             if room is None:
                 return
             self._resize(room[0])
@@ -312,7 +312,7 @@ class Dragon(LocalityAware):
             self._set(job, room[1])
 
     def scale_up_idle(self, now: float) -> None:
-        """Steps (4) and (5) of Fig. 5: what has been idle for lambda goes to running jobs."""
+        """Steps (4) and (5) of Fig. 5: capacity that was idle for lambda goes to running jobs."""
         # It "can only be allocated to a job that already ran on the same node to maintain job
         # locality". Nothing is done while a job that fits could still be launched: this comes last.
         running, room = self._running, self._room
@@ -322,7 +322,7 @@ class Dragon(LocalityAware):
         idle = {m: self._clock.idle(m, self._lambda, now) for m in self._machines()}
         idle = {machine: amount for machine, amount in idle.items() if amount}
         able = {machine: running.growing_on(machine) for machine in idle}
-        self._resize(grow_where_they_run(room, able, running.held, idle, self._gpu))
+        self._resize(grow_where_they_run(room, able, running.allocations, idle, self._gpu))
         for machine, row in enumerate(room.free):
             self._clock.use(machine, row[self._gpu])
 
@@ -366,15 +366,15 @@ class Dragon(LocalityAware):
         return [self._clock.next_passing(m, self._lambda, now) for m in self._machines()]
 
 
-def surplus(job: PolicyJob, held: Allocation) -> int:
+def surplus(job: PolicyJob, allocation: Allocation) -> int:
     """Workers that `job` could do without."""
-    return held.worker_count - job.min_workers
+    return job.spare_workers(allocation.worker_count)
 
 
 def make_room(
     room: Room,
     victims: Sequence[PolicyJob],
-    held: Held,
+    allocations: Allocations,
     place: Callable[[Room], Allocation | None],
 ) -> tuple[Changes, Allocation] | None:
     """Step (2) of Fig. 5: cut victims to their minimum until a job fits; None: it never does."""
@@ -384,8 +384,8 @@ def make_room(
     for victim in victims:
         if allocation is not None:
             break
-        least = victim.min_workers
-        changes[victim.index] = shrink(room, victim, held[victim.index], least)
+        least = victim.worker_counts[0]
+        changes[victim.index] = shrink(room, victim, allocations[victim.index], least)
         allocation = place(room)
     if allocation is None:
         room.free = before
@@ -393,20 +393,20 @@ def make_room(
     for victim in victims:
         now = changes.get(victim.index)
         # The last victim may have made enough room by itself.
-        if now is not None and take_back(room, victim, now, held[victim.index]):
+        if now is not None and take_back(room, victim, now, allocations[victim.index]):
             del changes[victim.index]
     return changes, allocation
 
 
-def shrink(room: Room, job: PolicyJob, held: Allocation, workers: int) -> Allocation:
-    """Drop workers until `workers` are left, those beside a parameter server last."""
-    while held.worker_count > workers:
-        homes = dict(held.ps)
+def shrink(room: Room, job: PolicyJob, allocation: Allocation, workers: int) -> Allocation:
+    """Drop workers until `workers` remain; workers on a machine with a parameter server go last."""
+    while allocation.worker_count > workers:
+        homes = dict(allocation.ps)
         # The machines that are nearly empty of this job come free first; the last index
         # among equals, so that those in front stay packed.
-        machine, _ = min(held.workers, key=lambda task: (task[0] in homes, task[1], -task[0]))
-        held = drop_worker(room, job, held, machine)
-    return held
+        machine, _ = min(allocation.workers, key=lambda task: (task[0] in homes, task[1], -task[0]))
+        allocation = drop_worker(room, job, allocation, machine)
+    return allocation
 
 
 def take_back(room: Room, job: PolicyJob, now: Allocation, before: Allocation) -> bool:
@@ -421,7 +421,7 @@ def take_back(room: Room, job: PolicyJob, now: Allocation, before: Allocation) -
 def grow_where_they_run(
     room: Room,
     able: Mapping[int, Iterable[PolicyJob]],
-    held: Held,
+    allocations: Allocations,
     idle: Mapping[int, int],
     gpu: int,
 ) -> Changes:
@@ -436,7 +436,7 @@ def grow_where_they_run(
             still = []
             for job in growing:
                 need = dict(job.worker)[gpu]
-                now = changes.get(job.index, held[job.index])
+                now = changes.get(job.index, allocations[job.index])
                 more = add_worker(room, job, now, machine) if need <= unused else None
                 if more is not None:
                     unused -= need

@@ -1,4 +1,4 @@
-"""ElasticFlow: jobs are admitted by deadline; what is left goes where it costs least time."""
+"""ElasticFlow: jobs are admitted by deadline; spare GPUs go where they cost least GPU time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Claim:
 
     index: int
     sizes: tuple[Size, ...]  # each faster than the ones before it
-    left: float
+    remaining: float
     time: float = math.inf  # until its deadline, if it has one
 
 
@@ -97,9 +97,9 @@ class FreeSlots:
         """The minimum satisfactory share: the least limit with which the deadline is met."""
         # Progressive filling: under a limit, the job has in each slot as much as is free, up to it.
         # With `now` given, it has that in the present slot whatever the limit.
-        slack = TOLERANCE * max(1.0, claim.left)
+        slack = TOLERANCE * max(1.0, claim.remaining)
         for limit in range(1, len(claim.sizes) + 1):
-            shape, work, fastest = Shape(), claim.left, claim.sizes[limit - 1].speed
+            shape, work, fastest = Shape(), claim.remaining, claim.sizes[limit - 1].speed
             for slot in count():
                 begin, length = self.span(slot)
                 time = claim.time - begin
@@ -119,7 +119,7 @@ class FreeSlots:
 
     def gpu_time(self, claim: Claim, shape: Shape) -> float:
         """GPUs times time until the job is done."""
-        total, work = 0.0, claim.left
+        total, work = 0.0, claim.remaining
         for slot, place in enumerate(shape):
             if place:
                 size = claim.sizes[place - 1]
@@ -169,7 +169,7 @@ def share_out(
 def _grow(
     claims: Sequence[Claim], slots: FreeSlots, having: dict[int, int], shapes: dict[int, Shape]
 ) -> None:
-    """Give what is free now to the jobs with the largest marginal return, step by step."""
+    """Give free GPUs to the jobs with the largest marginal return, step by step."""
     returns = {claim.index: _marginal_return(claim, slots, having, shapes) for claim in claims}
     known = {claim.index: claim for claim in claims}
     while returns:
@@ -216,7 +216,7 @@ def _marginal_return(
         slots.hold(claim, [0, *shape[1:]])
     else:
         first = claim.sizes[max(0, place - 1)]
-        before, after = (size.gpus * claim.left / size.speed for size in (first, more))
+        before, after = (size.gpus * claim.remaining / size.speed for size in (first, more))
     return rounding.key(rounding.difference(before, after) / (more.gpus - had))
 
 
@@ -391,33 +391,31 @@ class ElasticFlow(BasePolicy):
 
     def _sizes_of(self, job: PolicyJob) -> tuple[Size, ...]:
         """The numbers of workers that `job` may have, each faster than the ones before it."""
-        numbers = range(job.min_workers, job.max_workers + 1)
         # Powers of two, as in the paper: buddy allocation then leaves no fragments.
-        wanted = [n for n in numbers if self.sizes == ANY or not n & (n - 1)]
+        wanted = [n for n in job.worker_counts if self.sizes == ANY or not n & (n - 1)]
         sizes: list[Size] = []
-        for workers in wanted or [job.min_workers]:
+        for workers in wanted or job.worker_counts[:1]:
             ps, speed = job.ps_needed(workers), job.speed(workers)
             if not self._empty.holds(job, workers, ps):
                 continue
             if not sizes or rounding.difference(speed, sizes[-1].speed) > 0:
                 sizes.append(self._size(job, workers, ps, speed))
-        if not sizes and self._empty.fewest(job):
-            least = job.min_workers
-            sizes = [self._size(job, least, job.ps_needed(least), job.speed(least))]
+        if not sizes and (fewest := self._empty.fewest(job)):
+            sizes = [self._size(job, *fewest, job.speed(fewest[0]))]
         return tuple(sizes)
 
     def _size(self, job: PolicyJob, workers: int, ps: int, speed: float) -> Size:
-        taken: dict[int, int] = {}
-        self._loads.add(taken, job, workers, ps)
+        usage: dict[int, int] = {}
+        self._loads.add(usage, job, workers, ps)
         gpus = rounding.key(self._gpus.of(job, workers))
-        return Size(workers, ps, gpus, speed, tuple(taken.items()))
+        return Size(workers, ps, gpus, speed, tuple(usage.items()))
 
     def _place(self, view: View, sizes: Mapping[int, Size | None], plan: Plan) -> bool:
         """Place all jobs, by buddy allocation; return whether any job runs."""
-        allocations, loose = self._packed(view, sizes, stay=True)
+        allocations, loose = self._pack(view, sizes, stay=True)
         # Moving jobs costs time, so all are placed anew only where that packs them better.
         if loose:
-            moved, still_loose = self._packed(view, sizes, stay=False)
+            moved, still_loose = self._pack(view, sizes, stay=False)
             allocations = moved if still_loose < loose else allocations
         for index in sizes:
             allocation = allocations.get(index, NOTHING)
@@ -425,23 +423,23 @@ class ElasticFlow(BasePolicy):
                 plan.changes[index] = allocation
         return bool(allocations)
 
-    def _packed(
+    def _pack(
         self, view: View, sizes: Mapping[int, Size | None], *, stay: bool
     ) -> tuple[dict[int, Allocation], int]:
         """Place all jobs; count those that shrink or use more machines than needed."""
         room = Room(self.site, view.capacity(), view.down())
         wanted = {index: size for index, size in sizes.items() if size is not None}
-        held = {index: view.allocation(self._jobs[index]) for index in wanted}
-        keeps = {index for index, size in wanted.items() if _counts(held[index]) == _counts(size)}
+        before = {index: view.allocation(self._jobs[index]) for index in wanted}
+        keeps = {index for index, size in wanted.items() if _counts(before[index]) == _counts(size)}
         allocations: dict[int, Allocation] = {}
         loose = 0
         for index in sorted(
             wanted, key=lambda k: (stay and k not in keeps, -wanted[k].gpus, k not in keeps, k)
         ):
             job, size = self._jobs[index], wanted[index]
-            may_stay = index in keeps and (stay or self._is_tight(job, size, held[index]))
-            if may_stay and room.hold(job, held[index]):
-                allocation: Allocation | None = held[index]
+            may_stay = index in keeps and (stay or self._is_tight(job, size, before[index]))
+            if may_stay and room.hold(job, before[index]):
+                allocation: Allocation | None = before[index]
             else:
                 allocation = self._compact(room, job, size, self._sizes[index])
             if allocation is not None:
@@ -454,9 +452,9 @@ class ElasticFlow(BasePolicy):
     ) -> Allocation | None:
         """Room for `job` with this size, or the largest below it for which there is any."""
         # Machines may be too fragmented for a size that fits them in total.
-        for each in reversed(sizes):
-            if each.workers <= size.workers:
-                allocation = Compact().place(room, job, each.workers, each.ps)
+        for smaller in reversed(sizes):
+            if smaller.workers <= size.workers:
+                allocation = Compact().place(room, job, smaller.workers, smaller.ps)
                 if allocation is not None:
                     return allocation
         return None

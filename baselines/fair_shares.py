@@ -59,7 +59,7 @@ class Pools:
             for offset in {self._offsets[group] for group in machine.hosts}:
                 for resource, amount in enumerate(row):
                     amounts[offset + resource].append(amount)
-        return np.array([math.fsum(each) for each in amounts])
+        return np.array([math.fsum(values) for values in amounts])
 
     def amounts(self, rows: Sequence[Sequence[int]]) -> dict[int, int]:
         """The same of whole grid units, to the last one, by place."""
@@ -80,21 +80,21 @@ class Shares:
 
     def dominant(self, job: PolicyJob, workers: int, ps: int) -> float:
         """Dominant share of these numbers of workers and parameter servers."""
-        taken: dict[int, int] = {}
-        self.add(taken, job, workers, ps)
-        return self.largest(taken)
+        usage: dict[int, int] = {}
+        self.add(usage, job, workers, ps)
+        return self.largest(usage)
 
-    def add(self, taken: dict[int, int], job: PolicyJob, workers: int, ps: int) -> None:
+    def add(self, usage: dict[int, int], job: PolicyJob, workers: int, ps: int) -> None:
         """Add these tasks of `job` to the amounts `taken`, in grid units."""
         for group, count in zip(GROUPS, (workers, ps), strict=True):
             for resource, amount in group.of(job) if count else ():
                 place = self._pools.place(group, resource)
-                taken[place] = taken.get(place, 0) + count * amount
+                usage[place] = usage.get(place, 0) + count * amount
 
-    def largest(self, taken: Mapping[int, int]) -> float:
+    def largest(self, usage: Mapping[int, int]) -> float:
         """Dominant share of the amounts `taken`."""
         return rounding.key(
-            max((amount / self._totals[place] for place, amount in taken.items()), default=0.0)
+            max((amount / self._totals[place] for place, amount in usage.items()), default=0.0)
         )
 
 
@@ -140,7 +140,7 @@ class Portions:
         per_worker, fixed = job.ps_line
         # Each worker carries its part of the parameter servers, so
         # that shares stay linear in workers.
-        part = per_worker + fixed / job.min_workers
+        part = per_worker + fixed / job.worker_counts[0]
         if part:
             portion += part * self.of_task(job, TaskGroup.PS)
         return portion
@@ -177,10 +177,10 @@ class Fairness:
         share = self.per_worker[index] * workers
         return rounding.key(abs(rounding.difference(share, self.fair[index])))
 
-    def total(self, held: Mapping[int, Allocation]) -> float:
+    def total(self, allocations: Mapping[int, Allocation]) -> float:
         """Sum over the jobs of `held`."""
         return math.fsum(
-            self.loss(index, allocation.worker_count) for index, allocation in held.items()
+            self.loss(index, allocation.worker_count) for index, allocation in allocations.items()
         )
 
 
@@ -289,11 +289,11 @@ class DRF(BasePolicy):
     def _fill(self, room: Room) -> dict[int, Allocation]:
         """Fill `room` progressively."""
         how, jobs = self._placing.on(self._site), self._book.jobs
-        held: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in jobs}
+        counts_of: dict[int, tuple[dict[int, int], dict[int, int]]] = {i: ({}, {}) for i in jobs}
         lines: dict[object, list[Entry]] = {}
         for index, job in jobs.items():
             lines.setdefault(index if self.by == JOB else job.owner, []).append((0.0, index, 0, 0))
-        taken: dict[object, dict[int, int]] = {owner: {} for owner in lines}
+        usage: dict[object, dict[int, int]] = {owner: {} for owner in lines}
         # owners by their share, then by the job that is next; each job is in the line of its owner
         owners = [(0.0, line[0][1], owner) for owner, line in lines.items()]
         heapify(owners)
@@ -305,12 +305,12 @@ class DRF(BasePolicy):
             added = self._grow(job, workers, ps, room, how)
             # A job whose task did not fit is not entered again: what is free only shrinks.
             if added is not None:
-                for mine, tasks in zip(held[index], added.by_group, strict=True):
+                for mine, tasks in zip(counts_of[index], added.by_group, strict=True):
                     for machine, count in tasks:
                         mine[machine] = mine.get(machine, 0) + count
                 workers, ps = workers + added.worker_count, ps + added.ps_count
-                self._shares.add(taken[owner], job, added.worker_count, added.ps_count)
-                share = self._shares.largest(taken[owner])
+                self._shares.add(usage[owner], job, added.worker_count, added.ps_count)
+                share = self._shares.largest(usage[owner])
                 if workers < job.max_workers:
                     heappush(line, (self._shares.dominant(job, workers, ps), index, workers, ps))
             if line:
@@ -319,7 +319,7 @@ class DRF(BasePolicy):
             index: Allocation(tuple(sorted(workers.items())), tuple(sorted(ps.items())))
             if workers
             else NOTHING
-            for index, (workers, ps) in held.items()
+            for index, (workers, ps) in counts_of.items()
         }
 
     def _grow(
@@ -327,7 +327,7 @@ class DRF(BasePolicy):
     ) -> Allocation | None:
         """Place the next task of `job`; None if it fits nowhere."""
         # A gang works with its minimum or not at all: its first task is the whole of it.
-        more = 1 if workers else job.min_workers
+        more = 1 if workers else job.worker_counts[0]
         ps_more = max(0, job.ps_needed(workers + more) - ps)
         return how.place(room, job, more, ps_more)
 
@@ -428,10 +428,10 @@ class FinishTimeFairness(Ordered):
         age = view.now - job.arrival
         sharing = (self._job_time - before) / age if age else sum(1 for _ in view.jobs())
         _, ps = self._book.counts[job.index]
-        alone = job.work / workers
+        isolated = job.work / workers
         # A job that needs more than 1/N of the machines would run slower on its part alone.
-        alone *= max(1.0, sharing * self._shares.dominant(job, workers, ps))
-        return (age + view.remaining(job) / workers) / alone if alone else math.inf
+        isolated *= max(1.0, sharing * self._shares.dominant(job, workers, ps))
+        return (age + view.remaining(job) / workers) / isolated if isolated else math.inf
 
     def wake_at(self, view: View) -> float | None:
         """End of the next lease, if any job waits."""

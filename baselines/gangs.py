@@ -76,7 +76,7 @@ class GangQueue:
 
     def size(self, job: PolicyJob) -> Size:
         """Key of jobs that fit or do not fit together."""
-        return job.worker, job.ps, job.min_workers, *self._counts(job)
+        return job.worker, job.ps, job.worker_counts[0], *self._counts(job)
 
     def sizes(self) -> Iterator[Iterator[PolicyJob]]:
         """The jobs of each size, in order."""
@@ -122,7 +122,7 @@ class RunningJobs:
     """Running jobs in order of launch, with indices of those that may be resized."""
 
     def __init__(self) -> None:
-        self.held: dict[int, Allocation] = {}
+        self.allocations: dict[int, Allocation] = {}
         self._jobs: dict[int, PolicyJob] = {}
         self._order: dict[int, int] = {}
         self._launched = 0
@@ -142,11 +142,11 @@ class RunningJobs:
     def set(self, job: PolicyJob, allocation: Allocation) -> None:
         """Let `job`, which may be new here, hold `allocation`."""
         index = job.index
-        before = self.held.get(index, NOTHING)
+        before = self.allocations.get(index, NOTHING)
         if index not in self._jobs:
             self._jobs[index], self._order[index] = job, self._launched
             self._launched += 1
-        self.held[index] = allocation
+        self.allocations[index] = allocation
         workers = allocation.worker_count
         # The sets are kept up to date at each change, so that no question goes through all jobs.
         for machine in before.machines:
@@ -156,7 +156,7 @@ class RunningJobs:
             self._can_grow.add(index)
             for machine in allocation.machines:
                 self._growing.setdefault(machine, set()).add(index)
-        (self._can_shrink.add if workers > job.min_workers else self._can_shrink.discard)(index)
+        (self._can_shrink.add if job.spare_workers(workers) else self._can_shrink.discard)(index)
 
     def remove(self, job: PolicyJob) -> None:
         """Forget `job`, if it is here."""
@@ -164,7 +164,7 @@ class RunningJobs:
         if index not in self._jobs:
             return
         del self._jobs[index], self._order[index]
-        for machine in self.held.pop(index).machines:
+        for machine in self.allocations.pop(index).machines:
             self._growing.get(machine, set()).discard(index)
         self._can_grow.discard(index)
         self._can_shrink.discard(index)
@@ -174,7 +174,7 @@ class RunningJobs:
         return self._in_order(self._can_grow)
 
     def growing_on(self, machine: int) -> list[PolicyJob]:
-        """Those of them that have a task on `machine`."""
+        """Running jobs that may grow and have a task on `machine`."""
         return self._in_order(self._growing.get(machine, ()))
 
     def shrinking(self) -> list[PolicyJob]:
@@ -185,22 +185,24 @@ class RunningJobs:
         return [self._jobs[index] for index in sorted(indices, key=self._order.__getitem__)]
 
 
-Held = Mapping[int, Allocation]  # what each running job holds, by its index
+Allocations = Mapping[int, Allocation]  # what each running job holds, by its index
 Changes = dict[int, Allocation]  # what some of them hold afterwards
 TaskCounts = dict[int, int]  # tasks by machine
 
 
-def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Allocation | None:
+def add_worker(
+    room: Room, job: PolicyJob, allocation: Allocation, machine: int
+) -> Allocation | None:
     """Add one worker on `machine`, and the parameter servers that the rule then needs."""
-    count = held.worker_count + 1
+    count = allocation.worker_count + 1
     hosts = room.site.machines_for("worker")
     if count > job.max_workers or machine not in hosts or not room.fits(machine, job.worker):
         return None
     before = room.free.copy()  # to go back to, if a parameter server finds no room
-    workers, servers = dict(held.workers), dict(held.ps)
+    workers, servers = dict(allocation.workers), dict(allocation.ps)
     room.take(machine, job.worker, 1)
     workers[machine] = workers.get(machine, 0) + 1
-    for _ in range(job.ps_needed(count) - held.ps_count):
+    for _ in range(job.ps_needed(count) - allocation.ps_count):
         # Beside most of its workers: what goes between them does not cross the network.
         host = next((m for m in _by_workers(room, workers) if room.fits(m, job.ps)), None)
         if host is None:
@@ -211,11 +213,11 @@ def add_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Al
     return allocation_of(workers, servers)
 
 
-def drop_worker(room: Room, job: PolicyJob, held: Allocation, machine: int) -> Allocation:
+def drop_worker(room: Room, job: PolicyJob, allocation: Allocation, machine: int) -> Allocation:
     """Drop one worker on `machine`, and the parameter servers that the rule no longer needs."""
-    workers, servers = dict(held.workers), dict(held.ps)
+    workers, servers = dict(allocation.workers), dict(allocation.ps)
     _remove(room, workers, machine, job.worker)
-    for _ in range(held.ps_count - job.ps_needed(held.worker_count - 1)):
+    for _ in range(allocation.ps_count - job.ps_needed(allocation.worker_count - 1)):
         # the server that has fewest workers beside it goes first
         host = min(servers, key=lambda m: (workers.get(m, 0), -m))
         _remove(room, servers, host, job.ps)
@@ -254,7 +256,7 @@ class GangController(BasePolicy):
         self._site, self._rule = site, self._make_rule()
         self._empty = EmptyCluster(site, self._make_rule)
         self._book = JobBook(self.request)
-        self._queue = GangQueue(self._asked)
+        self._queue = GangQueue(self._requested_counts)
         self._running = RunningJobs()
         self._down: Set[int] = set()
         self._room = Room(site, [])
@@ -262,15 +264,15 @@ class GangController(BasePolicy):
 
     def request(self, job: PolicyJob) -> Counts | None:
         """Number of tasks that `job` asks for; None if the empty cluster cannot hold its fewest."""
-        asked = job.min_workers if job.initial_workers is None else job.initial_workers
+        fewest, initial = job.worker_counts[0], job.initial_workers
         # A request that never fits would block a queue for ever.
-        for workers in range(asked, job.min_workers - 1, -1):
+        for workers in job.workers_down_from(fewest if initial is None else initial):
             ps = job.ps_needed(workers)
             if self._empty.holds(job, workers, ps):
                 return workers, ps
         return None
 
-    def _asked(self, job: PolicyJob) -> Counts:
+    def _requested_counts(self, job: PolicyJob) -> Counts:
         # A method and no lambda: in a copy of the policy it belongs to the copy.
         return self._book.counts[job.index]
 

@@ -27,7 +27,7 @@ HALVINGS = 30  # of the range of the finish-time fairness
 
 
 class Gavel(FixedCountPolicy):
-    """A linear program says how long each job runs on each kind of machine; rounds follow it.
+    """A linear program divides the time on each kind of machine among the jobs; rounds follow it.
 
     Narayanan et al. (OSDI 2020, "Heterogeneity-aware cluster scheduling policies for deep learning
     workloads") fix: X_mj is the share of time that job m spends on machines of type j, and T_mj its
@@ -128,10 +128,10 @@ class Gavel(FixedCountPolicy):
             self._length = max(1.0, math.ceil(self._length - TOLERANCE))
         self._jobs: dict[int, PolicyJob] = {}
         self._tasks: dict[int, dict[int, Counts]] = {}  # of each job in each form that ever fits
-        self._begun: dict[int, int] = {}  # the form that a job began in
+        self._first_forms: dict[int, int] = {}  # the form that a job began in
         self._last: dict[int, int] = {}  # the form that a job last ran in
         # Of each job for `_finish_times`: time that it would have run alone, work left, its part
-        self._alone: dict[int, tuple[float, float, float]] = {}
+        self._isolated: dict[int, tuple[float, float, float]] = {}
         self._shares: dict[tuple[int, int], float] = {}  # X by job and form
         self._received: dict[tuple[int, int], float] = {}
         self._owed: dict[tuple[int, int], float] = {}  # of earlier shares, not received
@@ -145,8 +145,8 @@ class Gavel(FixedCountPolicy):
             key = (index, form)
             self._received[key] = self._received.get(key, 0.0) + view.now - self._now
         self._now = view.now
-        came = self._update(view, plan)
-        happened = bool(came or view.finished or view.lost or view.returned)
+        has_arrivals = self._update(view, plan)
+        happened = bool(has_arrivals or view.finished or view.lost or view.returned)
         is_due, begins = self._turn(view.now, happened)
         if is_due:
             self._share_out(view)
@@ -188,25 +188,25 @@ class Gavel(FixedCountPolicy):
         for job in (*view.finished, *view.evicted):
             self._running.pop(job.index, None)
         for job in view.finished:
-            for known in (self._jobs, self._tasks, self._begun, self._last, self._alone):
+            for known in (self._jobs, self._tasks, self._first_forms, self._last, self._isolated):
                 known.pop(job.index, None)
-        came = False
+        has_arrivals = False
         for job in view.arrived:
             drawn = {k: self._counts.draw(form) for k, form in enumerate(job.in_forms)}
             tasks = {form: counts for form, counts in drawn.items() if counts is not None}
             if tasks:
-                self._jobs[job.index], self._tasks[job.index], came = job, tasks, True
+                self._jobs[job.index], self._tasks[job.index], has_arrivals = job, tasks, True
             else:
                 plan.rejected[job.index] = job.unmet or NEVER_FITS
-        return came
+        return has_arrivals
 
     def _ways(self) -> list[Way]:
         """Remaining ways to run each job."""
         ways = []
         for index, job in self._jobs.items():
-            first, begun = job.in_forms[0], self._begun.get(index)  # none if it may switch
+            first, fixed = job.in_forms[0], self._first_forms.get(index)  # none if it may switch
             for form, (workers, ps) in self._tasks[index].items():
-                if begun in (None, form):
+                if fixed in (None, form):
                     seen = job.in_forms[form]
                     rate = workers * (first.work / seen.work if seen.work else 1.0)
                     ways.append(Way(index, form, seen, workers, ps, rate))
@@ -234,16 +234,16 @@ class Gavel(FixedCountPolicy):
             return {job: self._work_left(view, job) for job in self._jobs}
         # Throughput of each job, were all machines its own and its gang filled them. Measured by
         # that, jobs that get equal parts are equal, however many workers a gang has.
-        alone: dict[int, float] = {}
+        progress: dict[int, float] = {}
         for way in ways:
-            alone[way.job] = alone.get(way.job, 0.0) + way.rate * program.gangs(way)
+            progress[way.job] = progress.get(way.job, 0.0) + way.rate * program.gangs(way)
         if self.objective == MAX_MIN:
-            return alone
+            return progress
         # Of n jobs each has an n-th of all machines for itself, and is there all the time at most.
-        fits = dict.fromkeys(alone, 0.0)
+        fits = dict.fromkeys(progress, 0.0)
         for way in ways:
-            fits[way.job] += program.gangs(way) / len(alone)
-        part = {job: r / len(alone) / max(1.0, fits[job]) for job, r in alone.items()}
+            fits[way.job] += program.gangs(way) / len(progress)
+        part = {job: r / len(progress) / max(1.0, fits[job]) for job, r in progress.items()}
         return self._finish_times(view, part, program)
 
     def _work_left(self, view: View, index: int) -> float:
@@ -259,9 +259,9 @@ class Gavel(FixedCountPolicy):
         ends: dict[int, float] = {}
         for job, rate in part.items():
             # Time alone so far: the work that was done since, at what was its part then.
-            spent, before, then = self._alone.get(job, (0.0, work[job], 0.0))
+            spent, before, then = self._isolated.get(job, (0.0, work[job], 0.0))
             spent += (before - work[job]) / then if then else 0.0
-            self._alone[job] = spent, work[job], rate
+            self._isolated[job] = spent, work[job], rate
             if rate:
                 ends[job] = spent + work[job] / rate
         waited = {job: view.now - self._jobs[job].arrival for job in ends}
@@ -303,8 +303,8 @@ class Gavel(FixedCountPolicy):
                 self._running[way.job] = self._last[way.job] = way.form
                 if way.job in before:  # it is not where it was, or in another form
                     capacity.leave(ways[way.job, before[way.job]].seen)
-                if way.job not in self._begun and not self._jobs[way.job].may_switch:
-                    self._begun[way.job] = way.form
+                if way.job not in self._first_forms and not self._jobs[way.job].may_switch:
+                    self._first_forms[way.job] = way.form
                     self._is_stale |= len(self._tasks[way.job]) > 1
         for index in before.keys() - self._running.keys():
             plan.changes[index] = NOTHING

@@ -83,29 +83,29 @@ class Gittins(Ordered):
         for hours in self.history:
             self._known.add(hours * 3600.0 / site.unit_seconds)
         self._indices = self._known.indices()
-        self._begun: dict[int, float] = {}  # when it would have begun, had it run without a break
+        self._began: dict[int, float] = {}  # when it would have begun, had it run without a break
 
     def decide(self, view: View) -> Plan:
         plan = super().decide(view)
         # The time held is noted as a start without breaks: when the job
         # is gone, it cannot be asked for any more.
-        for index, held in plan.changes.items():
-            if held.workers:
-                self._begun[index] = view.now - view.attained(self._book.jobs[index])
+        for index, allocation in plan.changes.items():
+            if allocation.workers:
+                self._began[index] = view.now - view.attained(self._book.jobs[index])
             else:
-                del self._begun[index]
+                del self._began[index]
         return plan
 
     def before_serving(self, view: View) -> None:
         """Learn from the jobs that ended: this may change all indices."""
         for job in view.finished:
-            if job.index not in self._begun:  # its owner took it back: it waited
+            if job.index not in self._began:  # its owner took it back: it waited
                 continue
             workers, _ = self._book.counts[job.index]
-            service = (view.now - self._begun.pop(job.index)) * self._levels.gpus.of(job, workers)
+            service = (view.now - self._began.pop(job.index)) * self._levels.gpus.of(job, workers)
             self._known.add(service)
         for job in view.evicted:
-            del self._begun[job.index]
+            del self._began[job.index]
         if view.finished:
             self._indices = self._known.indices()
             self.rank_anew(view)

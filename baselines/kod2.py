@@ -1,4 +1,4 @@
-"""KOD2: jobs by weight, running ones shrunk for weightier ones and grown into what is idle."""
+"""KOD2: jobs by weight; running ones shrink for heavier ones and grow into idle capacity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
-from baselines.gangs import Changes, GangController, Held, add_worker, drop_worker
+from baselines.gangs import Allocations, Changes, GangController, add_worker, drop_worker
 from oasis.model import rounding
 from oasis.model.errors import InputError
 from oasis.scheduling import (
@@ -46,8 +46,8 @@ def weight_of(shares: MachineShares, job: PolicyJob) -> float:
     # (`PolicyJob.worker_cpu`) count as CPU. The demand of one worker and not of all is meant, or w'
     # would not depend on n. Weights are compared by w': the sigmoid orders them alike, but rounds
     # every w' above 37 to 1.
-    asked = math.fsum(shares.of(job.worker, job.worker_cpu))
-    return rounding.key(job.min_workers / asked) if asked else math.inf
+    requested = math.fsum(shares.of(job.worker, job.worker_cpu))
+    return rounding.key(job.worker_counts[0] / requested) if requested else math.inf
 
 
 class AffinityPlacement:
@@ -72,15 +72,15 @@ Weight = Callable[[PolicyJob], float]
 
 def scale_in_order(new: PolicyJob, running: Iterable[PolicyJob], weight: Weight) -> list[PolicyJob]:
     """Lines 3-8 of Algorithm 2: running jobs by ascending weight, without earlier equal ones."""
-    mine, entered = weight(new), _entered(new)
+    mine, entered = weight(new), _entry_key(new)
     # Among equals the earlier one keeps its workers, or equal jobs
     # could take them from one another in turn.
-    victims = [job for job in running if weight(job) != mine or not _entered(job) < entered]
-    return sorted(victims, key=lambda job: (weight(job), _entered(job)))
+    victims = [job for job in running if weight(job) != mine or not _entry_key(job) < entered]
+    return sorted(victims, key=lambda job: (weight(job), _entry_key(job)))
 
 
 def scale_in(
-    room: Room, victims: Iterable[PolicyJob], held: Held, on_node: OnNode
+    room: Room, victims: Iterable[PolicyJob], allocations: Allocations, on_node: OnNode
 ) -> tuple[Changes, Allocation] | None:
     """Lines 9-32 of Algorithm 2: take workers away until the new job's minimum fits on a node."""
     # As printed, whether it fits is looked at before each worker is taken, so that what the last
@@ -90,10 +90,11 @@ def scale_in(
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
-        homes = dict(held[job.index].ps)
+        homes = dict(allocations[job.index].ps)
         # Workers away from their parameter server send over the network, so they go first.
-        order = sorted(held[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
-        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        order = sorted(allocations[job.index].workers, key=lambda task: (task[0] in homes, task[0]))
+        now = allocations[job.index]
+        spare = job.spare_workers(now.worker_count)
         # Lines 9-32, one worker at a time, as the text has it.
         for machine in (machine for machine, count in order for _ in range(count)):
             if not spare:
@@ -106,7 +107,9 @@ def scale_in(
     return None
 
 
-def scale_out(room: Room, able: Sequence[PolicyJob], held: Held, weight: Weight) -> Changes:
+def scale_out(
+    room: Room, able: Sequence[PolicyJob], allocations: Allocations, weight: Weight
+) -> Changes:
     """Algorithm 3: running jobs by descending weight take workers, up to the most they can use."""
     # Machines are gone through by index; the paper gives no order. As printed, one is used while
     # its idle resources are strictly more than a worker asks for (line 8), so that the last of them
@@ -121,8 +124,8 @@ def scale_out(room: Room, able: Sequence[PolicyJob], held: Held, weight: Weight)
         hosts[demand] = room.fitting(everywhere, demand)
     able = [job for job in able if hosts[job.worker]]
     # The weightiest first, and of equals the earlier one, as in the order of launches.
-    for job in sorted(able, key=lambda job: (-weight(job), _entered(job))):
-        now = held[job.index]
+    for job in sorted(able, key=lambda job: (-weight(job), _entry_key(job))):
+        now = allocations[job.index]
         for machine in hosts[job.worker]:
             while (more := add_worker(room, job, now, machine)) is not None:
                 now = changes[job.index] = more
@@ -251,7 +254,7 @@ class Kod2(GangController):
             scaled = scale_in(
                 self._room,
                 scale_in_order(head, self._running.shrinking(), self.raw_weight),
-                self._running.held,
+                self._running.allocations,
                 lambda machine: on_node(self._room, head, *self._book.counts[head.index], machine),
             )
             if scaled is None:
@@ -264,7 +267,7 @@ class Kod2(GangController):
     def grow(self) -> None:
         """Lines 31-36 of Algorithm 1: scale-out of the running jobs."""
         running = self._running
-        self._resize(scale_out(self._room, running.growing(), running.held, self.raw_weight))
+        self._resize(scale_out(self._room, running.growing(), running.allocations, self.raw_weight))
 
     def _begin(self, view: View) -> None:
         """Lines 1-4 and 37-40 of Algorithm 1: new jobs wait, finished ones leave."""
@@ -297,7 +300,7 @@ class Kod2(GangController):
         return [*(next(same) for same in self._queue.sizes()), *starving]
 
     def _order(self, job: PolicyJob) -> tuple[float, float, int]:
-        return -self.raw_weight(job), *_entered(job)
+        return -self.raw_weight(job), *_entry_key(job)
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
         """Let `job` hold `allocation`; a job that is launched starves no more."""
@@ -307,6 +310,6 @@ class Kod2(GangController):
         super()._set(job, allocation)
 
 
-def _entered(job: PolicyJob) -> tuple[float, int]:
+def _entry_key(job: PolicyJob) -> tuple[float, int]:
     """Sort key of a job by its first entry into the queue: time, then order of the file."""
     return job.arrival, job.index

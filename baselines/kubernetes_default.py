@@ -137,9 +137,9 @@ class KubernetesDefault(BasePolicy):
         """Take the pods of these jobs out of the queue, if it has any."""
         gone = {index for index in jobs if self._waiting.pop(index, 0)}
         for size, line in list(self._lines.items()) if gone else ():
-            kept = [entry for entry in line if entry[1].job.index not in gone]
-            if kept:
-                self._lines[size] = kept
+            remaining = [entry for entry in line if entry[1].job.index not in gone]
+            if remaining:
+                self._lines[size] = remaining
             else:
                 del self._lines[size]
 

@@ -41,13 +41,13 @@ def terms(workers: int, ps: int, training: str) -> list[float]:
     # Synchronous training of w workers with p parameter servers takes t0 / w + t1 + t2 w / p + t3 w
     # + t4 p for a step of all of them, asynchronous training (t0 + t1 w / p + t2 w + t3 p) / w for
     # one of any of them. Without parameter servers there is nothing to share.
-    each = workers / ps if ps else 0.0
+    worker_ratio = workers / ps if ps else 0.0
     if training == SYNC:
-        return [1.0 / workers, 1.0, each, float(workers), float(ps)]
-    return [1.0 / workers, each / workers, 1.0, ps / workers, 0.0]
+        return [1.0 / workers, 1.0, worker_ratio, float(workers), float(ps)]
+    return [1.0 / workers, worker_ratio / workers, 1.0, ps / workers, 0.0]
 
 
-def fitted(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
+def fit(pairs: Mapping[Counts, float], training: str) -> tuple[float, ...]:
     """The coefficients of the speed model, none negative, from speeds by workers and servers."""
     # Least squares of the relative errors of the time of a step; with one number of workers alone
     # there is nothing to learn from, and speed is taken for linear.
@@ -120,8 +120,8 @@ def _even(machines: Sequence[int], count: int) -> Tasks:
     """`count` tasks in parts that differ by one at most, the larger ones first."""
     if not machines:
         return ()
-    each, more = divmod(count, len(machines))
-    parts = ((machine, each + (k < more)) for k, machine in enumerate(machines))
+    least, more = divmod(count, len(machines))
+    parts = ((machine, least + (k < more)) for k, machine in enumerate(machines))
     return tuple(sorted((machine, part) for machine, part in parts if part))
 
 
@@ -132,9 +132,9 @@ class Known:
     pairs: dict[Counts, float]  # speeds by workers and servers, sampled and then observed
     coefficients: tuple[float, ...] = LINEAR  # fitted to them
     observed: bool = False
-    held: Allocation = NOTHING  # at the last look, as `time` and `left`
+    allocation: Allocation = NOTHING  # at the last look, as `time` and `remaining`
     time: float = 0.0
-    left: float = 0.0
+    remaining: float = 0.0
     at_work: bool = False  # whether it had done work with that before
     progress: list[tuple[float, float]] = field(default_factory=list)  # time and work at each look
 
@@ -236,56 +236,56 @@ class Optimus(BasePolicy):
         for job in view.finished:
             self._known.pop(job.index, None)
         for job in self._book.update(view, plan):
-            self._known[job.index] = self._sampled(job)
+            self._known[job.index] = self._sample(job)
         jobs = self._book.jobs
         for index, job in jobs.items():
             self._look(job, self._known[index], view)
-        held = {index: view.allocation(job) for index, job in jobs.items()}
+        before = {index: view.allocation(job) for index, job in jobs.items()}
         # Lost machines, and a cluster on which no job runs, do not wait for the end of an interval.
         over = view.now >= self._round_end - TOLERANCE * max(1.0, view.now)
-        if over or view.lost or view.returned or not any(each.workers for each in held.values()):
+        if over or view.lost or view.returned or not any(gang.workers for gang in before.values()):
             self._round_end = view.now + self._length
-            for index, allocation in self._placed(view, self._counts(view), held).items():
-                if allocation != held[index]:
+            for index, allocation in self._placed(view, self._counts(view), before).items():
+                if allocation != before[index]:
                     plan.changes[index] = allocation
         else:
-            self._begin(view, held, plan)
-        if any(each.workers for each in (held | plan.changes).values()):
+            self._begin(view, before, plan)
+        if any(gang.workers for gang in (before | plan.changes).values()):
             plan.wake_at = self._round_end
         return plan
 
-    def _begin(self, view: View, held: Mapping[int, Allocation], plan: Plan) -> None:
+    def _begin(self, view: View, before: Mapping[int, Allocation], plan: Plan) -> None:
         """Start waiting jobs with their fewest tasks, where these fit."""
         room = Room(self.site, view.free(), view.down())
         for index, job in self._book.jobs.items():
-            if not held[index].workers:
+            if not before[index].workers:
                 allocation = Evenly().place(room, job, *self._book.counts[index])
                 if allocation is not None:
                     plan.changes[index] = allocation
 
-    def _sampled(self, job: PolicyJob) -> Known:
+    def _sample(self, job: PolicyJob) -> Known:
         """Speeds of a new job from its sampling runs."""
         most = min(self.samples, job.max_workers) if job.speedup else 1
         pairs = {(n, job.ps_needed(n)): job.speed(n) for n in range(1, most + 1)}
-        return Known(pairs, fitted(pairs, self.training))
+        return Known(pairs, fit(pairs, self.training))
 
     def _look(self, job: PolicyJob, known: Known, view: View) -> None:
         """Learn the speed of `job` from its progress since the last observation."""
-        held, work, now = view.allocation(job), view.remaining(job), view.now
-        same = held.workers and held == known.held
-        worked = known.left - work
+        allocation, remaining, now = view.allocation(job), view.remaining(job), view.now
+        same = allocation.workers and allocation == known.allocation
+        worked = known.remaining - remaining
         if same and known.at_work and worked > 0 and now > known.time:
-            counts = held.worker_count, held.ps_count
+            counts = allocation.worker_count, allocation.ps_count
             known.pairs[counts] = worked / (now - known.time)
-            known.coefficients, known.observed = fitted(known.pairs, self.training), True
+            known.coefficients, known.observed = fit(known.pairs, self.training), True
         # The first stretch with new tasks has the time of the change in it, which is not its speed.
         known.at_work = bool(same) and (known.at_work or worked > 0)
-        known.held, known.time, known.left = held, now, work
+        known.allocation, known.time, known.remaining = allocation, now, remaining
         if self.convergence:
-            known.progress.append((now, job.work - work))
+            known.progress.append((now, job.work - remaining))
 
     def _remaining(self, job: PolicyJob, view: View) -> float:
-        """Q: work that is left, told or estimated from the losses."""
+        """Q: remaining work, revealed or estimated from the losses."""
         work = view.remaining(job)
         seen = view.observed(job) if self.convergence else None
         if seen is None or len(seen) < FEWEST_LOSSES:
@@ -333,9 +333,9 @@ class Optimus(BasePolicy):
         best = None
         for more in options:
             gain = self._gain(index, counts, more, work)
-            taken: dict[int, int] = {}
-            self._shares.add(taken, job, more[0] - workers, more[1] - ps)
-            fits = all(free[pool] >= amount for pool, amount in taken.items())
+            usage: dict[int, int] = {}
+            self._shares.add(usage, job, more[0] - workers, more[1] - ps)
+            fits = all(free[pool] >= amount for pool, amount in usage.items())
             if fits and gain > 0 and (best is None or gain > best[0]):
                 best = gain, more
         return best
@@ -344,7 +344,7 @@ class Optimus(BasePolicy):
         """Time that is saved, for each part of the dominant resource."""
         known, job = self._known[index], self._book.jobs[index]
         before, after = (
-            work / speed_of(known.coefficients, each, self.training) for each in (counts, more)
+            work / speed_of(known.coefficients, tasks, self.training) for tasks in (counts, more)
         )
         share = self._shares.dominant(job, more[0] - counts[0], more[1] - counts[1])
         saved = rounding.difference(before, after) * (1.0 if known.observed else YOUNG)
@@ -354,33 +354,33 @@ class Optimus(BasePolicy):
 
     def _take(self, free: dict[int, int], job: PolicyJob, counts: Counts) -> bool:
         """Place these tasks anywhere; place none if they do not all fit."""
-        taken: dict[int, int] = {}
-        self._shares.add(taken, job, *counts)
-        if any(free[pool] < amount for pool, amount in taken.items()):
+        usage: dict[int, int] = {}
+        self._shares.add(usage, job, *counts)
+        if any(free[pool] < amount for pool, amount in usage.items()):
             return False
-        for pool, amount in taken.items():
+        for pool, amount in usage.items():
             free[pool] -= amount
         return True
 
     def _placed(
-        self, view: View, counts: Mapping[int, Counts], held: Mapping[int, Allocation]
+        self, view: View, counts: Mapping[int, Counts], before: Mapping[int, Allocation]
     ) -> dict[int, Allocation]:
         """Places of all jobs: jobs with unchanged numbers first, then by demand."""
         jobs, room = self._book.jobs, Room(self.site, view.capacity(), view.down())
         allocations = dict.fromkeys(jobs, NOTHING)
 
         def order(index: int) -> tuple[bool, float, int]:
-            had = held[index].worker_count, held[index].ps_count
+            had = before[index].worker_count, before[index].ps_count
             demand = self._shares.dominant(jobs[index], *counts[index])
             return had != counts[index], demand, index
 
         for index in sorted(counts, key=order):
             job, (workers, ps) = jobs[index], counts[index]
-            stays = (held[index].worker_count, held[index].ps_count) == (workers, ps)
-            if stays and room.hold(job, held[index]):
-                allocations[index] = held[index]
+            stays = (before[index].worker_count, before[index].ps_count) == (workers, ps)
+            if stays and room.hold(job, before[index]):
+                allocations[index] = before[index]
                 continue
-            for number in range(workers, job.min_workers - 1, -1):
+            for number in job.workers_down_from(workers):
                 servers = min(max(ps, job.ps_needed(number)), job.ps_most(number))
                 allocation = Evenly().place(room, job, number, servers)
                 if allocation is not None:

@@ -26,7 +26,7 @@ class PreemptiveCapacity:
         self._free, self._misfits = Room(site, view.free(), view.down()), Misfits()
         self._later = {job.index: job for job in running}
         self._second: Room | None = None  # made once a job does not fit into what is free
-        self._left: set[int] = set()
+        self._preempted: set[int] = set()
 
     def _without_later(self) -> Room:
         """The second room, in which jobs that run get their places back as their turns come."""
@@ -42,7 +42,7 @@ class PreemptiveCapacity:
         return self._second is not None
 
     def keep(self, job: PolicyJob) -> bool:
-        """Let a running `job` keep its place; if others took the place, the job leaves it."""
+        """Reserve the present allocation of a running `job` again; preempt it if that is taken."""
         self._later.pop(job.index, None)
         if self._second is None or self._second.hold(job, self._view.allocation(job)):
             return True
@@ -53,8 +53,8 @@ class PreemptiveCapacity:
     def leave(self, job: PolicyJob) -> None:
         """Free the capacity of a running `job` for the jobs that come next."""
         self._later.pop(job.index, None)
-        if job.index not in self._left:
-            self._left.add(job.index)
+        if job.index not in self._preempted:
+            self._preempted.add(job.index)
             self._free.release(job, self._view.allocation(job))
 
     def start(self, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
@@ -202,20 +202,20 @@ class Ordered(OneLine):
     def _serve(self, view: View, plan: Plan) -> None:
         # Sorted at each event, as keys of running jobs change while they run.
         # Those within their minimum run time stay where they are, whatever their turn.
-        kept = {k: job for k, job in self._running.items() if view.kept_until(job) > view.now}
+        locked = {k: job for k, job in self._running.items() if view.kept_until(job) > view.now}
         rank, counts = self.key, self._book.counts
         running = sorted(
             [
                 (rank(job, counts[index][0], view), index)
                 for index, job in self._running.items()
-                if index not in kept
+                if index not in locked
             ]
         )
         # `served` of the waiting and `first` of the running jobs have had their turn. Running jobs
         # that go before every waiting one stay where they are, so their turns are not played.
         served, first = 0, bisect_left(running, self._waiting[0])
         jobs = self._book.jobs
-        now_running = kept | {index: jobs[index] for _, index in running[:first]}
+        now_running = locked | {index: jobs[index] for _, index in running[:first]}
         capacity = PreemptiveCapacity(
             self._site, self._placement, view, [jobs[i] for _, i in running[first:]]
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from baselines.counts import on_node
 from baselines.fair_shares import MachineShares
-from baselines.gangs import Changes, GangController, GangQueue, Held, add_worker, drop_worker
+from baselines.gangs import Allocations, Changes, GangController, GangQueue, add_worker, drop_worker
 from oasis.model import rounding
 from oasis.scheduling import Allocation, FirstFit, Plan, PolicyJob, Room, Site
 from oasis.scheduling.policy import View
@@ -43,7 +43,11 @@ Place = Callable[[], Allocation | None]
 
 
 def scale_down(
-    room: Room, victims: Iterable[PolicyJob], held: Held, on_node: OnNode, place: Place
+    room: Room,
+    victims: Iterable[PolicyJob],
+    allocations: Allocations,
+    on_node: OnNode,
+    place: Place,
 ) -> tuple[Changes, Allocation] | None:
     """Scale down: free workers above the minimum of running jobs until a job can be scheduled."""
     # Read: the victims give workers one at a time, machine after machine where they have any, and
@@ -52,9 +56,10 @@ def scale_down(
     before = room.free.copy()
     changes: Changes = {}
     for job in victims:
-        now, spare = held[job.index], held[job.index].worker_count - job.min_workers
+        now = allocations[job.index]
+        spare = job.spare_workers(now.worker_count)
         # One worker at a time: no victim gives more than the new job needs.
-        for machine in (m for m, count in held[job.index].workers for _ in range(count)):
+        for machine in (m for m, count in allocations[job.index].workers for _ in range(count)):
             if not spare:
                 break
             now = changes[job.index] = drop_worker(room, job, now, machine)
@@ -73,7 +78,9 @@ def scale_down(
 Weighting = Callable[[PolicyJob], Any]
 
 
-def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting) -> Changes:
+def scale_up(
+    room: Room, able: Iterable[PolicyJob], allocations: Allocations, rank: Weighting
+) -> Changes:
     """Scale up: machine after machine, running jobs take workers up to the most they can use."""
     # Read: on each machine the jobs, in the order of the queue, take as many workers as fit there.
     # The printed loop counts such workers without taking what they ask for (lines 8-14), then adds
@@ -91,7 +98,7 @@ def scale_up(room: Room, able: Iterable[PolicyJob], held: Held, rank: Weighting)
     for machine in sorted({machine for hosts in fitting.values() for machine in hosts}):
         local = [job for job in growing if room.fits(machine, job.worker)]
         for job in local:
-            more = add_worker(room, job, changes.get(job.index, held[job.index]), machine)
+            more = add_worker(room, job, changes.get(job.index, allocations[job.index]), machine)
             while more is not None:
                 changes[job.index] = more
                 more = add_worker(room, job, more, machine)
@@ -152,7 +159,7 @@ class PriorityQueue(GangController):
 
     def reset(self, site: Site) -> None:
         super().reset(site)
-        self._queue = GangQueue(self._asked, self.weighting)
+        self._queue = GangQueue(self._requested_counts, self.weighting)
         self._worker_shares = MachineShares(site, "worker")
         self._ps_shares = MachineShares(site, "ps")
         self._ranks: dict[int, Rank] = {}
@@ -173,8 +180,8 @@ class PriorityQueue(GangController):
         # count where they are named.
         if job.index not in self._ranks:
             worth = float(job.utility(0)) if job.has_utility else 0.0
-            asked = self._request_share(job)
-            self._ranks[job.index] = (-rounding.key(worth), -rounding.key(asked), job.index)
+            requested = self._request_share(job)
+            self._ranks[job.index] = (-rounding.key(worth), -rounding.key(requested), job.index)
         return self._ranks[job.index]
 
     def schedule(self) -> None:
@@ -198,7 +205,7 @@ class PriorityQueue(GangController):
         scaled = scale_down(
             self._room,
             victims,
-            self._running.held,
+            self._running.allocations,
             partial(on_node, self._room, best, *counts),
             partial(self._rule.place, self._room, best, *counts),
         )
@@ -211,7 +218,7 @@ class PriorityQueue(GangController):
     def scale_up(self) -> None:
         """Scale-up: running jobs take the remaining capacity."""
         running = self._running
-        self._resize(scale_up(self._room, running.growing(), running.held, self.weighting))
+        self._resize(scale_up(self._room, running.growing(), running.allocations, self.weighting))
 
     def _best_if_worth_most(self) -> PolicyJob | None:
         """The first job of the queue, if it is worth more than all that run (lines 2-6)."""
@@ -230,10 +237,10 @@ class PriorityQueue(GangController):
     def _request_share(self, job: PolicyJob) -> float:
         """Demand of all tasks of `job`, as shares of the largest machine."""
         workers, ps = self._book.counts[job.index]
-        asked = self._worker_shares.of(job.worker, job.worker_cpu, workers)
+        shares = self._worker_shares.of(job.worker, job.worker_cpu, workers)
         if ps:
-            asked += self._ps_shares.of(job.ps, job.ps_cpu, ps)
-        return math.fsum(asked)
+            shares += self._ps_shares.of(job.ps, job.ps_cpu, ps)
+        return math.fsum(shares)
 
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
         if job.index not in self._running:

@@ -282,11 +282,11 @@ class Waiting:
     def _rebuild(self, index: int) -> None:
         """Rebuild the tree with a leaf for `index`, without jobs that no longer wait."""
         works = self._least[self._leaves : self._leaves + len(self._indices)]
-        kept = {i: work for i, work in zip(self._indices, works, strict=True) if _waits(work)}
-        self._indices = sorted((*kept, index))
+        works_of = {i: work for i, work in zip(self._indices, works, strict=True) if _waits(work)}
+        self._indices = sorted((*works_of, index))
         # Twice as many leaves as jobs at least, so that a rebuild pays for as many arrivals.
         self._leaves = 1 << (2 * len(self._indices)).bit_length()
-        row = [kept.get(i, math.inf) for i in self._indices]
+        row = [works_of.get(i, math.inf) for i in self._indices]
         row += [math.inf] * (self._leaves - len(row))
         levels = [row]
         while len(levels[-1]) > 1:
@@ -503,8 +503,8 @@ class EASY(Queued):
         leaving = self._ends.in_order(started, lambda index: self._end(jobs[index], view))
         for time, together in groupby(leaving, key=lambda entry: rounding.key(entry[0])):
             for _, index in together:
-                held = plan.changes.get(index) or view.allocation(jobs[index])
-                later.release(jobs[index], held)
+                allocation = plan.changes.get(index) or view.allocation(jobs[index])
+                later.release(jobs[index], allocation)
             if rule.place(later, jobs[head], *self._book.counts[head]):
                 return time, later
         return math.inf, later

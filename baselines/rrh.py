@@ -30,7 +30,7 @@ def worth_by_slot(job: PolicyJob, horizon: float | None) -> FloatArray:
 
 
 class DelayCosts:
-    """Values of n jobs at one moment, and what delays of them cost."""
+    """Values of n jobs at one moment, and the costs of delaying them."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class DelayCosts:
         shares: Sequence[float],
         discount: float,
     ) -> None:
-        self.left, self._shares, self._discount = remaining, shares, discount
+        self.remaining, self._shares, self._discount = remaining, shares, discount
         self._ends = now + remaining
         self._worth = np.array(tables).reshape(len(remaining), -1)
         self._rows = np.arange(len(remaining))
@@ -57,10 +57,11 @@ class DelayCosts:
 
     def rewards(self, weight: float) -> list[float]:
         """(weight present - (1 - weight) cost) / left of each of the n jobs."""
-        costs = np.array([self.cost(k) for k in range(len(self.left))])
+        costs = np.array([self.cost(k) for k in range(len(self.remaining))])
         gains = map(rounding.difference, weight * self.present, (1 - weight) * costs)
         return [
-            key(gain / max(time, SHORTEST)) for gain, time in zip(gains, self.left, strict=True)
+            key(gain / max(time, SHORTEST))
+            for gain, time in zip(gains, self.remaining, strict=True)
         ]
 
     def candidate(self, k: int, order: Sequence[int]) -> tuple[float, float]:
@@ -69,7 +70,7 @@ class DelayCosts:
         # until those before it leave room, and only those behind it wait for `k`.
         place = list(order).index(k)
         ends = self._ends + self._delay(order[: place + 1])
-        value = self._at(ends)[k] / (1 + self._discount * self.left[k])
+        value = self._at(ends)[k] / (1 + self._discount * self.remaining[k])
         lost = self._lost(k)
         return float(value), float(sum(lost[j] for j in order[place + 1 :])) * self._shares[k]
 
@@ -82,13 +83,13 @@ class DelayCosts:
             while running and self._shares[j] > free + TOLERANCE:
                 now, share = heappop(running)
                 free += share
-            heappush(running, (now + float(self.left[j]), self._shares[j]))
+            heappush(running, (now + float(self.remaining[j]), self._shares[j]))
             free -= self._shares[j]
         return now
 
     def _lost(self, k: int) -> FloatArray:
         """Loss of each job if it is delayed by `left` of job `k`."""
-        return self._now_worth - self._at(self._ends + self.left[k])
+        return self._now_worth - self._at(self._ends + self.remaining[k])
 
     def _at(self, ends: FloatArray) -> FloatArray:
         # Work that ends at time e completes in the slot ceil(e) - 1.
@@ -214,11 +215,11 @@ class RRH(FixedCountPolicy):
         rewards = dict(zip(self._jobs, worth, strict=True))
         for index in sorted(rewards, key=lambda index: (-rewards[index], index)):
             job = self._jobs[index]
-            held = view.allocation(job)
-            if held.workers and room.hold(job, held):
+            before = view.allocation(job)
+            if before.workers and room.hold(job, before):
                 continue  # no job before it needed its place: moving it would gain nothing
             allocation = self._placement.place(room, job, *self._needs[index]) or NOTHING
-            if allocation != held:
+            if allocation != before:
                 plan.changes[index] = allocation
 
     def _delay_costs(self, view: View) -> DelayCosts:

@@ -1,4 +1,4 @@
-"""SpeCon: training that hardly makes progress any more moves out of the way of what still does."""
+"""SpeCon: containers whose training hardly progresses make way for those that still progress."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def count(containers: Sequence[Container], *categories: Category) -> int:
 
 def worker_score(containers: Sequence[Container]) -> float:
     """Line 3 of Algorithm 2: the score of a worker with these containers."""
-    return key(sum(WEIGHTS[each] * count(containers, each) for each in Category))
+    return key(sum(WEIGHTS[category] * count(containers, category) for category in Category))
 
 
 def choose_host(container: Container, on: On, has_room: HasRoom, usage: Usage) -> int | None:
@@ -162,17 +162,19 @@ def rebalance(on: On, move: Callable[[Container, int], None], has_room: HasRoom)
     # that has not converged has no such duration and is not moved. Read: a container that was
     # rebalanced is not rebalanced again, which is what its mark is for; in lines 26-31, which print
     # w_i for w_j and would move one container again and again, each worker with room takes another.
-    everyone = {id(each): each for containers in on.values() for each in containers}
+    everyone = {id(container): container for containers in on.values() for container in containers}
     if not everyone:
         return
     factor = sum(map(len, on.values())) // len(on)  # line 9
     line = [
-        each
-        for each in everyone.values()
-        if each.home is not None and not each.rebalanced and each.category is Category.CONVERGED
+        container
+        for container in everyone.values()
+        if container.home is not None
+        and not container.rebalanced
+        and container.category is Category.CONVERGED
     ]
     # The shortest converged duration first: the container that converged last is moved.
-    line.sort(key=lambda each: (-(each.converged_at or 0.0), each.job.index))
+    line.sort(key=lambda container: (-(container.converged_at or 0.0), container.job.index))
     idle = [worker for worker, containers in on.items() if not containers]
     if idle:  # lines 10-18
         candidates = idle if factor > 0 else []
@@ -181,7 +183,11 @@ def rebalance(on: On, move: Callable[[Container, int], None], has_room: HasRoom)
         candidates = [worker for worker in on if len(on[worker]) < factor - 1]
         sources = set(on) - set(candidates)
     for worker in candidates:
-        able = (each for each in line if each.home in sources and has_room(each, worker))
+        able = (
+            container
+            for container in line
+            if container.home in sources and has_room(container, worker)
+        )
         # One for each worker: after it, the worker is no longer idle.
         chosen = next(able, None)
         if chosen is not None:
@@ -194,7 +200,7 @@ MIGRATED, STAYED, REBALANCED = "migrated", "stayed", "rebalanced"
 
 
 class Move(NamedTuple):
-    """An entry of the manager's log: what was decided on a container, when and why."""
+    """An entry of the manager's log: the decision on a container, its time and its reason."""
 
     # `kind` is "migrated" or "stayed" for what Algorithm 2 decided, "rebalanced" for Algorithm 3:
     # "-M" and "-R" in Fig. 9 of the paper.
@@ -321,9 +327,9 @@ class SpeCon(GangController):
                 asking.append(container)
         busy = (Category.PROGRESSING, Category.WATCHING)
         return [
-            each
-            for each in asking
-            if each.home is not None and count(self._counted(each.home), *busy) > 1
+            container
+            for container in asking
+            if container.home is not None and count(self._counted(container.home), *busy) > 1
         ]
 
     def reallocate(self, container: Container, now: float) -> None:
@@ -357,7 +363,7 @@ class SpeCon(GangController):
 
     def _leave(self, job: PolicyJob) -> None:
         """Take `job`, which has ended or lost its worker, from where it ran."""
-        for machine in self._running.held.get(job.index, NOTHING).machines:
+        for machine in self._running.allocations.get(job.index, NOTHING).machines:
             self._on.get(machine, {}).pop(job.index, None)
         self._watched.discard(job.index)
         self._containers[job.index].begin_again()
@@ -365,7 +371,7 @@ class SpeCon(GangController):
     def _set(self, job: PolicyJob, allocation: Allocation) -> None:
         """Let `job` hold `allocation`, and enter it on its workers."""
         container = self._containers[job.index]
-        for machine in self._running.held.get(job.index, NOTHING).machines:
+        for machine in self._running.allocations.get(job.index, NOTHING).machines:
             self._on.get(machine, {}).pop(job.index, None)
         super()._set(job, allocation)
         machines = allocation.machines
@@ -379,9 +385,9 @@ class SpeCon(GangController):
         """Save `container` and restore it on `machine`."""
         job, origin = container.job, container.home
         assert origin is not None
-        held = self._running.held[job.index]
-        allocation = _all_on(held, machine)
-        self._room.release(job, held)
+        before = self._running.allocations[job.index]
+        allocation = _all_on(before, machine)
+        self._room.release(job, before)
         self._room.hold(job, allocation)
         self._set(job, allocation)
         self.log.append(Move(now, job.id, kind, origin, machine))
@@ -398,8 +404,8 @@ class SpeCon(GangController):
         return list(self._on[machine].values())
 
     def _has_room(self, container: Container, machine: int) -> bool:
-        held = self._running.held[container.job.index]
-        allocation = _all_on(held, machine)
+        before = self._running.allocations[container.job.index]
+        allocation = _all_on(before, machine)
         if allocation.ps and machine not in self._site.machines_for_both:
             return False
         if not self._room.hold(container.job, allocation):
@@ -408,17 +414,17 @@ class SpeCon(GangController):
         return True
 
     def _usage(self, machine: int) -> float:
-        """R(w, t): demand and reservations of its cores, as shares of them."""
+        """R(w, t): cores demanded plus cores reserved, as a share of the machine's cores."""
         cores = []
         for container in self._at(machine):
-            job, held = container.job, self._running.held[container.job.index]
-            workers, ps = dict(held.workers).get(machine, 0), dict(held.ps).get(machine, 0)
+            job, allocation = container.job, self._running.allocations[container.job.index]
+            workers, ps = (dict(tasks).get(machine, 0) for tasks in allocation.by_group)
             cores.append(workers * job.worker_cpu + ps * job.ps_cpu)
         cores_of_all = self._site.machines[machine].cpu_cores
         return key(math.fsum(cores) / cores_of_all + 1.0 - self._room.idle_share(machine))
 
 
-def _all_on(held: Allocation, machine: int) -> Allocation:
+def _all_on(allocation: Allocation, machine: int) -> Allocation:
     """Return an allocation with as many tasks as `held`, all on `machine`."""
-    ps = ((machine, held.ps_count),) if held.ps_count else ()
-    return Allocation(((machine, held.worker_count),), ps)
+    ps = ((machine, allocation.ps_count),) if allocation.ps_count else ()
+    return Allocation(((machine, allocation.worker_count),), ps)

@@ -33,7 +33,7 @@ class Way:
 
 
 class Kinds:
-    """The machines of a site, those together that no requirement and no task tells apart."""
+    """The machines of a site, grouped by kind: no requirement and no task distinguishes them."""
 
     def __init__(self, site: Site, jobs: Iterable[PolicyJob]) -> None:
         self._site = site
@@ -170,7 +170,7 @@ class Program:
 def _load(
     way: Way, on: Sequence[int | None], totals: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], float] | None:
-    """Use of the resources of their kinds by the tasks; None if a kind lacks one of them."""
+    """Share of each (kind, resource) that the tasks use; None if a kind lacks a resource."""
     load: dict[tuple[int, int], float] = {}
     for group, kind, count in zip(GROUPS, on, (way.workers, way.ps), strict=True):
         if kind is None:

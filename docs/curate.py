@@ -20,7 +20,7 @@ from experiments.library.store import (
     LibraryEntry,
     digest,
     fingerprint,
-    packed,
+    pack,
     rounded,
 )
 from oasis.model.errors import OasisError
@@ -77,10 +77,10 @@ def keep(library: Library, entry: HandedIn) -> LibraryEntry:
         value_date=today,
         bound_by=bound_by,
         bound_date=today,
-        schedules=digest(packed(schedules)),
+        schedules=digest(pack(schedules)),
     )
     before = library.find(new.name)
-    after = new if before is None else before.improved(new)
+    after = new if before is None else before.improve(new)
     if after != before:
         is_new = before is None or after.schedules != before.schedules
         library.put(after, schedules if is_new else None)

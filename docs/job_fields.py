@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oasis.kubernetes.names import KIND
-from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.schema import schema_of
 
 
 def reference() -> str:

@@ -39,7 +39,7 @@ def _modules() -> dict[str, str]:
 
 
 def _imported(module: str) -> Any:
-    """A module of the toolkit, also beside a package ``experiments`` or ``baselines`` of the user.
+    """Import a module of the toolkit, even if the user has a package of the same name.
 
     That package was found first. It keeps its own modules, and has ours behind them.
     """
@@ -47,9 +47,9 @@ def _imported(module: str) -> Any:
     if (script := getattr(sys.modules["__main__"], "__file__", None)) and Path(script).stem == name:
         sys.modules.setdefault(name, sys.modules["__main__"])  # not run again by its import
     # All of them: what is imported imports from the others.
-    for each in ("baselines", "experiments", "offline") if name != "oasis" else ():
-        package: Any = importlib.import_module(each)
-        home = str(HOME / each)
+    for name_of_package in ("baselines", "experiments", "offline") if name != "oasis" else ():
+        package: Any = importlib.import_module(name_of_package)
+        home = str(HOME / name_of_package)
         if home not in (folders := [*getattr(package, "__path__", ())]):
             package.__path__ = [*folders, home]
     return importlib.import_module(module)

@@ -110,7 +110,7 @@ class _Configurations:
 
     def best(self, prices: FloatArray) -> tuple[float, float, FloatArray | None]:
         """Worth less cost, worth, and shares of the pool of the best; None: after the last."""
-        cost = self._priced(prices)
+        cost = self._work_costs(prices)
         gain = self.worth - self._least_costs(cost, len(prices))
         slot = int(np.argmax(gain)) if len(gain) else -1
         if slot < 0 or gain[slot] <= self.later:
@@ -118,19 +118,19 @@ class _Configurations:
         pieces = np.flatnonzero(self._slots <= slot)
         order = pieces[np.argsort(cost[pieces], kind="stable")]
         amounts = self._work[order]
-        taken = np.clip(self._total - (np.cumsum(amounts) - amounts), 0.0, amounts)
+        amounts_used = np.clip(self._total - (np.cumsum(amounts) - amounts), 0.0, amounts)
         worth = float(self.worth[slot])
-        return worth - float(taken @ cost[order]), worth, self._load(order, taken)
+        return worth - float(amounts_used @ cost[order]), worth, self._load(order, amounts_used)
 
-    def _priced(self, prices: FloatArray) -> FloatArray:
+    def _work_costs(self, prices: FloatArray) -> FloatArray:
         """Cost of a unit of work, piece by piece; pieces of a slot from the cheapest on."""
         price = prices @ self.share / self.length  # of a worker-second
         return price[self._slots] / self._slopes
 
-    def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
+    def _load(self, order: IntArray, amounts_used: FloatArray) -> FloatArray:
         """Shares of the pool that `taken` work in the pieces of `order` uses."""
         used = np.zeros(len(self.open))
-        np.add.at(used, self._slots[order], taken / self._slopes[order])
+        np.add.at(used, self._slots[order], amounts_used / self._slopes[order])
         return np.outer(used, self.share / self.length)
 
     def _least_costs(self, cost: FloatArray, slots: int) -> FloatArray:
@@ -138,24 +138,24 @@ class _Configurations:
         # From one slot to the next, the pieces of work of the new slot replace the dearest held
         # ones, which no later slot needs: a heap holds no more than has to be done.
         costs = np.zeros(slots)
-        held: list[tuple[float, float]] = []  # the dearest piece first: cost negated, amount
+        bought: list[tuple[float, float]] = []  # the dearest piece first: cost negated, amount
         done = paid = 0.0
-        each = len(cost) // slots
+        per_slot = len(cost) // slots
         pieces = list(zip((-cost).tolist(), self._work.tolist(), strict=True))
         for slot in range(slots):
-            for piece in pieces[slot * each : (slot + 1) * each]:
-                heappush(held, piece)
+            for piece in pieces[slot * per_slot : (slot + 1) * per_slot]:
+                heappush(bought, piece)
                 done += piece[1]
                 paid -= piece[0] * piece[1]
             while done > self._total:
-                dearest, amount = held[0]
+                dearest, amount = bought[0]
                 over = min(amount, done - self._total)
                 done -= over
                 paid += dearest * over
                 if over < amount:
-                    heapreplace(held, (dearest, amount - over))
+                    heapreplace(bought, (dearest, amount - over))
                     break
-                heappop(held)
+                heappop(bought)
             costs[slot] = paid
         return costs
 
@@ -174,7 +174,7 @@ class _Switching(_Configurations):
         top = float(max(paces, default=0.0))
         self._value(job, 1.0, top, top * self.open)
 
-    def _priced(self, prices: FloatArray) -> FloatArray:
+    def _work_costs(self, prices: FloatArray) -> FloatArray:
         slots, ways, rows = len(prices), len(self._paces), np.arange(len(prices))
         costs = prices @ self._uses.T / self.length
         at, pace = np.zeros((slots, self._uses.shape[1])), np.zeros(slots)  # from nothing on
@@ -197,9 +197,9 @@ class _Switching(_Configurations):
         self._work, self._more = work.ravel(), more.reshape(slots * ways, self._uses.shape[1])
         return gains.ravel()
 
-    def _load(self, order: IntArray, taken: FloatArray) -> FloatArray:
+    def _load(self, order: IntArray, amounts_used: FloatArray) -> FloatArray:
         used = np.zeros((len(self.open), self._uses.shape[1]))
-        np.add.at(used, self._slots[order], taken[:, None] * self._more[order])
+        np.add.at(used, self._slots[order], amounts_used[:, None] * self._more[order])
         return used / self.length
 
 
@@ -230,11 +230,11 @@ def elastic_bound(
         rates = [best_rates(workload, form) for form in job.in_forms]
         most = [_most(form, demand, totals) for form, demand in zip(job.in_forms, own, strict=True)]
         shares = own[:, exists] / totals[exists]
-        each = zip(job.in_forms, rates, most, shares, strict=True)
+        columns = zip(job.in_forms, rates, most, shares, strict=True)
         if job.may_switch:
             ways = [
                 (n * share, rate / form.work)
-                for form, speeds, limit, share in each
+                for form, speeds, limit, share in columns
                 for n, rate in enumerate(speeds[: limit + 1])
                 if rate > 0
             ]
@@ -242,7 +242,8 @@ def elastic_bound(
             paces = np.array([pace for _, pace in ways])
             choices.append([_Switching(job, uses, paces, slot_seconds, slots)])
         else:
-            choices.append([_Configurations(*one[:3], slot_seconds, slots, one[3]) for one in each])
+            forms = [_Configurations(*row[:3], slot_seconds, slots, row[3]) for row in columns]
+            choices.append(forms)
     return _generate(choices, slots, int(exists.sum()), slot_seconds)
 
 
@@ -252,9 +253,10 @@ def best_rates(workload: Workload, job: PolicyJob) -> list[float]:
     rates = [0.0]
     for workers in range(1, job.max_workers + 1):
         load = Load(workload.site)
-        held = Allocation(((0, workers),))
-        load.add(job, held)
-        rates.append(scaling.rate(job, held, load) if workers >= job.min_workers else 0.0)
+        allocation = Allocation(((0, workers),))
+        load.add(job, allocation)
+        rate = scaling.rate(job, allocation, load) if workers in job.worker_counts else 0.0
+        rates.append(rate)
     return rates
 
 
@@ -270,9 +272,9 @@ def slots_needed(workload: Workload, slot_seconds: float) -> int:
     longest, shares = 0.0, np.zeros(len(totals))
     for job, own in zip(workload.jobs, demands, strict=True):
         bests = [_best_worker(workload, form) for form in job.in_forms]
-        alone = [form.work / best for form, best in zip(job.in_forms, bests, strict=True)]
-        k = alone.index(min(alone))
-        longest = max(longest, alone[k])
+        durations = [form.work / best for form, best in zip(job.in_forms, bests, strict=True)]
+        k = durations.index(min(durations))
+        longest = max(longest, durations[k])
         part = np.divide(own[k], totals, out=np.zeros(len(totals)), where=totals > 0)
         shares += part * job.in_forms[k].work / bests[k]
     last = max(job.arrival for job in workload.jobs)
@@ -410,11 +412,11 @@ def shortest_first(arrivals: Sequence[float], work: Sequence[float]) -> float:
         heappush(remaining, (work[k], k))
         until = arrivals[order[place + 1]] if place + 1 < len(order) else math.inf
         while remaining and now < until:
-            rest, job = heappop(remaining)
-            if now + rest > until:
-                heappush(remaining, (rest - (until - now), job))
+            left, job = heappop(remaining)
+            if now + left > until:
+                heappush(remaining, (left - (until - now), job))
                 now = until
             else:
-                now += rest
+                now += left
                 ends.append(now - arrivals[job])
     return math.fsum(ends)

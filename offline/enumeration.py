@@ -54,9 +54,9 @@ class Enumeration(Method[EnumerationParams]):
             steps += math.prod(w + 1 for w in work) * instance.horizon * len(fitting)
             _refuse(steps, most)
             schedules = _Search(jobs, chosen, work, instance.horizon, fitting).schedules()
-            state.found(verify(instance, schedules), schedules)
+            state.record_solution(verify(instance, schedules), schedules)
         # Everything was tried, so the best value is the optimum.
-        state.proved(state.incumbent or 0.0)
+        state.record_bound(state.incumbent or 0.0)
         return Status.OPTIMAL
 
 
@@ -196,11 +196,11 @@ def _packings(
         yield tuple(placed)
         return
     for split in _splits(units[len(placed)], len(capacity)):
-        here, admitted = [*placed, split], may[len(placed)]
+        packing, admitted = [*placed, split], may[len(placed)]
         if any(n and not is_in for n, is_in in zip(split, admitted, strict=True)):
             continue
-        if all(_fits(here, demands, limits, server) for server, limits in enumerate(capacity)):
-            yield from _packings(units, demands, may, capacity, here)
+        if all(_fits(packing, demands, limits, server) for server, limits in enumerate(capacity)):
+            yield from _packings(units, demands, may, capacity, packing)
 
 
 def _fits(
@@ -227,8 +227,8 @@ def _splits(total: int, servers: int) -> Iterator[tuple[int, ...]]:
             yield (total,) * servers
         return
     for first in range(total, -1, -1):
-        for rest in _splits(total - first, servers - 1):
-            yield (first, *rest)
+        for counts in _splits(total - first, servers - 1):
+            yield (first, *counts)
 
 
 def _one_less(counts: Counts, i: int) -> Counts:

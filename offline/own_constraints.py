@@ -20,7 +20,7 @@ from offline.model.capacities import solve_within
 from offline.model.milp import CompactModel
 from offline.model.variables import JobVariables
 from offline.result import OfflineResult
-from offline.state import Phase, SolveState, concluded
+from offline.state import Phase, SolveState, conclude
 
 
 class OfflineModel:
@@ -141,7 +141,7 @@ class OfflineModel:
             state.enter(Phase.COMPACT)
             return self._solved(state, budget, seed)
 
-        return concluded(self.instance, state, work, "milp", parameters)
+        return conclude(self.instance, state, work, "milp", parameters)
 
     def _check(self) -> None:
         """Refuse a changed objective, and variables that share a name: values go by names."""
@@ -161,7 +161,7 @@ class OfflineModel:
             state.withdraw,
             budget=budget,
             is_whole_problem=True,
-            on_progress=state.saw,
+            on_progress=state.record_progress,
             seed=seed,
         )
         if solution.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
@@ -172,8 +172,8 @@ class OfflineModel:
             if any(solution.values.get(var.name, 0.0) > 0.5 for var in c.done.values())
         }
         if solution.objective is not None:
-            state.found(verify(self.instance, schedules), schedules)
-        state.proved(solution.bound)
+            state.record_solution(verify(self.instance, schedules), schedules)
+        state.record_bound(solution.bound)
         return solution.status
 
 

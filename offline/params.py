@@ -68,7 +68,7 @@ class Params:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, nested as the parameters are."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -83,7 +83,7 @@ class Params:
 
     def changed(self, data: Mapping[str, Any]) -> Self:
         """The same but for what `data` says, nested as the parameters are; see `from_dict`."""
-        names = [each.name for each in fields(self)]
+        names = [entry.name for entry in fields(self)]
         if not isinstance(data, Mapping):
             raise InputError("", f"expected parameters by name: {', '.join(names)}", data)
         new = {}
@@ -99,7 +99,7 @@ class Params:
 def hints_of(kind: type[Params]) -> dict[str, Any]:
     """Types of the fields, in their order, with the range that each number has."""
     hints = get_type_hints(kind, include_extras=True)
-    return {each.name: hints[each.name] for each in fields(kind)}
+    return {entry.name: hints[entry.name] for entry in fields(kind)}
 
 
 def _check(name: str, hint: Any, value: Any) -> None:

@@ -91,11 +91,11 @@ class PatternPool:
     def add_alone(self, item: int) -> None:
         """Add the pattern with as many units of one item as fit in the class that holds most."""
         k = int(np.argmax(self.room[:, item]))
-        alone = np.zeros(len(self.most), np.int64)
-        alone[item] = self.room[k, item]
-        self.patterns[k].setdefault(alone.tobytes(), alone)
+        pattern = np.zeros(len(self.most), np.int64)
+        pattern[item] = self.room[k, item]
+        self.patterns[k].setdefault(pattern.tobytes(), pattern)
 
-    def guessed(self, weights: FloatArray) -> IntArray:
+    def guess(self, weights: FloatArray) -> IntArray:
         """A good pattern of each class, (C, I), by greedy choice: quick, but no bound."""
         rows = np.arange(len(self.capacity))
         best = np.zeros(self.room.shape, dtype=np.int64)
@@ -124,17 +124,17 @@ class PatternPool:
         return best
 
     def best(self, weights: FloatArray, budget: Budget) -> list[tuple[float, IntArray]]:
-        """The best pattern of each class, and an upper bound of what it weighs."""
+        """The best pattern of each class, and an upper bound of its weight."""
         patterns: list[tuple[float, IntArray]] = []
         for k, above in enumerate(self._above):
             fitting = [patterns[j] for j in above if (patterns[j][1] <= self.room[k]).all()]
             fitting = [(value, row) for value, row in fitting if self._fits(k, row)]
             best = min(fitting, key=lambda pair: pair[0], default=None)
-            patterns.append(self._filled(k, weights, budget) if best is None else best)
+            patterns.append(self._fill(k, weights, budget) if best is None else best)
             self.patterns[k][patterns[k][1].tobytes()] = patterns[k][1]
         return patterns
 
-    def _filled(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
+    def _fill(self, k: int, weights: FloatArray, budget: Budget) -> tuple[float, IntArray]:
         """Largest weight that fits on a server of class k, an upper bound of it, and how."""
         pattern = np.zeros(len(weights), dtype=np.int64)
         items = np.flatnonzero((weights > 0) & (self.room[k] > 0))
@@ -179,8 +179,8 @@ class PatternPool:
 def _maximal(rows: IntArray) -> IntArray:
     """Drop the rows of (P, I), all different, that are below another one."""
     is_below = (rows[:, None] <= rows).all(axis=2)
-    kept: IntArray = rows[is_below.sum(axis=1) == 1]
-    return kept
+    maximal: IntArray = rows[is_below.sum(axis=1) == 1]
+    return maximal
 
 
 FEWEST = 1e-9  # units that count as some
@@ -216,7 +216,7 @@ class CutGenerator:
         cut = self._deepest(counts, self.deep, ROUNDS, budget)
         if cut is None or not cut.weights @ counts > 1.0 + CLEAR:
             return None
-        return self._lifted(cut, counts, budget)
+        return self._lift(cut, counts, budget)
 
     def covering(self, counts: IntArray, budget: Budget) -> list[IntArray]:
         """Patterns (P, I) by class that cover `counts` (I,) by fractions, as far as any do."""
@@ -225,7 +225,7 @@ class CutGenerator:
             self._deepest(counts.astype(float), self.deep, ROUNDS, budget)
         return self.pool.maximal()
 
-    def _lifted(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
+    def _lift(self, cut: Cut, counts: FloatArray, budget: Budget) -> Cut:
         """`cut`, or one as deep that has weights for items that `counts` have none of."""
         # The search gives no weight to items that are absent: a trace of them is added to the
         # counts, too little to change the cut, enough for a weight.
@@ -258,7 +258,7 @@ class CutGenerator:
             if scale <= 0:
                 raise SolverError("the cover of the counts has no dual weights")
             trial /= scale
-            guessed = pool.guessed(trial)
+            guessed = pool.guess(trial)
             known = solution.duals[items.size :] / scale
             gain = pool.number @ np.maximum(guessed @ trial - known, 0.0)
             if gain > QUICK_GAIN * solution.objective:
@@ -278,9 +278,8 @@ class CutGenerator:
 
     def _is_deep(self, right_hand_side: float, least: float, enough: float) -> bool:
         """Return whether no cut is much deeper than one of this right-hand side, >= `least`."""
-        clear = CLEAR
-        is_best = right_hand_side - least <= clear / 10
-        is_clear = right_hand_side < 1.0 - clear
+        is_best = right_hand_side - least <= CLEAR / 10
+        is_clear = right_hand_side < 1.0 - CLEAR
         return is_best or (is_clear and 1.0 - right_hand_side >= enough * (1.0 - least))
 
     def _covering_lp(self, items: IntArray, counts: FloatArray) -> ColumnLp:

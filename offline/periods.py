@@ -97,7 +97,7 @@ class PeriodPart:
         return [column for column in ends if column is not None]
 
     def before(self, slot: int) -> int | None:
-        """The variable that says whether it has completed before a slot; None if it cannot have."""
+        """The variable that is 1 if the job has completed before a slot; None if it cannot have."""
         latest = None
         for completion, column in self.done.items():
             if completion >= slot:
@@ -201,7 +201,7 @@ class PeriodModel:
         return self._model(0, self.size, np.array(self._costs), rows)
 
     def period(self, number: int, prices: FloatArray) -> ArrayModel:
-        """Model of one period: jobs pay for work they bring in and are paid for what they take."""
+        """Model of one period: prices charge work brought into it, and pay for work passed on."""
         costs = np.array(self._costs)
         for (later, earlier), price in zip(self.links, prices.tolist(), strict=True):
             costs[later] -= price
@@ -235,9 +235,9 @@ class PeriodModel:
         counts, number_before = self.counts(values), len(self._placed)
         for number, slots in enumerate(self.periods):
             for group in GROUPS:
-                here = self.units(group, counts[:, slots.start : slots.stop].T).T
+                units = self.units(group, counts[:, slots.start : slots.stop].T).T
                 for k, cut in enumerate(self.master.cuts[group]):
-                    for column in np.flatnonzero(cut.weights @ here > 1.0 + BROKEN).tolist():
+                    for column in np.flatnonzero(cut.weights @ units > 1.0 + BROKEN).tolist():
                         self._place(number, group, k, slots[column])
         return len(self._placed) - number_before
 
@@ -268,12 +268,12 @@ class PeriodModel:
             return None
         passes = last >= period.stop
         name = f"{i}_{period.start}"
-        here = [slot for slot in steps if slot in slots]
+        slots_inside = [slot for slot in steps if slot in slots]
         # `done` says "by the end of a slot", so each variable earns the difference to the next.
-        worth = [*(steps[slot] for slot in here), 0.0]
+        worth = [*(steps[slot] for slot in slots_inside), 0.0]
         done = {
             slot: self._variable(f"c_{name}_{slot}", 1.0, worth[k] - worth[k + 1], whole=True)
-            for k, slot in enumerate(here)
+            for k, slot in enumerate(slots_inside)
         }
         # The tighter these limits, the less a fraction of `enters` can bring along.
         most = float(min(c.work, c.parallel * max(0, period.start - c.job.arrival)))
@@ -359,7 +359,7 @@ class PeriodBound:
         self._relaxed_bound = math.inf
         self.model.new.clear()
         self.prices = np.zeros(len(self.model.links))
-        self._found = np.zeros(self.model.size)
+        self._solution = np.zeros(self.model.size)
         self._begin()
 
     def _begin(self) -> None:
@@ -373,7 +373,7 @@ class PeriodBound:
         bounds = list[float]()
         slots = range(self.model.master.arrays.horizon)
         while not (budget.passed or self.best.is_proven):
-            values = self._relaxed(budget)
+            values = self._solve_relaxation(budget)
             if values is None:
                 break
             bounds.append(self._relaxed_bound)
@@ -386,7 +386,7 @@ class PeriodBound:
         self._begin()
 
     def round(self, budget: Budget) -> None:
-        """Solve each period at the prices of the links, and cut off what does not fit."""
+        """Solve each period at the prices of the links, and add cuts for counts that do not fit."""
         state = self.best.state
         state.enter(Phase.PERIODS)
         before, gap = state.bound, max(0.0, state.bound - self.best.value)
@@ -398,32 +398,29 @@ class PeriodBound:
                 self._bounds[number] = min(self._bounds[number], solution.bound)
                 if solution.objective is not None:
                     first, end = self.model.columns(number)
-                    self._found[first:end] = list(solution.values.values())
+                    self._solution[first:end] = list(solution.values.values())
                     self._has_news[number] = solution.status not in SOLVED
                 if budget.passed or self.best.is_proven:
                     break
-        state.proved(math.fsum(self._bounds) * (1 + SAFETY))
+        state.record_bound(math.fsum(self._bounds) * (1 + SAFETY))
         for number, slots in enumerate(self.model.periods):
-            self._has_news[number] |= self._cut(self._found, slots, budget) > 0
+            self._has_news[number] |= self._cut(self._solution, slots, budget) > 0
         is_worth_it = state.bound < before - SLOW * gap
         self.is_settled = not (is_worth_it and any(self._has_news))
 
     def _solved(self, number: int, budget: Budget) -> Solution:
         """One period as a MILP; the values of a solution are in the order of the variables."""
         difference = max(0.0, self.best.state.bound - self.best.value)
-        solution = highs.solve(
+        return highs.solve(
             self.model.period(number, self.prices),
             budget=budget.within(LIMIT),
             # The gaps of all periods add up in the bound.
             gap=GAP * difference / len(self.model.periods),
             proof=False,
             is_relaxation=True,
-        )
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        return solution
+        ).uninterrupted()
 
-    def _relaxed(self, budget: Budget) -> FloatArray | None:
+    def _solve_relaxation(self, budget: Budget) -> FloatArray | None:
         """A solution of the linear relaxation that keeps all known cuts; None without time."""
         while True:
             rows = as_arrays(self.model.new)
@@ -433,7 +430,7 @@ class PeriodBound:
             if solution is None:
                 return None
             self._relaxed_bound = solution.bound * (1 + SAFETY)
-            self.best.state.proved(self._relaxed_bound)
+            self.best.state.record_bound(self._relaxed_bound)
             # Optimal for the linear relaxation, so that the periods begin with its bound.
             self.prices = self._relaxation.duals[: len(self.model.links)]
             values = np.array(list(solution.values.values()))
@@ -446,10 +443,10 @@ class PeriodBound:
         cuts = self.model.master.cuts
         broken = 0
         for slot, group in product(slots, GROUPS):
-            here = self.model.units(group, counts[:, slot])
+            units = self.model.units(group, counts[:, slot])
             # A known cut costs one product, a new one a search.
-            is_known = any(cut.is_violated(here) for cut in cuts[group])
-            broken += is_known or self.separation.cut_off(group, here, (), budget)
+            is_known = any(cut.is_violated(units) for cut in cuts[group])
+            broken += is_known or self.separation.cut_off(group, units, (), budget)
         self.model.keep_cuts(values)
         return broken
 

@@ -46,7 +46,7 @@ class Method(ABC, Generic[P]):
     def assist(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator, partner: Partner
     ) -> Status:
-        """Work beside the solve of another process, the `partner`; by default, solve, too."""
+        """Help the solve of another process, the `partner`; by default, by solving too."""
         return self.solve(problem, stop, rng)
 
 

@@ -1,4 +1,4 @@
-"""A second process beside a solve: its start, its end, and the messages between the two.
+"""A second process for a solve: its start, its end, and the messages between the two.
 
 A message is its kind and what it tells, pickled: both ends run the same code.
 """
@@ -33,7 +33,7 @@ Message = tuple[str, Any]  # "schedules", "bound", "cuts", "plan", "status", "er
 
 
 class Partner:
-    """The other process, as either of the two sees it: what it says and what it is told."""
+    """The connection to the other process, at either end: messages received and sent."""
 
     def __init__(self, send: Callable[[Message], None]) -> None:
         self._send = send
@@ -47,7 +47,7 @@ class Partner:
         self._send((kind, content))
 
     def on(self, kind: str, take: Callable[[Any], None]) -> None:
-        """Let `take` have what all messages of a kind tell, those first that have come before."""
+        """Register `take` as the receiver of a kind of message; earlier messages come first."""
         self._takers[kind] = take
         for content in self._waiting.pop(kind, ()):
             take(content)
@@ -64,7 +64,7 @@ class Partner:
             self.inbox.put(("error", f"expected a message: {error}"))
 
     def listen(self) -> None:
-        """Pass on what has come since the last call."""
+        """Give the messages that arrived since the last call to their receivers."""
         while not (self.is_over or self.inbox.empty()):
             self.pass_on(self.inbox.get())
 
@@ -88,7 +88,7 @@ CLEARLY = 1e-5  # relative: a bound that is lower by less is not told, unless it
 
 
 class StateExchange:
-    """Schedules and bounds that two processes tell each other; each begins with the same."""
+    """Exchange of schedules and bounds between two processes, which begin with the same ones."""
 
     def __init__(
         self,
@@ -99,19 +99,19 @@ class StateExchange:
         by: str,
     ) -> None:
         self.partner, self.instance, self.state, self._by = partner, instance, state, by
-        self._told, self._told_bound = known
+        self._sent, self._sent_bound = known
         partner.on("schedules", self._take_schedules)
         partner.on("bound", self._take_bound)
 
     def report(self, _: SolveProgress | None = None) -> None:
-        """Tell of a lower bound, and of better schedules."""
+        """Send a lower bound, or better schedules, that the other process does not know."""
         state = self.state
-        if state.bound < self._told_bound * (1 if state.is_proven else 1 - CLEARLY):
-            self._told_bound = state.bound
+        if state.bound < self._sent_bound * (1 if state.is_proven else 1 - CLEARLY):
+            self._sent_bound = state.bound
             self.partner.tell("bound", state.bound)
         # Identity, not value: schedules are replaced as a whole, and comparing them takes long.
-        if state.schedules is not self._told:
-            self._told = state.schedules
+        if state.schedules is not self._sent:
+            self._sent = state.schedules
             self.partner.tell("schedules", (state.schedules, state.found_by))
 
     def _take_schedules(self, content: tuple[Mapping[str, Schedule], str]) -> None:
@@ -121,12 +121,12 @@ class StateExchange:
         except VerificationError as error:
             raise SolverError(f"the second process found infeasible schedules: {error}") from error
         if value > (state.incumbent or 0.0):
-            self._told = schedules  # the other process has them
-            state.found(value, schedules, by)
+            self._sent = schedules  # the other process has them
+            state.record_solution(value, schedules, by)
 
     def _take_bound(self, bound: float) -> None:
-        self._told_bound = min(self._told_bound, bound)  # it knows
-        self.state.proved(bound, self._by)
+        self._sent_bound = min(self._sent_bound, bound)  # it knows
+        self.state.record_bound(bound, self._by)
 
 
 LOGGER = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ EXIT_SECONDS = 5.0  # for a process that was killed to be gone
 
 @dataclass(frozen=True, slots=True)
 class ProcessTask:
-    """The task of a helper process, and what is known when it starts."""
+    """The task of a helper process, and the solve's state when it starts."""
 
     name: str
     phase: Phase
@@ -151,7 +151,7 @@ class ProcessTask:
 
     @property
     def failure(self) -> str:
-        """The name under which a result says why the process failed, if it did."""
+        """The name under which a result reports why the process failed."""
         return f"{self.name.replace(' ', '_')}_failed"
 
 
@@ -186,7 +186,7 @@ class Helper:
         self.close()
 
     def listen(self) -> None:
-        """Read what the process has sent since the last call, and send it what is new here."""
+        """Handle messages since the last call, and send new schedules and bounds."""
         if not self.is_working:
             return
         self.partner.listen()
@@ -216,7 +216,7 @@ class Helper:
     def _start(self) -> None:
         try:
             task = self._with_what_is_known()
-            process = self.process = _started()
+            process = self.process = _start_process()
         except (InstanceError, OSError) as error:  # no file can hold a utility; no memory
             self._fail(str(error))
             return
@@ -229,7 +229,7 @@ class Helper:
             thread.start()
 
     def _with_what_is_known(self) -> ProcessTask:
-        """What the process reads first."""
+        """The task with the instance, schedules, bound and time at this moment."""
         state, budget = self.state, self.state.budget
         # not `budget.left`, which calls `listen`, and that is what this is called by
         seconds = None if budget.limit is None else max(0.0, budget.limit - budget.elapsed)
@@ -247,7 +247,7 @@ class Helper:
             self._outbox.put(message)
 
     def _write(self, sink: IO[bytes]) -> None:
-        """Write what is to be sent until there is no more, in a thread."""
+        """Send the queued messages until the end, in a thread."""
         # it may end before it has read everything; its exit code will be told
         with suppress(BrokenPipeError):
             for message in iter(self._outbox.get, None):
@@ -270,8 +270,10 @@ class Helper:
         )
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     """Start the process: it imports from where this one does, and does not hear of Ctrl-C."""
+    # Not `concurrent.futures`: the workers that it spawns run the user's script once more, which
+    # would solve again if it has no main guard.
     places = [os.path.abspath(place) for place in sys.path]
     return subprocess.Popen(
         # -P: a file in the working directory must not take the place of a module.

@@ -56,45 +56,45 @@ def rigid_mean_bound(
     if gpus.max() > total:
         return math.inf
     order = np.argsort(arrivals, kind="stable")
-    came, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)
+    arrivals, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)
     sums = [
-        _of_period(came[part], lasts[part], wide[part], total)
-        for part in busy_periods(came, lasts * wide / total)
+        _of_period(arrivals[part], lasts[part], wide[part], total)
+        for part in busy_periods(arrivals, lasts * wide / total)
     ]
     # Runs subtract times that are rounded.
-    rounded = ROUNDING * (float(np.abs(came).max()) + max(sums))
+    rounded = ROUNDING * (float(np.abs(arrivals).max()) + max(sums))
     return max(0.0, math.fsum(sums) / len(arrivals) - rounded)
 
 
-def busy_periods(came: FloatArray, seconds: FloatArray) -> Iterator[slice]:
+def busy_periods(arrivals: FloatArray, seconds: FloatArray) -> Iterator[slice]:
     """Jobs that arrive while the fluid machine is busy with those before them."""
     before = np.concatenate([[0.0], np.cumsum(seconds)[:-1]])
     # It is idle where more time has passed than there was work for: a new record of the difference.
-    idle = came - before
+    idle = arrivals - before
     begins = np.flatnonzero(np.concatenate([[True], idle[1:] > np.maximum.accumulate(idle)[:-1]]))
-    for begin, end in zip(begins, [*begins[1:], len(came)], strict=True):
+    for begin, end in zip(begins, [*begins[1:], len(arrivals)], strict=True):
         yield slice(int(begin), int(end))
 
 
-def _of_period(came: FloatArray, lasts: FloatArray, wide: FloatArray, total: float) -> float:
+def _of_period(arrivals: FloatArray, lasts: FloatArray, wide: FloatArray, total: float) -> float:
     """The bound on the sum of the times of the jobs of one busy period."""
     least = math.fsum(lasts)
-    if held_at_most(came, lasts, wide) <= total:
+    if held_at_most(arrivals, lasts, wide) <= total:
         return least  # each job may run from its arrival on
     seconds = lasts * wide / total
-    begin = float(came[0])
-    flow = shortest_first((came - begin).tolist(), seconds.tolist())
-    times, prices = _prices(came - begin, seconds, total)
-    value = _priced(came - begin, lasts, wide, total, times, prices)
-    if len(came) >= LEAST_SEARCHED:
-        prices = _searched(came - begin, lasts, wide, total, times, prices)
-        value = max(value, _priced(came - begin, lasts, wide, total, times, prices))
+    begin = float(arrivals[0])
+    flow = shortest_first((arrivals - begin).tolist(), seconds.tolist())
+    times, prices = _prices(arrivals - begin, seconds, total)
+    value = _dual_value(arrivals - begin, lasts, wide, total, times, prices)
+    if len(arrivals) >= LEAST_SEARCHED:
+        prices = _search_prices(arrivals - begin, lasts, wide, total, times, prices)
+        value = max(value, _dual_value(arrivals - begin, lasts, wide, total, times, prices))
     return max(least, flow, value)
 
 
-def held_at_most(came: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
+def held_at_most(arrivals: FloatArray, lasts: FloatArray, wide: FloatArray) -> float:
     """Most GPUs held at one time if each job runs from its arrival on."""
-    times = np.concatenate([came + lasts, came])
+    times = np.concatenate([arrivals + lasts, arrivals])
     changes = np.concatenate([-wide, wide])
     order = np.argsort(times, kind="stable")  # at one time, ends are before arrivals
     return float(np.cumsum(changes[order]).max())
@@ -107,9 +107,11 @@ def spread_by_work(lasts: FloatArray, wide: FloatArray, count: int) -> IntArray:
     return chosen
 
 
-def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
-    """Edges of the steps of time, and the price of a GPU-second in each of them, which falls."""
-    lengths, jobs = _least_work_first(came.tolist(), seconds.tolist())
+def _prices(
+    arrivals: FloatArray, seconds: FloatArray, total: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the edges of the time steps and the falling price of a GPU-second per step."""
+    lengths, jobs = _least_work_first(arrivals.tolist(), seconds.tolist())
     ends = np.cumsum(lengths)
     # What waiting costs falls by one over the work of the job that is at work.
     after = np.concatenate([np.cumsum((lengths / (seconds[jobs] * total))[::-1])[::-1], [0.0]])
@@ -118,12 +120,12 @@ def _prices(came: FloatArray, seconds: FloatArray, total: float) -> tuple[FloatA
     return edges, np.interp(middles, np.concatenate([[0.0], ends]), after)
 
 
-def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
+def _least_work_first(arrivals: list[float], seconds: list[float]) -> tuple[FloatArray, IntArray]:
     """Schedule of a fluid machine that is never idle: lengths of time, and jobs."""
     waiting: list[tuple[float, int]] = []
     remaining, lengths, jobs = list(seconds), [], []
     now = 0.0
-    for k, until in enumerate([*came[1:], math.inf]):
+    for k, until in enumerate([*arrivals[1:], math.inf]):
         if seconds[k] > 0:
             heappush(waiting, (seconds[k], k))
         while waiting and now < until:
@@ -142,8 +144,8 @@ def _least_work_first(came: list[float], seconds: list[float]) -> tuple[FloatArr
     return np.array(lengths), np.array(jobs, dtype=np.int64)
 
 
-def _searched(
-    came: FloatArray,
+def _search_prices(
+    arrivals: FloatArray,
     lasts: FloatArray,
     wide: FloatArray,
     total: float,
@@ -151,42 +153,42 @@ def _searched(
     prices: FloatArray,
 ) -> FloatArray:
     """Prices that never rise, at which the dual value of a part of the jobs is large."""
-    count = min(len(came), SEARCHED)
+    count = min(len(arrivals), SEARCHED)
     part = spread_by_work(lasts, wide, count)
-    here, last, width = came[part, None], lasts[part, None], wide[part, None]
+    arrival, last, width = arrivals[part, None], lasts[part, None], wide[part, None]
     lengths = np.diff(edges)
     # A part of the jobs has as large a part of the GPU-seconds.
-    room = total * lengths * count / len(came)
-    starts, rows = _starts(here, last, edges), np.arange(count)
+    room = total * lengths * count / len(arrivals)
+    starts, rows = _starts(arrival, last, edges), np.arange(count)
     best, most = prices, -math.inf
     for k in range(ROUNDS):
         paid = np.concatenate([[0.0], np.cumsum(prices * lengths)])
         cost = np.interp(starts + last, edges, paid) - np.interp(starts, edges, paid)
-        whole = starts - here + width * cost
+        whole = starts - arrival + width * cost
         choice = whole.argmin(axis=1)
         value = float(whole[rows, choice].sum() - room @ prices)
         if value > most:
             best, most = prices, value
         begins = starts[rows, choice][:, None]
         runs = np.minimum(begins + last, edges[1:]) - np.maximum(begins, edges[:-1])
-        wanted = (width * np.clip(runs, 0.0, None)).sum(axis=0)
+        demand = (width * np.clip(runs, 0.0, None)).sum(axis=0)
         # A price rises where more is wanted than there is, in steps that shrink. None stays near
         # zero for ever, and prices never rise over time: item 3 above needs that.
-        over = np.clip(wanted / room - 1.0, -1.0, 1.0)
+        over = np.clip(demand / room - 1.0, -1.0, 1.0)
         prices = np.maximum(prices, 1e-4 * prices.max()) * np.exp(PACE / (1 + k / 8) * over)
         prices = np.maximum.accumulate(prices[::-1])[::-1]
     return best
 
 
-def _starts(here: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
+def _starts(arrival: FloatArray, last: FloatArray, edges: FloatArray) -> FloatArray:
     """Starts at an edge, or at which a job ends at an edge: costs are linear between these."""
-    starts = np.concatenate([here, np.broadcast_to(edges, (len(here), len(edges)))], axis=1)
-    begins: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), here)
+    starts = np.concatenate([arrival, np.broadcast_to(edges, (len(arrival), len(edges)))], axis=1)
+    begins: FloatArray = np.maximum(np.concatenate([starts, edges - last], axis=1), arrival)
     return begins
 
 
-def _priced(
-    came: FloatArray,
+def _dual_value(
+    arrivals: FloatArray,
     lasts: FloatArray,
     wide: FloatArray,
     total: float,
@@ -197,13 +199,13 @@ def _priced(
     paid = np.concatenate([[0.0], np.cumsum(prices * np.diff(edges))])  # up to each edge
     factors = np.array(MULTIPLES)
     values = -factors * total * paid[-1]
-    for begin in range(0, len(came), max(1, AT_ONCE // len(edges))):
+    for begin in range(0, len(arrivals), max(1, AT_ONCE // len(edges))):
         part = slice(begin, begin + max(1, AT_ONCE // len(edges)))
-        here, last = came[part, None], lasts[part, None]
-        starts = _starts(here, last, edges)
+        arrival, last = arrivals[part, None], lasts[part, None]
+        starts = _starts(arrival, last, edges)
         cost = np.interp(starts + last, edges, paid) - np.interp(starts, edges, paid)
         cost *= wide[part, None]
-        delays = starts - here
+        delays = starts - arrival
         for k, factor in enumerate(factors):
             values[k] += float((delays + factor * cost).min(axis=1).sum())
     return math.fsum(lasts) + float(max(values.max(), 0.0))

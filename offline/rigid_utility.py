@@ -54,24 +54,24 @@ def rigid_utility_bound(
     """An upper bound on the sum of the utilities of all jobs."""
     order = np.argsort(arrivals, kind="stable")
     order = order[gpus[order] <= total]  # the others never run
-    came, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)
+    arrivals, lasts, wide = arrivals[order], durations[order], gpus[order].astype(float)
     # Runs subtract times that are rounded.
-    lasts = np.maximum(0.0, lasts * (1 - ROUNDING) - ROUNDING * np.abs(came))
+    lasts = np.maximum(0.0, lasts * (1 - ROUNDING) - ROUNDING * np.abs(arrivals))
     worth = worth.part(order)
-    alone = worth(lasts)
-    periods = list(busy_periods(came, lasts * wide / total)) if len(order) else []
-    crowded = [p for p in periods if held_at_most(came[p], lasts[p], wide[p]) > total]
+    values = worth(lasts)
+    periods = list(busy_periods(arrivals, lasts * wide / total)) if len(order) else []
+    crowded = [p for p in periods if held_at_most(arrivals[p], lasts[p], wide[p]) > total]
     crowded = sorted(crowded, key=lambda p: p.start - p.stop)[:MOST_PERIODS]
     jobs = sum(p.stop - p.start for p in crowded)
     bounds = {}
     for part in crowded:
-        period = _Period(came[part], lasts[part], wide[part], worth.part(part), total)
+        period = _Period(arrivals[part], lasts[part], wide[part], worth.part(part), total)
         count = part.stop - part.start
         least = max(LEAST_SEARCHED, round(SEARCHED * count / jobs))
         bounds[part.start] = min(
-            math.fsum(alone[part]), period.value(period.searched(min(count, least)))
+            math.fsum(values[part]), period.value(period.search_prices(min(count, least)))
         )
-    sums = [bounds.get(p.start, math.fsum(alone[p])) for p in periods]
+    sums = [bounds.get(p.start, math.fsum(values[p])) for p in periods]
     return math.fsum(sums) * (1 + ROUNDING)
 
 
@@ -79,46 +79,47 @@ class _Period:
     """The jobs of one busy period, and their gains at given prices."""
 
     def __init__(
-        self, came: FloatArray, lasts: FloatArray, wide: FloatArray, worth: UtilityColumns,
+        self, arrivals: FloatArray, lasts: FloatArray, wide: FloatArray, worth: UtilityColumns,
         total: float,
     ) -> None:  # fmt: skip
-        self._came, self._lasts, self._wide, self._worth = came, lasts, wide, worth
+        self._arrivals, self._lasts, self._wide, self._worth = arrivals, lasts, wide, worth
         self._total = total
         length = float((lasts * wide).sum()) / total  # the fluid machine is never idle in it
-        self._edges = came[0] + np.linspace(0.0, length, STEPS + 1)
+        self._edges = arrivals[0] + np.linspace(0.0, length, STEPS + 1)
         self._seconds = length / STEPS
 
     def value(self, prices: FloatArray) -> float:
         """The bound at these prices."""
-        places = np.arange(len(self._came))
-        return math.fsum([self._paid(prices), *(each for each, _ in self._gains(places, prices))])
+        places = np.arange(len(self._arrivals))
+        return math.fsum([self._paid(prices), *(gain for gain, _ in self._gains(places, prices))])
 
     def _paid(self, prices: FloatArray) -> float:
         return self._total * self._seconds * math.fsum(prices)
 
-    def searched(self, count: int) -> FloatArray:
+    def search_prices(self, count: int) -> FloatArray:
         """Search prices with a small bound, on a sample of `count` jobs."""
         chosen = spread_by_work(self._lasts, self._wide, count)
-        scale = len(self._came) / count  # a part of the jobs has as large a part of the GPU-seconds
+        # A part of the jobs has as large a part of the GPU-seconds.
+        scale = len(self._arrivals) / count
         room = self._total * self._seconds / scale
 
-        def tried(prices: FloatArray) -> tuple[float, FloatArray]:
+        def evaluate(prices: FloatArray) -> tuple[float, FloatArray]:
             gains = list(self._gains(chosen, prices))
-            wanted = np.sum([each for _, each in gains], axis=0)
-            return self._paid(prices) / scale + math.fsum(gain for gain, _ in gains), wanted
+            demand = np.sum([used for _, used in gains], axis=0)
+            return self._paid(prices) / scale + math.fsum(gain for gain, _ in gains), demand
 
         work = np.maximum(self._lasts * self._wide, ROUNDING)
         firsts = np.quantile(self._worth(self._lasts) / work, FIRST_PRICES)
         starts = [np.full(STEPS, price) for price in firsts]
-        found = [tried(prices) for prices in starts]
-        best = min(range(len(found)), key=lambda k: found[k][0])
-        (value, wanted), prices = found[best], starts[best]
+        trials = [evaluate(prices) for prices in starts]
+        best = min(range(len(trials)), key=lambda k: trials[k][0])
+        (value, demand), prices = trials[best], starts[best]
         least = (value, prices)
         for k in range(ROUNDS):
             # A price rises where more is wanted than there is, in steps that shrink.
-            over = np.clip(wanted / room - 1, -1.0, 1.0)
+            over = np.clip(demand / room - 1, -1.0, 1.0)
             prices = prices * np.exp(PACE / (1 + k / 8) * over)
-            value, wanted = tried(prices)
+            value, demand = evaluate(prices)
             least = min(least, (value, prices), key=lambda one: one[0])
         return least[1]
 
@@ -129,27 +130,28 @@ class _Period:
         return [self._gain(part, prices) for part in parts]
 
     def _gain(self, part: IntArray, prices: FloatArray) -> tuple[float, FloatArray]:
-        came, lasts, wide = (column[part, None] for column in (self._came, self._lasts, self._wide))
+        columns = self._arrivals, self._lasts, self._wide
+        arrivals, lasts, wide = (column[part, None] for column in columns)
         begins, ends = self._edges[:-1], self._edges[1:]
-        open_for = np.clip(ends - np.maximum(begins, came), 0.0, None)
+        open_for = np.clip(ends - np.maximum(begins, arrivals), 0.0, None)
         # After the last step there is as much time as anybody needs, for nothing.
         open_for = np.concatenate([open_for, lasts], axis=1)
         prices = np.append(prices, 0.0)
         able = np.cumsum(open_for, axis=1) >= lasts
-        delays = np.maximum(lasts, self._edges * (1 - ROUNDING * np.sign(self._edges)) - came)
+        delays = np.maximum(lasts, self._edges * (1 - ROUNDING * np.sign(self._edges)) - arrivals)
         worth = np.where(able, self._worth.part(part)(delays), -np.inf)
         # A job that completes in a step runs in the cheapest steps up to that one.
         cheapest = np.argsort(prices, kind="stable")
         allowed = cheapest <= np.arange(STEPS + 1)[:, None]  # (step of the end, steps by price)
         sums = np.cumsum(open_for[:, None, cheapest] * allowed, axis=2)
-        taken = np.minimum(sums, lasts[:, :, None])
+        amounts = np.minimum(sums, lasts[:, :, None])
         # Its cost, summed by parts: seconds up to each step times the rise of the price after it.
         rises = -np.diff(prices[cheapest], append=0.0)
-        gains = worth - wide * (taken @ rises)
+        gains = worth - wide * (amounts @ rises)
         end = np.argmax(gains, axis=1)
         rows = np.arange(len(part))
         gain = gains[rows, end]
         used = np.zeros((len(part), STEPS + 1))
-        used[:, cheapest] = np.diff(taken[rows, end], axis=1, prepend=0.0) * wide
+        used[:, cheapest] = np.diff(amounts[rows, end], axis=1, prepend=0.0) * wide
         runs = gain > 0
         return math.fsum(gain[runs]), used[runs, :-1].sum(axis=0)

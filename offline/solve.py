@@ -24,7 +24,7 @@ from offline.model.milp import CompactMethod, compact_size
 from offline.params import AutoParams, Params
 from offline.problem import Method, OfflineProblem, checked_params
 from offline.result import OfflineResult
-from offline.state import SolveState, Start, concluded, warm_start_of
+from offline.state import SolveState, Start, conclude, warm_start_of
 
 LOGGER = logging.getLogger(__name__)
 
@@ -155,10 +155,10 @@ def solve(
         problem.state.enter(start.source)
         known = start.schedules
         value = verify(instance, known) if start.value is None else start.value
-        problem.state.found(value, known)
+        problem.state.record_solution(value, known)
         return chosen.solve(problem, budget, np.random.default_rng(seed))
 
-    return concluded(instance, problem.state, work, chosen.name, parameters)
+    return conclude(instance, problem.state, work, chosen.name, parameters)
 
 
 def params_of(method: str) -> type[Params]:

@@ -1,4 +1,4 @@
-"""The state of a solve: what is known at its end, whatever ends it."""
+"""The state of a solve, from which a result follows whatever ends the solve."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class SolveState:
         self.phase: str = Phase.TRIVIAL
         self.history: list[Milestone] = []
         self.notes: dict[str, Any] = {}
-        self._noted: list[float] = []  # what of the budget was spent at each
+        self._spent: list[float] = []  # what of the budget was spent at each
         self.on_progress = on_progress
-        self._seen: float | None = None
+        self._reported: float | None = None
         # each replaced whole, so that Ctrl-C never finds one half changed
         self._best: tuple[float | None, Mapping[str, Schedule], str] = (None, {}, "")
         self._proof = (math.inf, "")
@@ -117,12 +117,12 @@ class SolveState:
         return known is not None and self.bound - known <= PROOF * abs(known)
 
     def enter(self, phase: str) -> None:
-        """Begin a phase: a `Phase`, unless a tool beside the package drives the solve."""
+        """Begin a phase: a `Phase`, unless a tool outside the package drives the solve."""
         self.phase = phase
         LOGGER.info("phase: %s", phase)
         self._report()
 
-    def found(
+    def record_solution(
         self, incumbent: float, schedules: Mapping[str, Schedule], by: str | None = None
     ) -> None:
         """Record a verified solution and its value, found by the current phase or `by`."""
@@ -132,7 +132,7 @@ class SolveState:
             self._check()
             self._note()
 
-    def proved(self, bound: float, by: str | None = None) -> None:
+    def record_bound(self, bound: float, by: str | None = None) -> None:
         """Record a bound, proved by the current phase or `by`."""
         if bound < self.bound:
             self._proof = (bound, self.phase if by is None else by)
@@ -140,21 +140,21 @@ class SolveState:
             self._check()
             self._note()
 
-    def saw(self, progress: SolveProgress) -> None:
-        """Pass on the progress of a running solver; its solution counts once it is `found`."""
+    def record_progress(self, progress: SolveProgress) -> None:
+        """Report the progress of a running solver; only `record_solution` makes it count."""
         # The time of a report depends on the machine: a result that must repeat leaves it out.
         if self.budget.is_repeatable:
             self._report()
             return
         known = self._value()
         if progress.incumbent is not None and (known is None or progress.incumbent > known):
-            self._seen = progress.incumbent
+            self._reported = progress.incumbent
             self._note()
-        self.proved(progress.bound)
+        self.record_bound(progress.bound)
 
     def withdraw(self) -> None:
         """Forget reported solutions that turned out to violate a constraint."""
-        self._seen, known = None, self.incumbent
+        self._reported, known = None, self.incumbent
         self.history = [
             milestone
             if milestone.objective is None or (known is not None and milestone.objective <= known)
@@ -162,10 +162,10 @@ class SolveState:
             for milestone in self.history
         ]
 
-    def saw_bound(self, progress: SolveProgress) -> None:
-        """As `saw`, with the bound alone, where the solver solves a relaxation."""
+    def record_solver_bound(self, progress: SolveProgress) -> None:
+        """As `record_progress`, with the bound alone, where the solver solves a relaxation."""
         if not self.budget.is_repeatable:
-            self.proved(progress.bound)
+            self.record_bound(progress.bound)
 
     @contextmanager
     def in_time(self) -> Iterator[None]:
@@ -213,7 +213,7 @@ class SolveState:
         return max(self.bound, -math.inf if self.incumbent is None else self.incumbent)
 
     def _value(self) -> float | None:
-        known = [value for value in (self.incumbent, self._seen) if value is not None]
+        known = [value for value in (self.incumbent, self._reported) if value is not None]
         return max(known, default=None)
 
     def _note(self) -> None:
@@ -222,10 +222,10 @@ class SolveState:
         budget.stopping.note(self._value(), self.bound, budget.meter.read(), self.incumbent)
         now = budget.elapsed
         # Solvers report by the thousand; on a logarithmic scale of time nothing is lost.
-        if len(self.history) > 1 and now - self._noted[-2] < RESOLUTION * now:
+        if len(self.history) > 1 and now - self._spent[-2] < RESOLUTION * now:
             self.history.pop()
-            self._noted.pop()
-        self._noted.append(now)
+            self._spent.pop()
+        self._spent.append(now)
         self.history.append(Milestone(self.budget.seconds, self._value(), self._shown_bound()))
         self._report()
 
@@ -238,7 +238,7 @@ class SolveState:
 
 
 def trivial_bound(problem: Instance | OfflineArrays) -> float:
-    """Every job at its earliest completion, each alone: what holds before anything is solved."""
+    """Sum of the utilities of all jobs, each alone at its earliest completion: the first bound."""
     jobs, seconds = problem.jobs, problem.slot_seconds
     shortest = [min(form.shortest_duration(seconds) for form in job.in_forms) for job in jobs]
     return math.fsum(float(job.utility(n - 1)) for job, n in zip(jobs, shortest, strict=True))
@@ -337,7 +337,7 @@ def decide(
 ) -> tuple[Run, WarmStart]:
     """Run the scheduler that `make` makes, and record its schedules in `state`."""
     state.enter(Phase.ONLINE)
-    state.proved(trivial_bound(instance), Phase.TRIVIAL)
+    state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
     decided: dict[str, Schedule] = {}
 
     def note(decision: Decision) -> None:
@@ -350,10 +350,10 @@ def decide(
         scheduler = make()
         run = simulate(instance, scheduler, on_decision=note)
     except KeyboardInterrupt:
-        state.found(verify(instance, decided), decided)
+        state.record_solution(verify(instance, decided), decided)
         raise
     value = verify(instance, run)
-    state.found(value, run.schedules)
+    state.record_solution(value, run.schedules)
     ledger = scheduler.ledger
     prices = OnlinePrices(
         np.asarray(ledger.worker_prices), np.asarray(ledger.ps_prices), run.schedules
@@ -361,16 +361,16 @@ def decide(
     return run, WarmStart(run.schedules, prices, Phase.ONLINE, value)
 
 
-def concluded(
+def conclude(
     instance: Instance,
     state: SolveState,
     work: Callable[[], Status],
     method: str,
     parameters: Mapping[str, Any],
 ) -> OfflineResult:
-    """Do `work`, which tells `state` what it learns; whatever ends it, return what is known."""
+    """Do `work`, which reports to `state`; return the result so far, whatever ends it."""
     try:
-        state.proved(trivial_bound(instance), Phase.TRIVIAL)
+        state.record_bound(trivial_bound(instance), Phase.TRIVIAL)
         status = None
         with state.in_time():
             status = work()

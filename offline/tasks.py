@@ -52,11 +52,11 @@ class Child:
         self.state.budget.stopping.listen = self.partner.listen
 
     def run(self) -> None:
-        """Do the work; the last message has the status, or what went wrong."""
+        """Do the work; the last message has the status or the error."""
         known = self.start.schedules
         try:
-            self.state.found(verify(self.instance, known), known, self.start.source)
-            self.state.proved(self.bound, OTHERS)
+            self.state.record_solution(verify(self.instance, known), known, self.start.source)
+            self.state.record_bound(self.bound, OTHERS)
             problem = OfflineProblem(self.instance, self.start, self.state)
             rng = np.random.default_rng(self.seed)
             status = self.method.assist(problem, self.state.budget, rng, self.partner)

@@ -31,7 +31,7 @@ from oasis.driver.live import SNAPSHOT
 from oasis.driver.policy_state import _StateReader
 from oasis.model.files import saved_state
 from oasis.online.recourse import RecourseParams
-from oasis.scheduling.capabilities import Planner
+from oasis.scheduling.policy import Planner
 
 CLUSTER = Cluster(
     ("gpu", "cpu", "bandwidth_gbps"),

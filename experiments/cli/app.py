@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,53 +14,11 @@ from typer.exceptions import TyperException
 from typer.main import get_command
 
 from experiments.cli.exit_codes import BAD_INPUT, INTERRUPTED, ReaderGoneError
-from experiments.cli.version import print_version
+from experiments.cli.streams import print_version
 from oasis.model.errors import InputError
 
-PANELS = {  # groups of the help, in which each command has one line
-    "Try": {
-        "example": "List the examples of the package, or write one.",
-        "generate": "Draw a random instance from a preset.",
-        "describe": "Say what an instance asks for, and how scarce that is.",
-        "run": "Run a policy on an instance.",
-        "quote": "Say what would happen to one more job.",
-        "policies": "List the policies, or the options of one.",
-        "show-versions": "Print what is installed, for a report of a bug.",
-        "help": "Show the help of a command.",
-    },
-    "Measure": {
-        "compare": "Run several policies side by side.",
-        "solve": "Find the offline optimum, or an interval that contains it.",
-        "ratio": "Divide the offline optimum by what a policy earned.",
-        "worst": "Search for the instance on which a policy is worst.",
-        "sweep": "Run a grid of instances, policies and seeds.",
-        "verify": "Check a result against every constraint.",
-        "plot": "Draw a result that a command wrote.",
-        "report": "Put results on one page.",
-        "library": "200 instances, with the best schedules that are known.",
-        "figure": "Reproduce a figure of a paper.",
-    },
-    "Your jobs": {
-        "whatif": "Say which scheduler would serve your jobs best.",
-        "replay": "Replay a trace: each job holds its GPUs for its duration.",
-        "import": "Turn a trace into an instance or a workload.",
-        "learn": "Learn prices from past days.",
-        "curve": "Make the training curve of a job from a log.",
-        "schema": "Print the JSON Schema of an instance or a workload.",
-    },
-    "Cluster": {"kubernetes": "Schedule training jobs on a Kubernetes cluster."},
-}
-FILES = {  # of commands that do not have a file of their own name
-    "import": "import_trace",
-    **dict.fromkeys(("example", "schema", "policies", "show_versions"), "about"),
-    "curve": "learn",
-    "quote": "run",
-    "solve": "ratio",
-    **dict.fromkeys(("verify", "plot", "report"), "kept"),
-}
-COMMANDS = [name for panel in PANELS.values() for name in panel]
-
-
+# By name: the group of the help, the module of `commands`, and the line of the help.
+COMMANDS = json.loads(Path(__file__).with_name("commands.json").read_text(encoding="utf-8"))
 # What typer says of a value -> how the errors of the commands themselves say it.
 EXPECTED = {
     "Input should be a valid integer.*": "expected an integer",
@@ -76,7 +36,7 @@ class LazyGroup(TyperGroup):
         from experiments.cli.command import CommandGroup  # noqa: PLC0415 (slow, not for the help)
 
         function = name.replace("-", "_")
-        module = import_module(f"experiments.cli.commands.{FILES.get(function, function)}")
+        module = import_module(f"experiments.cli.commands.{COMMANDS[name]['file']}")
         group = getattr(module, "app", None)
         if group is None:
             group = CommandGroup()
@@ -114,9 +74,8 @@ def oasis_command(*names: str) -> LazyGroup:
     group = get_command(app)
     assert isinstance(group, LazyGroup)
     listed = {
-        name: _Line(name, help=line, rich_help_panel=panel)
-        for panel, lines in PANELS.items()
-        for name, line in lines.items()
+        name: _Line(name, help=one["line"], rich_help_panel=one["panel"])
+        for name, one in COMMANDS.items()
     }
     group.commands = {**listed, **group.commands}
     for name in names:
@@ -139,14 +98,19 @@ def _options(
     pass
 
 
+def _next_words(context: typer.Context, incomplete: str) -> list[str]:
+    """Names of commands that may follow the words so far."""
+    words: list[str] = context.params.get("words") or []
+    group: Any = oasis_command(*words[:1])
+    for word in words:
+        group = getattr(group, "commands", {}).get(word)
+    return [name for name in getattr(group, "commands", ()) if name.startswith(incomplete)]
+
+
 def _help(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[COMMAND...]",
-            autocompletion=lambda incomplete: [n for n in COMMANDS if n.startswith(incomplete)],
-            show_default=False,
-        ),
+        typer.Argument(metavar="[COMMAND...]", autocompletion=_next_words, show_default=False),
     ] = None,
 ) -> None:
     """Show the help of a command.

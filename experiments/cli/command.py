@@ -82,14 +82,22 @@ def as_command(command: Command) -> Command:
 
 
 def _option(parameter: inspect.Parameter) -> inspect.Parameter:
-    """`parameter` as typer takes it; a text alone in its annotation is the help of an option."""
+    """`parameter` as typer takes it.
+
+    A text in its annotation is the help of an option, and tables are arguments of `typer.Option`,
+    which may name its ``flag``.
+    """
     annotation = parameter.annotation
     if (text := mark_of(parameter, str)) is not None:
-        kind, others = annotation.__origin__, annotation.__metadata__[1:]
-        names = [flag(parameter.name)] if kind is bool else []  # no --no-name beside it
-        # one of a few values is read in any case
+        marks = annotation.__metadata__
+        more: dict[str, Any] = {"case_sensitive": False}  # one of a few values is read in any case
+        for table in (mark for mark in marks if isinstance(mark, dict)):
+            more |= table
+        short = ["-o"] if parameter.name == "output" else []
+        names = [*short, more.pop("flag", flag(parameter.name))]  # no --no-name beside it
+        others = [mark for mark in marks if not isinstance(mark, str | dict)]
         annotation = Annotated[
-            (kind, typer.Option(*names, help=text, case_sensitive=False), *others)
+            (annotation.__origin__, typer.Option(*names, help=text, **more), *others)
         ]
     # Only among keywords may one without a default follow one with a default.
     return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import sys
@@ -21,6 +20,7 @@ from rich.text import Text
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.streams import encodable, naming_output
 from experiments.evaluation import tables
+from oasis.model.files import json_text
 
 number, percent = tables.number, tables.percent  # of figures, for people
 GAP = 2  # blanks between two columns
@@ -33,17 +33,9 @@ def print_json(document: Any) -> None:
     _write(json_text(document))
 
 
-def json_text(document: Any) -> str:
-    """One JSON document as it is printed and as it is written to files."""
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
 @cache
 def stderr() -> Console:
-    """The one console of standard error.
-
-    A live line or a progress bar on it makes room for every message that is printed through it.
-    """
+    """The one console of standard error: a live line on it makes room for every message."""
     return Console(stderr=True)
 
 
@@ -94,9 +86,8 @@ def print_rows(
 ) -> None:
     """Print a table in the terminal's width, or 80 columns; each column is (heading, is a number).
 
-    Numbers and the first column are not wrapped: half of a number is a wrong number. Where that
-    does not fit, columns are left out from the right, and a sentence names them. The first two stay
-    in any case, in lines that run on.
+    Numbers and the first column are not wrapped, as half of a number is a wrong one; where that
+    does not fit, columns but the first two are left out from the right, and a sentence names them.
     """
     console = Console(highlight=False)
     names, numeric = zip(*columns, strict=True)
@@ -161,11 +152,7 @@ def _printable(character: str) -> str:
 
 @contextmanager
 def logging_to_stderr() -> Iterator[None]:
-    """Inside, everything that the packages log is a line on standard error.
-
-    A line has the seconds since the program began, the module, and what it says. On a terminal, a
-    live line or a progress bar stays below the last of them.
-    """
+    """Inside, all that the packages log is a line on standard error, with the seconds so far."""
     handler = _Notes()
     # The levels come back at the end: a test, or a notebook, may run several commands.
     former = {name: logging.getLogger(name).level for name in LOGGERS}

@@ -26,11 +26,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class CtrlC:
-    """Handles Ctrl-C and SIGTERM from ``__enter__`` to ``__exit__``.
-
-    It raises KeyboardInterrupt only where `raising` allows it, so that whatever makes a result of
-    what is known is never interrupted itself.
-    """
+    """Handles Ctrl-C and SIGTERM; it raises KeyboardInterrupt only where `raising` allows it."""
 
     def __init__(self) -> None:
         self.heard = False  # whether there was one

@@ -11,16 +11,8 @@ import threading
 import traceback
 from typing import NoReturn
 
-from experiments.cli.exit_codes import (
-    BAD_INPUT,
-    BUG,
-    DONE,
-    INTERRUPTED,
-    InterruptedWorkError,
-    ReaderGoneError,
-)
-from experiments.cli.streams import naming_output, open_streams
-from experiments.cli.version import print_version
+from experiments.cli import exit_codes as codes
+from experiments.cli.streams import naming_output, open_streams, print_version
 from oasis.model import starting
 from oasis.model.errors import OasisError
 from oasis.model.extras import EXTRAS, install_line
@@ -41,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
             if words == ["--version"]:
                 print_version()  # without the time that it takes to load the commands
                 sys.stdout.flush()
-                _leave(DONE)
+                _leave(codes.DONE)
             from experiments.cli.app import oasis_command, run_app  # noqa: PLC0415 (an extra)
 
             app = oasis_command(*words[:1])
@@ -58,10 +50,10 @@ def main(arguments: list[str] | None = None) -> None:
         if package not in EXTRAS:
             raise
         code = _fail(f"this command needs {package}: {install_line(EXTRAS[package])}")
-    except ReaderGoneError:  # as in `oasis run ... | head`
-        code = DONE
-    except (KeyboardInterrupt, InterruptedWorkError) as error:
-        code = _fail(str(error) or "interrupted", INTERRUPTED)
+    except codes.ReaderGoneError:  # as in `oasis run ... | head`
+        code = codes.DONE
+    except (KeyboardInterrupt, codes.InterruptedWorkError) as error:
+        code = _fail(str(error) or "interrupted", codes.INTERRUPTED)
     except OasisError as error:
         # The words are asked, not the option: the error may have come before it was read.
         if "--verbose" in words and error.__cause__ is not None:  # of code that is the user's own
@@ -93,14 +85,14 @@ def _bug(error: Exception, *, is_verbose: bool) -> int:
         _show(error)
     more = "" if is_verbose else "; run again with --verbose for the traceback"
     message = f": {error}" if str(error) else ""
-    return _fail(f"a bug: {type(error).__name__}{message}{more}", BUG)
+    return _fail(f"a bug: {type(error).__name__}{message}{more}", codes.BUG)
 
 
 def _show(error: BaseException) -> None:
     sys.stderr.write("".join(traceback.format_exception(error)))
 
 
-def _fail(message: str, code: int = BAD_INPUT) -> int:
+def _fail(message: str, code: int = codes.BAD_INPUT) -> int:
     """Print one line on standard error; what a terminal would obey is escaped."""
     # One line, whatever the message holds: scripts read it.
     line = " ".join(message.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,14 +45,10 @@ from oasis.workloads.presets import MACHINES
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Marks a parameter in whose place stands a flag for each of these options.
-
-    The command gets those that the user gave, by name. `panel` says under which heading of the help
-    an option stands.
-    """
+    """Marks a parameter that holds those of these options that were given, each by its flag."""
 
     options: Mapping[str, Option]
-    panel: Callable[[str], str | None] = lambda _: None
+    panel: Callable[[str], str | None] = lambda _: None  # the heading of the help for an option
 
     def given(self, **values: Any) -> dict[str, Any]:
         """What the user gave, of the values of all flags."""
@@ -72,7 +69,7 @@ class Flags:
         if values := option.choices or VALUES.get(option.name):
             more["autocompletion"] = among(values)
         if option.is_row:
-            more |= {"parser": _parser(option.parse), "metavar": "NUMBER,..."}
+            more |= read_by(option.parse, "NUMBER,...")
             default = ",".join(f"{part:g}" for part in default)
         if kind is not bool and default not in (None, ""):
             text += f" [default: {default}]"
@@ -81,14 +78,13 @@ class Flags:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                (str if option.is_row else option.kind) | None,
-                typer.Option(name, help=text, **more),
+                (str if option.is_row else option.kind) | None, text, {"flag": name, **more}
             ],
         )
 
 
-def _parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """`read` for typer, which names the flag in front of what was expected."""
+def read_by(read: Callable[[str], Any], metavar: str) -> dict[str, Any]:
+    """How an option reads its text, so that typer names the flag in front of what was expected."""
 
     def parse(text: str) -> Any:
         try:
@@ -96,7 +92,7 @@ def _parser(read: Callable[[str], Any]) -> Callable[[str], Any]:
         except InputError as error:
             raise typer.BadParameter(error.detail) from None
 
-    return parse
+    return {"parser": parse, "metavar": metavar}
 
 
 def among(
@@ -119,9 +115,6 @@ def among(
 
 VALUES = {"preset": PRESETS, "arrivals": ARRIVALS, "machines": MACHINES}  # of options that are text
 A_POLICY = among((*POLICIES, *INSTALLED))
-APolicy = Annotated[
-    str, typer.Option(autocompletion=A_POLICY, help=f"One of: {', '.join(POLICIES)}.")
-]
 POLICY_LIST = among((*POLICIES, *INSTALLED), commas=True)
 # Headings of the help for the many options of traces; the other options are about reading.
 READING_PANEL = "How the trace is read"
@@ -149,10 +142,7 @@ def flag(name: str) -> str:
 
 @contextmanager
 def naming_flags(names: Mapping[str, Any] | tuple[str, ...], **other: str) -> Iterator[None]:
-    """Turn ``name: what is wrong`` of functions for Python callers into ``--name: what is wrong``.
-
-    `names` are parameters whose flags have the same name; `other` has flags with other ones.
-    """
+    """Inside, errors about parameters of these `names`, or of `other` ones, name their flags."""
     flags = {name: flag(name) for name in names} | other
     try:
         yield
@@ -172,28 +162,20 @@ def comma_list(text: str, name: str) -> list[str]:
     return entries
 
 
-def comma_counts(text: str, name: str) -> tuple[int, ...]:
-    """Whole numbers with commas between, each once."""
-    entries = comma_list(text, name)
-    try:
-        return tuple(map(int, entries))
-    except ValueError:
-        raise InputError(name, "expected counts with commas between", text) from None
+def numbers(kind: type[Any], what: str, most: float = math.inf) -> Callable[[str], Any]:
+    """A reader of different numbers above 0, and up to `most`, with commas between."""
 
+    def read(text: str) -> tuple[Any, ...]:
+        entries = comma_list(text, "")
+        try:
+            values = [kind(entry) for entry in entries]
+        except ValueError:
+            values = [math.nan]
+        if not all(0 < value <= most for value in values):
+            raise InputError("", f"expected {what} with commas between", text)
+        return tuple(dict.fromkeys(values))
 
-def _limit(read: Callable[[str], float], metavar: str, text: str) -> Any:
-    """A flag whose number `read` reads, `text` being its help."""
-    return typer.Option(parser=_parser(read), metavar=metavar, help=text)
-
-
-def time_limit_option(default: str) -> Any:
-    """The flag ``--time-limit``, which every command has in the same words."""
-    return _limit(
-        read_seconds,
-        "TIME",
-        "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does "
-        f"not count. [default: {default}]",
-    )
+    return read
 
 
 def _methods() -> Iterable[str]:
@@ -204,7 +186,7 @@ def _methods() -> Iterable[str]:
 
 def known_method(name: str) -> str:
     """`name` if it is an offline method: said before the work, not after it."""
-    return choice(name, _methods(), "--method")
+    return name if name == AUTO else choice(name, _methods(), "--method")
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -230,46 +212,40 @@ def check_style(name: str | None) -> str | None:
     return name
 
 
+AUTO = "auto"  # the method that chooses one
 InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help="Instance file (JSON).")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
-TimeLimit = Annotated[float | None, time_limit_option("60 seconds")]
+COUNT = {"metavar": "N", "min": 1}
+AsJson = Annotated[bool, "Print one JSON document on standard output.", {"flag": "--json"}]
+LIMIT_TEXT = (
+    "Time for each offline solve: 60, 90s, 5m, 1h; inf: no limit. OASiS's run before it does not "
+    "count. [default: {}]"
+)
+TIME = read_by(read_seconds, "TIME")
+TimeLimit = Annotated[float | None, LIMIT_TEXT.format("60 seconds"), TIME]
 WorkLimit = Annotated[
     float | None,
-    _limit(
-        partial(read_seconds, what="units of work", is_time=False),
-        "UNITS",
-        "Units of work, about a second each, instead of seconds: the result then repeats, "
-        "however busy the machine is. [default: a time limit]",
-    ),
+    "Units of work, about a second each, instead of seconds: the result then repeats, "
+    "however busy the machine is. [default: a time limit]",
+    read_by(partial(read_seconds, what="units of work", is_time=False), "UNITS"),
 ]
 Gap = Annotated[
     float | None,
-    _limit(
-        read_share,
-        "SHARE",
-        "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
-        "stops immediately; the bound is then very weak. [default: 0, a proof]",
-    ),
+    "End when (bound - objective) / objective is at most this: 0.01 or 1%. inf "
+    "stops immediately; the bound is then very weak. [default: 0, a proof]",
+    read_by(read_share, "SHARE"),
 ]
 NoImprovement = Annotated[
     float | None,
-    _limit(
-        partial(read_seconds, what="an amount"),
-        "TIME",
-        "End a solve when the interval became shorter by less than a thousandth within this time "
-        "(units of work with --work-limit). [default: inf]",
-    ),
+    "End a solve when the interval became shorter by less than a thousandth within this time "
+    "(units of work with --work-limit). [default: inf]",
+    read_by(partial(read_seconds, what="an amount"), "TIME"),
 ]
-SolverSeed = Annotated[
-    int, typer.Option(metavar="N", min=0, max=LARGEST_SEED, help="Seed of the offline solve.")
-]
+SolverSeed = Annotated[int, "Seed of the offline solve.", COUNT | {"min": 0, "max": LARGEST_SEED}]
 Method = Annotated[
     str,
-    typer.Option(
-        autocompletion=among(_methods),
-        help="Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
-        "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
-    ),
+    "Offline. milp, benders: exact. colgen: mostly an interval. bruteforce: exact, tiny "
+    "instances, ignores limits. auto: milp if small, colgen if very large, else benders.",
+    {"autocompletion": among(_methods), "callback": known_method},
 ]
 
 
@@ -287,7 +263,7 @@ class Limits:
         if self.work_limit is not None and isinstance(self.no_improvement, Duration):
             expected = "expected units of work with --work-limit, got a time"
             raise InputError("--no-improvement", expected)
-        names = ("time_limit", "work_limit", "gap", "no_improvement")
+        names = Limits.__dataclass_fields__
         limits = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.time_limit is None and self.work_limit is None:
             limits["time_limit"] = 60.0
@@ -299,7 +275,7 @@ class Solving(Limits):
     """How an instance is solved offline."""
 
     solver_seed: SolverSeed = 0
-    method: Method = "auto"
+    method: Method = AUTO
 
 
 OasisFlags = Annotated[dict[str, Any], Flags(options_of(OasisOptions))]
@@ -311,50 +287,30 @@ class Workers:
 
     processes: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=1, max=1024, help="Worker processes. [default: one per core]"
-        ),
+        "Worker processes. [default: one per core]",
+        COUNT | {"max": 1024},
     ] = None
     engine: Annotated[
         Literal["local", "dask"], "local, or dask: an existing cluster, at --scheduler."
     ] = "local"
-    scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Such as tcp://10.0.0.1:8786.")
-    ] = None
+    scheduler: Annotated[str | None, "Such as tcp://10.0.0.1:8786.", {"metavar": "ADDRESS"}] = None
 
 
-Output = Annotated[
-    Path,
-    typer.Option("-o", "--output", help="File to write; -: standard output."),
-    JSON,
-]
+Output = Annotated[Path, "File to write; -: standard output.", JSON]
 ResultFile = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="Also write the JSON result to this file; -: print it instead, as --json does.",
-    ),
+    "Also write the JSON result to this file; -: print it instead, as --json does.",
     JSON,
 ]
-PrintedFile = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", help="File to write. [default: standard output]"),
-    JSON,
-]
+PrintedFile = Annotated[Path | None, "File to write. [default: standard output]", JSON]
 Picture = Annotated[
-    Path | None,
-    typer.Option("--plot", help="Draw it to this file (.png, .svg or .pdf)."),
-    PICTURE,
+    Path | None, "Draw it to this file (.png, .svg or .pdf).", {"flag": "--plot"}, PICTURE
 ]
 Style = Annotated[
     str | None,
-    typer.Option(
-        callback=check_style,
-        metavar="STYLE",
-        help="Style of the picture: paper (a column of a printed page), a file that ends in "
-        ".mplstyle, or a style that matplotlib has, such as grayscale.",
-    ),
+    "Style of the picture: paper (a column of a printed page), a file that ends in "
+    ".mplstyle, or a style that matplotlib has, such as grayscale.",
+    {"callback": check_style, "metavar": "STYLE"},
 ]
 
 
@@ -363,32 +319,24 @@ SHARED = {SEED: "--policy-seed", LINE: "--line"}  # flags that set an option of 
 
 SetMethod = Annotated[
     list[str] | None,
-    typer.Option(
-        SET,
-        metavar="METHOD.NAME=X",
-        help="Set a parameter of the method, such as benders.window=3; repeatable.",
-    ),
+    "Set a parameter of the method, such as benders.window=3; repeatable.",
+    {"flag": SET, "metavar": "METHOD.NAME=X"},
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        SET,
-        metavar="P.OPTION=X",
-        help="Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
-        "option is refused with a list of all.",
-    ),
+    "Set an option of policy P, such as las.thresholds=1,5; repeatable. An unknown "
+    "option is refused with a list of all.",
+    {"flag": SET, "metavar": "P.OPTION=X"},
 ]
 PolicySeed = Annotated[
     int | None, f"Sets the option seed of {', '.join(having(SEED))}. [default: 0]"
 ]
 PolicyLine = Annotated[
     str | None,
-    typer.Option(
-        metavar="strict|fit",
-        help="strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
-        "the option "
-        f"line of {', '.join(having(LINE))}. [default: strict]",
-    ),
+    "strict: a job that does not fit blocks the jobs behind it; fit: they may pass. Sets "
+    "the option "
+    f"line of {', '.join(having(LINE))}. [default: strict]",
+    {"metavar": "strict|fit"},
 ]
 
 Chosen = dict[str, dict[str, Any]]
@@ -412,17 +360,27 @@ def known_policies(text: str, option: str, among: Sequence[str] = tuple(POLICIES
     return comma_list(",".join(names), option)
 
 
-def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
-    """Parameters of an offline method from ``--set METHOD.NAME=VALUE``.
+def policies_of(known: Sequence[str]) -> dict[str, Any]:
+    """How an option reads several of the `known` policies."""
+    read = read_by(lambda text: tuple(known_policies(text, "", known)), "NAME,...")
+    return read | {"autocompletion": among((*known, *INSTALLED), commas=True)}
 
-    The name of `method` itself may be left out where those of a part follow, as in
-    ``benders.window=3`` for "auto"; a value is JSON, or else text.
-    """
+
+APolicy = Annotated[
+    str,
+    f"One of: {', '.join(POLICIES)}.",
+    {"autocompletion": A_POLICY, "callback": lambda name: known_policy(name, "--policy")},
+]
+
+
+def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, Any] | None:
+    """Parameters of an offline method from ``--set METHOD.NAME=VALUE``; a value is JSON or text."""
     from offline.solve import params_of  # noqa: PLC0415 (needs an extra)
 
     params: dict[str, Any] = {}
     for text in assignments or ():
         place, _, value = text.partition("=")
+        # The name of the method itself may be left out, as in benders.window=3 for auto.
         *parts, name = [word for word in place.strip().split(".") if word != method] or [""]
         inner: Any = params
         for part in parts:
@@ -437,8 +395,7 @@ def method_params(method: str, assignments: Sequence[str] | None) -> dict[str, A
     try:
         kind.from_dict(params)
     except InputError as error:
-        # As it is written: users do not write "auto" before the name of a method.
-        own = () if method == "auto" else (method,)
+        own = () if method == AUTO else (method,)  # as it is written
         error.field = f"{SET} " + ".".join([*own, *filter(None, (error.field,))])
         raise
     return params or None
@@ -458,12 +415,7 @@ def choose_options(
     oasis: Mapping[str, Any] | None = None,
     shared: Mapping[str, Any] | None = None,
 ) -> Chosen:
-    """Options that the user set for the policies of a command, by policy.
-
-    `oasis` has those of OASiS that were given by flags of their own; `shared` the values of
-    ``--policy-seed`` and ``--line``, for every policy that has such an option and for which
-    ``--set``, the `assignments`, says nothing else.
-    """
+    """Options that were set by policy: by ``--set``, flags of OASiS alone, or those of `SHARED`."""
     options = {name: entry_of(name).options for name in names}
     # how the user spells each option, for errors
     spelled = {n: {"": f"{SET} {n}", **{o: f"{SET} {n}.{o}" for o in options[n]}} for n in names}

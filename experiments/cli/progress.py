@@ -28,6 +28,7 @@ LOG_SECONDS = 1.0  # between two lines of a log about a solve, at least,
 # In a solve of an hour that is a line every 72 seconds.
 LOG_SHARE = 0.02  # and this much of the time passed
 STEP_SECONDS = 10.0  # the same of many steps, which take longer than one solve
+STEPS = 200  # of a bar, at most about
 CLOCK = "{task.elapsed:7.1f} s  "
 Show = Callable[..., None]  # of a text, and of how many steps are done of how many
 
@@ -48,11 +49,7 @@ class _Patient(Progress):
 def progress(
     first: float = STEP_SECONDS, least: float = STEP_SECONDS, *, is_counted: bool = True
 ) -> Iterator[Show]:
-    """Callback that shows a text, with a bar where steps are counted, or else with a clock.
-
-    Off a terminal it writes a line where the text has changed, after the `first` seconds, and the
-    rarer the longer the work takes.
-    """
+    """Callback that shows a text, with a bar where steps are counted, or else with a clock."""
     console, began, due, said, task = stderr(), monotonic(), first, "", None
     # On a narrow terminal the text is wrapped, not cut.
     text = "{task.description}" if is_counted else f"{CLOCK}{{task.description}}"
@@ -78,7 +75,7 @@ def progress(
                 if task is None:  # what was done before says nothing about the speed
                     task = bar.add_task(text, total=total, completed=done)
                 bar.update(task, completed=done, description=text)
-            elif text != said and elapsed >= due:
+            elif text != said and elapsed >= due:  # the rarer the longer the work takes
                 said, due = text, elapsed + max(least, LOG_SHARE * elapsed)
                 with suppress(OSError):  # the reader has ended; the result may still be wanted
                     note(f"{elapsed:7.1f} s  {text}")
@@ -88,16 +85,13 @@ def progress(
 
 @contextmanager
 def counter(what: str, total: int) -> Iterator[Callable[..., None]]:
-    """Callback that advances a bar on a terminal, and shows nothing elsewhere.
-
-    It may be called with what is being done at the moment, such as the name of a policy.
-    """
-    done = 0
+    """Callback that advances a bar on a terminal, and may say what is being done."""
+    done, step = 0, max(1, total // STEPS)  # moving the bar must not cost what it shows
 
     def advance(doing: str = "") -> None:
         nonlocal done
         done += 1
-        if stderr().is_terminal:
+        if done % step == 0 and stderr().is_terminal:
             show(f"{what} {doing}".rstrip(), done, total)
 
     with progress() as show:

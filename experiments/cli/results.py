@@ -25,8 +25,9 @@ from experiments.evaluation.provenance import Recipe
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
-from oasis.model.files import write_text
+from oasis.model.files import json_text, write_text
 from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
+from oasis.model.summary import how_many
 from oasis.simulator import Workload, elastic_from_dict
 
 if TYPE_CHECKING:
@@ -71,20 +72,29 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def write_instance(instance: oasis.Instance, output: Path) -> None:
-    """Write an instance to the requested file, which may be standard output."""
+    """Write an instance to the requested file, which may be standard output, and say so."""
     write_document(instance_to_dict(instance), output)
+    cluster = instance.cluster
+    parts = {
+        "job": len(instance.jobs),
+        "worker server": len(cluster.worker_ids),
+        "parameter-server host": len(cluster.ps_ids),
+        "slot": instance.horizon,
+    }
+    counts = ", ".join(how_many(count, unit) for unit, count in parts.items())
+    say_written(output, f"{counts} of {instance.slot_seconds:g} s")
 
 
 def write_picture(draw: Callable[[], Figure], output: Path, style: str | None = None) -> None:
     """Draw in a style, and write the picture to the requested file."""
-    with pages().drawing_style(style), naming_glyphs():
+    with drawing(style):
         pages().save(draw(), output)
 
 
 @contextmanager
-def naming_glyphs() -> Iterator[None]:
-    """Inside, characters that the font of pictures lacks make one line, not a warning each."""
-    with warnings.catch_warnings(record=True) as caught:
+def drawing(style: str | None) -> Iterator[None]:
+    """Inside, pictures have this style; what their font lacks makes one line, not many warnings."""
+    with pages().drawing_style(style), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph ")
         yield
     lacking = ""
@@ -100,7 +110,7 @@ def naming_glyphs() -> Iterator[None]:
 
 def write_document(document: dict[str, Any], output: Path) -> None:
     """Write one JSON document to the requested file, which may be standard output."""
-    write_page(console.json_text(document), output)
+    write_page(json_text(document), output)
 
 
 def say_written(output: Path, what: str) -> None:
@@ -116,10 +126,18 @@ def write_page(page: str, output: Path) -> None:
         write_text(output, page)
 
 
+def hand_out(page: str, output: Path | None, what: str) -> None:
+    """Print a text, or write it to the requested file, and say what was written."""
+    write_page(page, output or Path("-"))
+    if output is not None and not is_stdout(output):
+        say_written(output, what)
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Destinations of a result, in files and on standard output."""
+    """Destinations of a result, in files and on standard output; it tells the command too."""
 
+    context: typer.Context
     output: ResultFile = None
     plot: Picture = None
     style: Style = None
@@ -137,39 +155,45 @@ class Delivery:
         draw: Callable[[], Figure] | None = None,
     ) -> None:
         """Write the requested files, and print a result with `show` or as JSON."""
-        is_wanted = self.output is not None or self.as_json
-        plain = document() if is_wanted and callable(document) else document
-        writes: list[Callable[[], None]] = []
-        # Files come first: a reader of standard output that goes away must not cost a file.
-        if self.output is not None and not is_stdout(self.output):
-            writes.append(partial(write_text, self.output, console.json_text(plain)))
+
+        def whole() -> dict[str, Any]:
+            plain = document() if callable(document) else document
+            return plain | {"command": again(self.context)}
+
+        picture = None
         if self.plot is not None and draw is not None:
-            writes.append(partial(write_picture, draw, self.plot, self.style))
-        failures: list[str] = []
-        for write in writes:
-            try:
-                write()
-            except OSError as error:
-                failures.append(f"{error.filename}: {error.strerror}")
-        try:  # standard output gets the result in any case
-            if self.as_json or is_stdout(self.output):
-                console.print_json(plain)
-            else:
-                show()
-        finally:
-            if failures:
-                raise OasisError("; ".join(failures))
+            picture = partial(write_picture, draw, self.plot, self.style)
+        deliver(whole, show, as_json=self.as_json, output=self.output, picture=picture)
 
 
 def deliver(
-    document: dict[str, Any] | Callable[[], dict[str, Any]],
+    document: Any,
     show: Callable[[], None],
     *,
     as_json: bool,
-    output: Path | None,
+    output: Path | None = None,
+    picture: Callable[[], None] | None = None,
 ) -> None:
-    """Print a result of which there is no picture, and write it to the requested file."""
-    Delivery(output, as_json=as_json)(document, show)
+    """Print a result and write it to the requested file, and its picture, if there is one."""
+    plain = document() if (output is not None or as_json) and callable(document) else document
+    failures: list[str] = []
+    writes = [] if picture is None else [picture]
+    # Files come first: a reader of standard output that goes away must not cost a file.
+    if output is not None and not is_stdout(output):
+        writes.insert(0, partial(write_text, output, json_text(plain)))
+    for write in writes:
+        try:
+            write()
+        except OSError as error:
+            failures.append(f"{error.filename}: {error.strerror}")
+    try:  # standard output gets the result in any case
+        if as_json or is_stdout(output):
+            console.print_json(plain)
+        else:
+            show()
+    finally:
+        if failures:
+            raise OasisError("; ".join(failures))
 
 
 def pages() -> Any:
@@ -185,11 +209,7 @@ def deliver_comparison(
     title: str,
     delivery: Delivery,
 ) -> int:
-    """Print a comparison as a table or document, and write the requested files.
-
-    Returns the exit code, which says whether Ctrl-C has left policies out, or the optimum of which
-    shares are shown is not proven.
-    """
+    """Print a comparison and write the requested files; the exit code of the command."""
 
     def show() -> None:
         columns, rows = comparison_table(comparison)
@@ -203,16 +223,22 @@ def deliver_comparison(
     return LIMIT if not comparison.about.get("optimum", {"proven": True})["proven"] else code
 
 
-def again(context: typer.Context, command: str, without: Collection[str]) -> str:
+# Of no use to whoever wants the same result.
+NOT_AGAIN = ("as_json", "output", "plot", "style", "verbose")
+
+
+def again(context: typer.Context, without: Collection[str] = NOT_AGAIN) -> str:
     """The command that was given, without these options: they change no result."""
-    words = []
+    words = context.command_path.split()
     for parameter in context.command.params:
         name = str(parameter.name)
         if name in without or not is_given(context, name):
             continue
         value = context.params[name]
+        if isinstance(value, tuple):  # that was read from a text with commas
+            value = ",".join(map(str, value))
         option = parameter.opts[0] if parameter.param_type_name == "option" else None
-        for each in value if isinstance(value, list | tuple) else [value]:
+        for each in value if isinstance(value, list) else [value]:
             words += [option] if option else []
             words += [] if each is True else [str(each)]
-    return f"{command} {shlex.join(words)}"
+    return shlex.join(words)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from experiments.cli.exit_codes import ReaderGoneError
+from oasis.version import __version__
 
 STANDARD_OUTPUT = "standard output"
 ESCAPED = "escaped"  # the name of what `_escape` does with what cannot be encoded
@@ -47,16 +48,19 @@ def encodable(text: str) -> str:
     return text.encode(encoding, ESCAPED).decode(encoding)
 
 
+def print_version() -> None:
+    """Print name and version of the package."""
+    print(f"oasis-scheduler {__version__}")  # noqa: T201
+
+
 @contextmanager
 def naming_output(*, is_certain: bool = True) -> Iterator[None]:
-    """Make an error of standard output name it; one whose reader has gone is `ReaderGoneError`.
-
-    Where nothing else is written inside, it `is_certain` that an error is of standard output.
-    """
+    """Make an error of standard output name it; one whose reader has gone is `ReaderGoneError`."""
     try:
         yield
     except OSError as error:
-        # What the package writes to files has a name, so a full disk without one is no file's.
+        # Certain: nothing else is written inside. What the package writes to files has a name, so
+        # a full disk without one is no file's.
         is_its_own = is_certain or error.errno == errno.ENOSPC or not _is_sound()
         if error.filename is not None or not is_its_own:
             raise

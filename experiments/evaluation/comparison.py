@@ -59,12 +59,8 @@ class Comparison(Summarised):
 
     @property
     def unfinished(self) -> dict[str, float]:
-        """Jobs that did not finish under each policy, rejected ones included; means over seeds.
-
-        Where it is not 0, completion times are those of the other jobs alone. Results of versions
-        that did not count these jobs have it too.
-        """
-        jobs = self.about.get("jobs", 0)
+        """Jobs that did not finish under each policy, rejected ones included; means over seeds."""
+        jobs = self.about.get("jobs", 0)  # for results of versions that did not count them
         return {
             name: row["unfinished"] if "unfinished" in row else jobs - row.get("finished", jobs)
             for name, row in self.policies.items()
@@ -135,15 +131,16 @@ def _over_seeds(data: Any) -> dict[str, Any]:
 
 
 PAIRED = "total_utility"  # the figure by which two policies are compared seed by seed
-
-
 MISSING = "missing"  # key of a comparison that was interrupted: names of policies without figures
 
 
 def until_interrupted(
-    names: Collection[str], run: Callable[[str], dict[str, Any]]
-) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """Figures of each policy, and the entry for those that Ctrl-C left out."""
+    kind: str,
+    names: Collection[str],
+    run: Callable[[str], dict[str, Any]],
+    about: Mapping[str, Any],
+) -> Comparison:
+    """The figures of each policy, and the names of those that Ctrl-C left out."""
     rows: dict[str, dict[str, Any]] = {}
     try:
         for name in names:
@@ -152,7 +149,7 @@ def until_interrupted(
         if not rows:
             raise
     missing = [name for name in names if name not in rows]
-    return rows, {MISSING: missing} if missing else {}
+    return Comparison(kind, rows, {**about, **({MISSING: missing} if missing else {})})
 
 
 Figure = Callable[[Outcome], Any]
@@ -264,14 +261,13 @@ def compare(
         rows = [_run_row(instance, name, m, on_decision, on_run) for m in makers or [make]]
         return _merged(rows, seeds[name], len(instance.jobs)) if name in seeds else rows[0]
 
-    rows, missing = until_interrupted(policies, run)
     about = {
         "jobs": len(instance.jobs),
         "slot_seconds": instance.slot_seconds,
         "seed": instance.metadata.get("seed"),
         "version": oasis.__version__,
     }
-    return Comparison("compare", rows, {**about, **missing})
+    return until_interrupted("compare", policies, run, about)
 
 
 def _run_row(
@@ -329,15 +325,17 @@ ON_TRACES = (
 )
 
 
+def _plain_policy(name: str, options: Mapping[str, Any]) -> Policy:
+    return entry_of(name, PLAIN).make(None, options)
+
+
 def replay_each(
     workload: Workload,
     policies: Mapping[str, Mapping[str, Any]],
     about: Mapping[str, Any] | None = None,
     *,
     kind: str = "replay",
-    make: Callable[[str, Mapping[str, Any]], Policy] = lambda name, options: entry_of(
-        name, PLAIN
-    ).make(None, options),
+    make: Callable[[str, Mapping[str, Any]], Policy] = _plain_policy,
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
@@ -359,8 +357,8 @@ def replay_each(
         }
         return row | more(outcome) | entry_of(name).recorded(policies[name], row["parameters"])
 
-    rows, missing = until_interrupted(schedulers, run)
-    return Comparison(kind, rows, {"jobs": len(workload.jobs), **(about or {}), **missing})
+    about = {"jobs": len(workload.jobs), **(about or {})}
+    return until_interrupted(kind, schedulers, run, about)
 
 
 OVER_SEEDS = "over_seeds"
@@ -489,10 +487,8 @@ class JobComparison:
 def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobComparison]:
     """Compare the two solutions of `result` job by job, in the order of the file."""
     sides = result.run.schedules, result.offline.schedules
-    return [
-        JobComparison(job.id, job.arrival, *(_finish(job, side) for side in sides))
-        for job in instance.jobs
-    ]
+    rows = ((job, [_finish(job, side) for side in sides]) for job in instance.jobs)
+    return [JobComparison(job.id, job.arrival, *finishes) for job, finishes in rows]
 
 
 def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
@@ -515,7 +511,6 @@ def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
 
 
 def _finish(job: Job, schedules: Mapping[str, Schedule]) -> Finish | None:
-    schedule = schedules.get(job.id)
-    if schedule is None:
+    if (schedule := schedules.get(job.id)) is None:
         return None
     return Finish(schedule.completion, float(job.utility(schedule.completion - job.arrival)))

@@ -131,7 +131,8 @@ class CompetitiveRatio(Summarised):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the inverse of `from_dict`."""
-        run, solved = self.run.to_dict(), self.offline.to_dict()
+        run, solved, certificate = self.run.to_dict(), self.offline.to_dict(), self.certificate
+        bound = math.inf if certificate is None else certificate.upper_bound
         return {
             "kind": KIND,
             "ratio": self.ratio,
@@ -145,8 +146,13 @@ class CompetitiveRatio(Summarised):
             "jobs": len(self.run.decisions),
             **{name: solved[name.removeprefix("offline_")] for name in OF_THE_SOLVE},
             "is_complete": self.is_complete,
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            **_guarantees(self.certificate),
+            "certificate": None if certificate is None else certificate.to_dict(),
+            "alpha": getattr(certificate, "alpha", None),
+            "bound_2alpha": self.bound_2alpha,
+            # Constants of Theorem 4: weak duality alone has none.
+            **{name: getattr(certificate, name, None) for name in CONSTANTS},
+            "corrected_bound": bound if math.isfinite(bound) else None,  # JSON has no infinity
+            "corrected_ratio_bound": self.corrected_ratio_bound,
             **{name: run[name] for name in OF_THE_RUN},
         }
 
@@ -185,6 +191,7 @@ class CompetitiveRatio(Summarised):
 
 
 KIND = "ratio"
+CONSTANTS = ("log_alpha_x", "payoff_gap", "initial_dual")
 OF_THE_RUN = (
     *("bounds", "decisions", "decision_seconds", "report", "simulation"),
     *("policy", "parameters", "seed", "version"),
@@ -192,26 +199,6 @@ OF_THE_RUN = (
 OF_THE_SOLVE = (
     *("status", "objective", "upper_bound", "gap", "objective_by", "bound_by", "method"),
     *("offline_parameters", "offline_seconds", "offline_schedules", "history"),
-)
-
-
-def _guarantees(certificate: Certificate | WeakDuality | None) -> dict[str, float | None]:
-    """The constants of the certificate by name; None for those that it does not have."""
-    values: dict[str, float | None] = dict.fromkeys(GUARANTEES)
-    if isinstance(certificate, Certificate):
-        values |= {"alpha": certificate.alpha, "bound_2alpha": 2 * certificate.alpha}
-        values |= {name: getattr(certificate, name) for name in GUARANTEES[2:5]}
-    if certificate is not None:
-        bound = certificate.upper_bound
-        # JSON has no infinity.
-        values["corrected_bound"] = bound if math.isfinite(bound) else None
-        values["corrected_ratio_bound"] = certificate.ratio_bound
-    return values
-
-
-GUARANTEES = (
-    *("alpha", "bound_2alpha", "log_alpha_x", "payoff_gap", "initial_dual"),
-    *("corrected_bound", "corrected_ratio_bound"),
 )
 
 
@@ -346,7 +333,7 @@ def _online(
         run = simulate(instance, policy, on_decision=decided.append)
     except KeyboardInterrupt:
         schedules = {d.job_id: d.schedule for d in decided if d.schedule is not None}
-        state.found(verify(instance, schedules), schedules, Phase.WARM_START)
+        state.record_solution(verify(instance, schedules), schedules, Phase.WARM_START)
         raise
     return run, WarmStart(run.schedules, value=verify(instance, run))
 

@@ -15,6 +15,7 @@ from oasis.model.instance import Instance
 from oasis.model.job import Job
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray, IntArray, units
+from oasis.model.summary import how_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def _run_alone(job: Job, instance: Instance) -> StandaloneRun:
     counts = np.arange(min(workers, job.chunks) + 1)
     needed: IntArray = job.ps_needed(counts)
     most = int(counts[needed <= hosts][-1])
-    if most < job.min_workers:
+    if most not in job.worker_counts:
         return StandaloneRun(0, 0, None, 0.0)
     # The slot of the last work: ceil(W / n) slots, the first one being that of arrival.
     last = job.arrival - (-job.work(instance.slot_seconds) // most) - 1
@@ -152,6 +153,7 @@ class Description:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; loads by group and resource, with one number per slot."""
         instance, jobs = self.instance, self.instance.jobs
+        worth = [job.utility for job in jobs]
         forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]
         work = [form.work(instance.slot_seconds) for form in forms]
         return {
@@ -161,7 +163,7 @@ class Description:
             "resources": list(instance.cluster.resources),
             "servers": {group: len(group.ids(instance.cluster)) for group in GROUPS},
             **self._kinds(),
-            "utilities": dict(Counter(_kind(job) for job in jobs)),
+            "utilities": dict(Counter(str(getattr(u, "kind", type(u).__name__)) for u in worth)),
             "work": {
                 "total": sum(work),
                 "least": min(work, default=None),
@@ -177,22 +179,16 @@ class Description:
     def _kinds(self) -> dict[str, Any]:
         """Labels, forms and requirements, where there are any."""
         instance, kinds = self.instance, dict[str, Any]()
-        labels: dict[str, Counter[str]] = {}
-        for group in GROUPS:
-            for server in group.servers(instance.cluster):
-                for name, value in server.labels.items():
-                    labels.setdefault(name, Counter())[value] += server.count
-        if labels:
-            kinds["labels"] = {
-                name: dict(sorted(counts.items())) for name, counts in sorted(labels.items())
-            }
+        labels = Counter[tuple[str, str]]()
+        for server in (one for group in GROUPS for one in group.servers(instance.cluster)):
+            labels.update(dict.fromkeys(server.labels.items(), server.count))
+        for (name, value), count in sorted(labels.items()):
+            kinds.setdefault("labels", {}).setdefault(name, {})[value] = count
         forms = Counter(len(job.in_forms) for job in instance.jobs)
         if set(forms) - {1}:
             kinds["forms"] = {str(count): n for count, n in sorted(forms.items())}
-        asking = sum(
-            any(one.requires or one.ps_requires for one in job.in_forms) for job in instance.jobs
-        )
-        if asking:
+        each = (any(one.requires or one.ps_requires for one in j.in_forms) for j in instance.jobs)
+        if asking := sum(each):
             kinds["requiring"] = asking
         return kinds
 
@@ -230,19 +226,24 @@ def remarks(description: Description) -> Iterator[str]:
     """Sentences on what makes the instance hard, or hopeless in part."""
     jobs, cluster = description.instance.jobs, description.instance.cluster
     idle = [job for job, one in zip(jobs, description.alone, strict=True) if not one.workers]
-    unmet = Counter(label for job in idle if (label := _unmet(job, cluster)) is not None)
-    for label, count in sorted(unmet.items()):
-        yield f"{_jobs(count)} can never run: no server has the label {label} as it must be"
-    idle = [job for job in idle if _unmet(job, cluster) is None]
-    gangs = sum(all(form.min_workers > 1 for form in job.in_forms) for job in idle)
-    late = len(jobs) - description.can_finish - len(idle) - unmet.total()
-    if len(idle) > gangs:
-        never = f"{_jobs(len(idle) - gangs)} can never run"
-        yield f"{never}: no server holds a worker, or its parameter server"
-    if gangs:
-        yield f"{_jobs(gangs)} can never run: the cluster does not hold the minimum of workers"
-    if late:
-        yield f"{_jobs(late)} cannot finish within the horizon, even alone on the cluster"
+    labels = [_unmet(job, cluster) for job in idle]
+    gangs = sum(
+        label is None and all(form.is_gang for form in job.in_forms)
+        for job, label in zip(idle, labels, strict=True)
+    )
+    for label, count in sorted(Counter(filter(None, labels)).items()):
+        never = f"{how_many(count, 'job')} can never run"
+        yield f"{never}: no server has the label {label} as it must be"
+    says = {
+        "can never run: no server holds a worker, or its parameter server": (
+            labels.count(None) - gangs
+        ),
+        "can never run: the cluster does not hold the minimum of workers": gangs,
+        "cannot finish within the horizon, even alone on the cluster": (
+            len(jobs) - description.can_finish - len(idle)
+        ),
+    }
+    yield from (f"{how_many(count, 'job')} {what}" for what, count in says.items() if count)
     for load in description.loads[:1]:
         if load.peak > 1:
             part = f"{load.resource} of the {load.group.hosts}"
@@ -259,11 +260,3 @@ def _unmet(job: Job, cluster: Cluster) -> str | None:
     unmet = [cluster.unmet_label(form) for form in job.in_forms]
     labels = [label for _, label in filter(None, unmet)]
     return labels[-1] if len(labels) == len(unmet) else None
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job{'s' if count > 1 else ''}"
-
-
-def _kind(job: Job) -> str:
-    return str(getattr(job.utility, "kind", type(job.utility).__name__))

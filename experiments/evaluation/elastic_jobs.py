@@ -39,6 +39,7 @@ from oasis.simulator.elastic import FORMAT
 from oasis.simulator.state import JobProgress, State
 from offline.elastic_bound import ElasticBound, best_rates, elastic_bound, slots_needed
 
+NOT_HERE = ("granularity", "bounds", "prices", "trust")  # options of OASiS
 # How many times as far as a plan reaches nothing may run before no more is expected: by then every
 # job that waits has been given up, or was tried once more with what it is still worth.
 WAITED = 3
@@ -83,12 +84,11 @@ class Translated(JobProgress):
 
 
 class Slotted:
-    """OASiS or recourse, which plan in slots by the model, on elastic jobs (docs: controllers).
+    """OASiS or recourse, which plan in slots by the model, on elastic jobs (docs: controllers)."""
 
-    A worker-slot is what one of the workers that a job asks for does in a slot, at the best speed.
-    Workers reserve their part of the parameter servers too, so that what the model plans finds room
-    in whole machines; where it does not, the job takes what the others leave.
-    """
+    # A worker-slot is what one of the workers that a job asks for does in a slot, at the best
+    # speed. Workers reserve their part of the parameter servers too, so that what the model plans
+    # finds room in whole machines; where it does not, the job takes what the others leave.
 
     slotted = False
     told_remaining = True
@@ -99,12 +99,9 @@ class Slotted:
     ) -> None:
         if not slot_seconds > 0:
             raise InputError("slot_seconds", "expected a time > 0", slot_seconds)
-        for k, job in enumerate(workload.jobs):
-            if not job.has_utility:
-                expected = (
-                    "expected a utility: oasis and recourse weigh jobs by what they are worth"
-                )
-                raise InstanceError(f"jobs[{k}].utility", expected)
+        expected = "expected a utility: oasis and recourse weigh jobs by what they are worth"
+        for k in (k for k, job in enumerate(workload.jobs) if not job.has_utility):
+            raise InstanceError(f"jobs[{k}].utility", expected)
         self.name, self.workload, self.length = name, workload, float(slot_seconds)
         self._options = options
         # On the real machines: the model splits parameter servers, which machines cannot.
@@ -117,19 +114,18 @@ class Slotted:
         # Enough for all the work, and for each job alone, which would else be never planned.
         self.lookahead = slots_needed(workload, self.length)
         empty = EmptyCluster(self.site)
-        for known in (known for known in jobs if known.ways):
-            forms = known.seen.in_forms
+        for forms in (known.seen.in_forms for known in jobs if known.ways):
             slots = (math.ceil(ceil_number(one.work) / empty.most_workers(one)) for one in forms)
             self.lookahead = max(self.lookahead, min(slots))
         bounds = None
         if name == OASIS:
             whole = POLICIES[OASIS].resolve(options)
-            for option in ("granularity", "bounds", "prices", "trust"):
-                if option in options:
-                    raise InputError(f"oasis.{option}", "expected none on elastic jobs")
+            for option in filter(options.__contains__, NOT_HERE):
+                raise InputError(f"oasis.{option}", "expected none on elastic jobs")
             steering = {key: whole[key] for key in ("min_utility_fraction", "normalize")}
             sources = [source_of(job.seen, name) for job in jobs]
             cluster = cluster_of(self.site)
+            # Of all jobs, as the paper assumes U and L known.
             bounds = PriceBounds.from_jobs(sources, cluster, self.lookahead, **steering)
         self._policy = planning_policy(name, options, self.lookahead, bounds=bounds)
 
@@ -166,9 +162,8 @@ class Slotted:
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
         """The model of one form."""
-        counts = range(job.min_workers, job.max_workers + 1)
         # The largest number per worker: then parameter servers fit beside any number of workers.
-        servers = max(job.ps_needed(workers) / workers for workers in counts)
+        servers = max(job.ps_needed(workers) / workers for workers in job.worker_counts)
         alone, both = np.zeros((2, len(self.site.resources)))
         for resource, amount in job.worker:
             alone[resource] = both[resource] = amount / self.workload.site.grid
@@ -243,9 +238,7 @@ class Slotted:
             if planned.workers:
                 jobs[index].form = planned.form
         holds = self._allocate(view)
-        for index, gang in holds.items():
-            if gang != view.allocation(jobs[index].real):
-                plan.changes[index] = gang
+        plan.changes |= {k: g for k, g in holds.items() if g != view.allocation(jobs[k].real)}
         self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
 
     def _allocate(self, view: View) -> dict[int, Allocation]:
@@ -275,7 +268,7 @@ class Slotted:
 def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
     """Place `workers`, or the fewest, by best fit; nothing if they do not fit."""
     # A smaller gang now is better than the planned one in a later slot.
-    for count in (max(workers, job.min_workers), job.min_workers):
+    for count in (job.workers_near(workers), job.worker_counts[0]):
         allocation = BestFit().place(room, job, count, job.ps_needed(count))
         if allocation is not None:
             return allocation
@@ -286,7 +279,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
     """Add the parameter servers that the planned workers need; nothing if they do not fit."""
     counts, before = dict(workers), room.free.copy()
     count = sum(counts.values())
-    if not (job.min_workers <= count <= job.max_workers and room.hold(job, Allocation(workers))):
+    if not (count in job.worker_counts and room.hold(job, Allocation(workers))):
         return NOTHING
     # Of machines with equally many workers the first one is taken, so that runs repeat.
     machines = sorted(counts, key=lambda machine: (-counts[machine], machine))
@@ -301,10 +294,7 @@ def _with_servers(room: Room, job: PolicyJob, workers: Tasks) -> Allocation:
 def elastic_policy(
     name: str, options: Mapping[str, Any], workload: Workload, slot_seconds: float = SLOT_SECONDS
 ) -> Policy:
-    """A fresh policy for `workload`, with the options that differ from their defaults.
-
-    OASiS gets the U and L of all jobs of the workload, as the paper assumes them known.
-    """
+    """A fresh policy for `workload`, with the options that differ from their defaults."""
     if name in (OASIS, RECOURSE):
         return Slotted(name, options, workload, slot_seconds)
     return entry_of(name).make(None, options)
@@ -323,13 +313,13 @@ def elastic_figures(
     workload: Workload, outcome: Outcome, bound: ElasticBound | None
 ) -> dict[str, Any]:
     """What a run on elastic jobs earned, beside the bound, and what became of its jobs."""
-    utility, most = utility_of(workload, outcome), 0.0 if bound is None else bound.value
+    utility, most = utility_of(workload, outcome), bound and bound.value
     return {
         "total_utility": utility,
         # Where nothing can be earned, nothing is no share of it.
         "of_bound": None if utility is None or not most else utility / most,
         "admitted": sum(job.refusal is None or job.start is not None for job in outcome.jobs),
-        **measured(outcome, "wasted_share"),
+        "wasted_share": outcome.wasted_share,
         # All changes of a running or paused job: resumed, resized, moved.
         "restarts": sum(measured(outcome, "restarts", "resizes", "migrations").values()),
     }
@@ -349,7 +339,7 @@ def compare_elastic(
         "format": FORMAT,
         "machines": len(workload.site.machines),
         "slot_seconds": slot_seconds,
-        "bound": None if bound is None else bound.value,
+        "bound": bound and bound.value,
         "version": oasis.__version__,
     }
     return replay_each(

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import oasis
 from experiments.evaluation.comparison import Comparison
-from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE, SEED, entry_of
+from experiments.evaluation.policies import (
+    OASIS,
+    POLICIES,
+    RECOURSE,
+    SEED,
+    entry_of,
+    recourse_of,
+)
 from experiments.evaluation.tables import number
 from oasis.model.errors import InputError
 from oasis.model.instance_file import instance_from_dict, read_json
 from oasis.online.answers import Quote
 from oasis.online.prices import PriceBounds
-from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import LearnedPrices
 from oasis.online.rolling_oasis import RollingOASiS
 from oasis.scheduling.policy import Policy
+
+Bounds = Callable[[oasis.Cluster], PriceBounds]
 
 
 def planning_policy(
@@ -27,7 +36,7 @@ def planning_policy(
     options: Mapping[str, Any],
     lookahead: int,
     *,
-    bounds: PriceBounds | Callable[[oasis.Cluster], PriceBounds] | None = None,
+    bounds: PriceBounds | Bounds | None = None,
     end: int | None = None,
     keep_admitted: bool = True,
 ) -> RollingOASiS | oasis.Recourse:
@@ -42,24 +51,15 @@ def planning_policy(
             else lambda cluster: bounds(cluster).scaled(scale)
         )
         return oasis.OASiS.rolling(lookahead, scaled, keep_admitted=keep_admitted, end=end)
-    whole = POLICIES[RECOURSE].resolve(options)
-    steering = {entry.name: whole.pop(entry.name) for entry in fields(RecourseParams)}
-    params = RecourseParams(**steering)
-    return oasis.Recourse.rolling(lookahead, params=params, keep_admitted=keep_admitted, **whole)
-
-
-def live_recourse(
-    cluster: oasis.Cluster, lookahead: int, options: Mapping[str, Any]
-) -> oasis.LiveScheduler:
-    """Recourse as a service runs it; the parameters are those of `planning_policy`."""
-    policy = planning_policy(RECOURSE, options, lookahead, keep_admitted=False)
-    return oasis.LiveScheduler(policy, cluster)
+    make = partial(oasis.Recourse.rolling, lookahead, keep_admitted=keep_admitted)
+    return recourse_of(make=make, **POLICIES[RECOURSE].resolve(options))
 
 
 def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[str, Any]) -> Quote:
     """Quote `job` after the jobs that arrive no later, with the effects on the others."""
     # As in a service: the plan reaches as far ahead as the instance has slots, which have no end.
-    scheduler = live_recourse(instance.cluster, instance.horizon, options)
+    policy = planning_policy(RECOURSE, options, instance.horizon, keep_admitted=False)
+    scheduler = oasis.LiveScheduler(policy, instance.cluster)
     for earlier in instance.jobs_by_arrival():
         # Jobs of one slot arrive in the order of the file, and this job comes after all of them.
         if earlier.arrival <= job.arrival:
@@ -67,9 +67,6 @@ def quote_recourse(instance: oasis.Instance, job: oasis.Job, options: Mapping[st
             scheduler.submit(earlier)
     scheduler.advance(job.arrival)
     return scheduler.quote(job)
-
-
-Bounds = Callable[[oasis.Cluster], PriceBounds]
 
 
 def cluster_policy(
@@ -85,14 +82,10 @@ def cluster_policy(
     # one, draws need a seed in `options`: else a job without initial workers gets its maximum.
     if name == OASIS:
         if bounds is None:
-            raise oasis.InputError(
-                "--bounds",
-                "expected a file with U and L, or with past jobs: a cluster has no "
-                "instance to take them from",
-            )
-        fixed = sorted(set(options) - {"scale"})
-        if fixed:
-            raise oasis.InputError(f"--set oasis.{fixed[0]}", "is part of the bounds on a cluster")
+            expected = "expected a file with U and L, or with past jobs"
+            raise InputError("--bounds", f"{expected}: a cluster has no instance to take them from")
+        for fixed in sorted(set(options) - {"scale"}):
+            raise InputError(f"--set oasis.{fixed}", "is part of the bounds on a cluster")
         reach = horizon or lookahead
         return lambda: planning_policy(OASIS, options, reach, bounds=bounds, end=horizon)
     if name == RECOURSE and horizon is None:
@@ -136,10 +129,8 @@ def by_namespace(summaries: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
     """Count jobs and add up what they earned, by namespace."""
     totals: dict[str, dict[str, Any]] = {}
     for job in summaries:
-        row = totals.setdefault(
-            str(job["job"]).partition("/")[0],
-            dict.fromkeys((*COUNTED, "utility", "kept", "broken", "open"), 0),
-        )
+        nothing = dict.fromkeys((*COUNTED, "utility", "kept", "broken", "open"), 0)
+        row = totals.setdefault(str(job["job"]).partition("/")[0], nothing)
         phase = job["phase"]
         row["jobs"] += 1
         kind = {"Completed": "completed", "Rejected": "rejected"}.get(phase)
@@ -165,9 +156,8 @@ def namespace_rows(totals: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, .
         rows["all"] = {name: sum(row[name] for row in totals.values()) for name in names}
     table = []
     for name, row in rows.items():
-        ended = row["kept"] + row["broken"]
+        ended, counts = row["kept"] + row["broken"], (str(row[part]) for part in COUNTED)
         promises = f"{row['kept']} of {ended}" if ended else "-"
-        counts = (str(row[part]) for part in COUNTED)
         table.append((name, *counts, number(row["utility"]), promises))
     return table
 

@@ -29,11 +29,10 @@ def machine_list(text: str) -> tuple[int, ...]:
 
 
 def _listed(counts: list[tuple[int, int]]) -> tuple[int, ...]:
-    with_gpus = [(count, gpus) for count, gpus in counts if gpus]
-    total = sum(count for count, _ in with_gpus)
+    total = sum(count for count, gpus in counts if gpus)
     if not 1 <= total <= MOST_MACHINES:
         raise InputError("", f"expected 1..{MOST_MACHINES:,} machines with GPUs, got {total:,}")
-    return tuple(gpus for count, gpus in with_gpus for _ in range(count))
+    return tuple(gpus for count, gpus in counts if gpus for _ in range(count))
 
 
 def _counts(file: str) -> list[tuple[int, int]]:
@@ -67,8 +66,3 @@ def machines_text(machines: Sequence[int]) -> str:
     parts = [f"{count} x {size}" for size, count in counts.items()]
     shown = ", ".join(parts[:4]) + (", ..." if len(parts) > 4 else "")
     return f"{sum(machines):,} GPUs ({shown})"
-
-
-def machine_count(count: int) -> str:
-    """A number of machines in words."""
-    return f"{count} machine{'' if count == 1 else 's'}"

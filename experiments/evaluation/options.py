@@ -148,10 +148,9 @@ def described(default: Any, text: str, *, denial: str = "") -> Any:
 def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> dict[str, Option]:
     """Options by name: the fields of a dataclass, or the parameters of a constructor.
 
-    Only those with a default and a type that text can express are options; without an annotation,
-    the type is that of the default. What the metadata of a field do not say about it is taken from
-    the section ``Parameters`` of the docstring.
+    Only those with a default and a type that text can express are options.
     """
+    # What the metadata of a field do not say is taken from the section Parameters of the docstring.
     sentences: dict[str, str] = {}
     for owner in reversed(inspect.getmro(source) if isinstance(source, type) else (source,)):
         sentences |= _sentences(inspect.cleandoc(owner.__doc__ or ""))
@@ -198,24 +197,24 @@ def _sentences(document: str) -> dict[str, str]:
     return {name: text.removesuffix(".") for name, text in sentences.items()}
 
 
+def _parts(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
 def _is_known(kind: Any) -> bool:
     kind = without_none(kind)
-    if get_origin(kind) in (Union, UnionType):
-        return False
     if get_origin(kind) is tuple:
         return all(part in (int, float, Ellipsis) for part in get_args(kind))
     return get_origin(kind) is Literal or kind in WORDS
 
 
 def _takes_none(kind: Any) -> bool:
-    return get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind)
+    return NoneType in _parts(kind)
 
 
 def without_none(kind: Any) -> Any:
     """The one type of an annotation that text can express, if it has one; else the annotation."""
-    if get_origin(kind) not in (Union, UnionType):
-        return kind
-    parts = [part for part in get_args(kind) if part is not NoneType]
+    parts = [part for part in _parts(kind) if part is not NoneType]
     expressible = [part for part in parts if _is_known(part)] if len(parts) > 1 else parts
     return expressible[0] if len(expressible) == 1 else kind
 

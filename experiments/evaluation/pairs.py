@@ -80,15 +80,11 @@ def pair(
 def against_first(
     earned: Mapping[str, Mapping[int, float]], instance: str = "", first: str | None = None
 ) -> Iterator[Pair]:
-    """The first policy beside each of the others.
-
-    The user's order says who is first, not the result: the interval of whichever came out best
-    would promise too much.
-    """
+    """The first policy beside each of the others, in the user's order."""
+    # Not in that of the results: the interval of whichever came out best would promise too much.
     first = next(iter(earned), "") if first is None else first
     others = [name for name in earned if name != first] if first in earned else []
-    pairs = (pair(first, other, earned, instance) for other in others)
-    yield from (one for one in pairs if one is not None)
+    yield from filter(None, (pair(first, other, earned, instance) for other in others))
 
 
 def pairs_of_comparison(comparison: Comparison) -> list[Pair]:

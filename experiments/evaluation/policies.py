@@ -38,8 +38,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.online.recourse import RecourseParams
 from oasis.online.recourse.learned import learned_from
 from oasis.online.search import Granularity, check_granularity
-from oasis.scheduling.capabilities import left_out, wants
-from oasis.scheduling.policy import BasePolicy, Policy
+from oasis.scheduling.policy import BasePolicy, Policy, left_out, wants
 from oasis.scheduling.policy_check import (
     TOOLKIT,
     check_policy,
@@ -144,14 +143,10 @@ def code_files(policy: type) -> list[dict[str, Any]]:
 
 def _file_of(module: str) -> Path | None:
     """File of a module, also of one that is imported only later, in a function."""
-    loaded = sys.modules.get(module)
-    if loaded is not None:
-        file = getattr(loaded, "__file__", None)
-        return None if file is None else Path(file)
     with _import_path(Path.cwd()):
         try:
             spec = importlib.util.find_spec(module)
-        except Exception:  # noqa: BLE001 (a parent that cannot be imported: nor can it be)
+        except Exception:  # noqa: BLE001 (its parent cannot be imported, or Python was given it)
             return None
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin else None
 
@@ -184,9 +179,7 @@ def _loaded(file: Path) -> Any:
     known = sys.modules.get(name)
     if known is not None and known.__dict__["__state__"] == state:
         return known
-    spec = importlib.util.spec_from_file_location(name, whole)
-    assert spec is not None  # it ends in .py
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(name, whole)  # not None: it ends in .py
     module = importlib.util.module_from_spec(spec)
     module.__dict__["__state__"] = state
     sys.modules[name] = module
@@ -218,15 +211,10 @@ def _check_constructor(name: str, policy: type) -> None:
     try:
         parameters = inspect.signature(policy, eval_str=True).parameters.values()
     except Exception as error:
-        reason = f"{line_of(policy)}{in_words(error)}"
-        raise InputError(
-            "", f"expected the types in the constructor of {name}, got {reason}"
-        ) from error
-    needed = [
-        one.name
-        for one in parameters
-        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-    ]
+        got = f"got {line_of(policy)}{in_words(error)}"
+        raise InputError("", f"expected the types in the constructor of {name}, {got}") from error
+    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in rest]
     if needed:
         expected = f"expected a default for each parameter of the constructor of {name}"
         raise InputError("", f"{line_of(policy)}{expected}, got none for {', '.join(needed)}")
@@ -256,16 +244,13 @@ class OasisOptions:
         "price bounds (25)(26) are of shares of the cluster's totals, not of raw units",
         denial="--raw-units: price bounds (25)(26) in raw units as printed, not normalised",
     )
-
     bounds: str | None = described(
         None, "take U, L, --min-utility-fraction and --raw-units from this file of `oasis learn`"
     )
-
     prices: str | None = described(
         None,
         "prices of your own in place of (22): FILE.py:CLASS with a method at (docs: own prices)",
     )
-
     trust: float = described(
         0.0, "weight of the learned prices of --bounds in the price, 0 (none) to 1 (they alone)"
     )
@@ -278,14 +263,12 @@ class OasisOptions:
         if self.prices is not None:
             with located_at("prices"):
                 import_prices(self.prices)
-            if self.bounds is not None or self.scale != 1.0 or not self.normalize:
+            if (self.bounds, self.scale, self.normalize) != (None, 1.0, True):
                 raise InputError("prices", "expected no bounds, scale or raw units beside it")
         number(self.scale, "scale", above=True)
         fraction = self.min_utility_fraction
         if not 0 <= fraction < 1:
-            raise InputError(
-                "min_utility_fraction", f"expected 0 <= fraction < 1, got {fraction:g}"
-            )
+            raise InputError(FLOOR, f"expected 0 <= fraction < 1, got {fraction:g}")
         check_granularity(self.granularity)
         learned = learned_from(self.bounds, "bounds")
         if learned is not None:
@@ -293,7 +276,7 @@ class OasisOptions:
             # An option at its default was not asked for, so the one of the file may take its place.
             if fraction not in (DEFAULT_MIN_UTILITY_FRACTION, own):
                 expected = f"expected none beside bounds, whose file has {own:g}"
-                raise InputError("min_utility_fraction", f"{expected}, got {fraction:g}")
+                raise InputError(FLOOR, f"{expected}, got {fraction:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,14 +284,29 @@ class PolicyEntry:
     """A policy of the registry."""
 
     name: str
+    policy: Callable[..., Policy]
     options: Mapping[str, Option]
     check: Callable[..., object]  # of all options; raises ValueError for wrong ones
     build: Callable[..., Policy]  # from an instance and all options
-    summary: str
     needs_instance: bool = True  # the others also run on plain traces
     imported: type[Policy] | None = None  # somebody's own class
-    knows_forms: bool = False
-    left_out: str = ""  # why a replay runs it only where it is named; empty if it always does
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its docstring, on one line; that of `BasePolicy` says nothing."""
+        text = getdoc(self.policy) or ""
+        text = "" if text == getdoc(BasePolicy) else text
+        return " ".join(text.partition("\n\n")[0].split()) or "not documented"
+
+    @property
+    def knows_forms(self) -> bool:
+        """Whether it chooses among the forms of a job."""
+        return wants(self.policy, "knows_forms")
+
+    @property
+    def left_out(self) -> str:
+        """Why a replay runs it only where it is named; empty if it always does."""
+        return left_out(self.policy)
 
     def resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """All options as plain data: those in `options`, and the defaults of the others."""
@@ -334,12 +332,11 @@ class PolicyEntry:
         record: dict[str, Any] = {"parameters": dict(reported) or options}
         if self.imported is not None:
             record = {"parameters": {**reported, **options}, "policy_options": list(options)}
-        files = self.files(chosen)
-        return record | ({"policy_files": files} if files else {})
+        return record | ({"policy_files": files} if (files := self.files(chosen)) else {})
 
     def files(self, options: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Files that a run depends on: the code of a user's class, and files that options name."""
-        files: list[dict[str, Any]] = [] if self.imported is None else [*code_files(self.imported)]
+        files = [] if self.imported is None else code_files(self.imported)
         for name, value in self.resolve(options).items():
             # a word that is a default of the toolkit's own policies, such as strict, is no file
             names_file = self.imported is not None or value != self.options[name].default
@@ -384,34 +381,20 @@ def _oasis(instance: oasis.Instance, prices: str | None = None, **options: Any) 
 
 
 def _baseline(name: str, policy: Callable[..., Policy]) -> PolicyEntry:
-    entry = _entry(name, policy, options_of(policy), policy, lambda _, **values: policy(**values))
-    return replace(entry, needs_instance=False)
+    def build(_: oasis.Instance | None, **values: Any) -> Policy:
+        return policy(**values)
+
+    return PolicyEntry(name, policy, options_of(policy), policy, build, needs_instance=False)
 
 
-def _entry(
-    name: str,
-    policy: Callable[..., Policy],
-    options: Mapping[str, Option],
-    check: Callable[..., object],
-    build: Callable[..., Policy],
-) -> PolicyEntry:
-    """The entry of a policy, with what its class says about it."""
-    forms, why = wants(policy, "knows_forms"), left_out(policy)
-    summary = _summary(policy)
-    return PolicyEntry(name, options, check, build, summary, knows_forms=forms, left_out=why)
-
-
-def _summary(source: object) -> str:
-    """The first paragraph of a docstring, on one line; that of `BasePolicy` says nothing."""
-    text = getdoc(source) or ""
-    text = "" if text == getdoc(BasePolicy) else text
-    return " ".join(text.partition("\n\n")[0].split()) or "not documented"
-
-
-def _recourse(_: oasis.Instance | None = None, **options: Any) -> oasis.Recourse:
+def recourse_of(
+    _: oasis.Instance | None = None,
+    make: Callable[..., oasis.Recourse] = oasis.Recourse,
+    **options: Any,
+) -> oasis.Recourse:
     """Build recourse from its own options and those of its search, in one mapping."""
     steering = {entry.name: options.pop(entry.name) for entry in fields(RecourseParams)}
-    return oasis.Recourse(params=RecourseParams(**steering), **options)
+    return make(params=RecourseParams(**steering), **options)
 
 
 RECOURSE_OPTIONS = {
@@ -420,8 +403,8 @@ RECOURSE_OPTIONS = {
 }
 
 POLICIES: Mapping[str, PolicyEntry] = {
-    OASIS: _entry(OASIS, oasis.OASiS, options_of(OasisOptions), OasisOptions, _oasis),
-    RECOURSE: _entry(RECOURSE, oasis.Recourse, RECOURSE_OPTIONS, _recourse, _recourse),
+    OASIS: PolicyEntry(OASIS, oasis.OASiS, options_of(OasisOptions), OasisOptions, _oasis),
+    RECOURSE: PolicyEntry(RECOURSE, oasis.Recourse, RECOURSE_OPTIONS, recourse_of, recourse_of),
     **{name: _baseline(name, policy) for name, policy in ALL.items()},
 }
 # What installed packages add under a name of their own, as ``module:Name``; ours keep theirs.

@@ -47,28 +47,35 @@ def file_reference(file: Path) -> dict[str, str | None]:
     return {"file": str(file), "sha256": digest}
 
 
-def named_file(data: Mapping[str, Any]) -> Path | None:
-    """Return the instance file that a result names; None if it names none."""
+def _of_instance(data: Mapping[str, Any], name: str) -> str | None:
+    """What a result says of its instance; None if it does not."""
     reference = entry(data, "instance", mapping) if "instance" in data else {}
     with located_at("instance"):
-        file = entry({"file": None} | dict(reference), "file", optional(text))
+        return entry({name: None, **reference}, name, optional(text))
+
+
+def named_file(data: Mapping[str, Any]) -> Path | None:
+    """Return the instance file that a result names; None if it names none."""
+    file = _of_instance(data, "file")
     return None if file is None else Path(file)
 
 
 def digest_of(data: Mapping[str, Any]) -> str | None:
     """Return the digest of the result's instance; None if it has none."""
-    reference = entry(data, "instance", mapping) if "instance" in data else {}
-    return entry(reference, "sha256", optional(text)) if "sha256" in reference else None
+    return _of_instance(data, "sha256")
+
+
+def stated_digest(data: Mapping[str, Any]) -> str:
+    """The digest of the result's instance, which it must state."""
+    return entry(data, "instance", lambda named: entry(named, "sha256", text))
 
 
 def check_digest(instance: Instance, sha256: str) -> None:
     """Check that `instance` has the digest that a result records."""
     digest = instance_digest(instance)
     if digest != sha256:
-        raise InputError(
-            "instance.sha256",
-            f"the result is of another instance: expected {sha256[:16]}, got {digest[:16]}",
-        )
+        other = f"the result is of another instance: expected {sha256[:16]}, got {digest[:16]}"
+        raise InputError("instance.sha256", other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ class Recipe:
     def of(cls, document: Any) -> Recipe:
         """Read the recipe that the JSON document of ``oasis run`` contains."""
         return cls(
-            sha256=entry(document, "instance", lambda named: entry(named, "sha256", text)),
+            sha256=stated_digest(document),
             file=named_file(document),
             policy=entry(document, "policy", text),
             parameters=entry(document, "parameters", mapping),
@@ -100,24 +107,19 @@ class Recipe:
         """Check that the policy's code, and the files that its options name, are as they were."""
         before = {str(one.get("of")): one for one in self.files or ()}
         now = {str(one["of"]): one for one in files}
-        for name in [*before, *(name for name in now if name not in before)]:
-            was, is_now = before.get(name), now.get(name)
-            if was is None or is_now is None:
-                file = (was or is_now or {}).get("file")
-                how = "is not there any more" if was else "was not part of the run"
-                raise InputError("policy_files", f"{file} ({name}) {how}")
-            if was.get("sha256") != is_now["sha256"]:
-                expected = f"expected sha256 {str(was.get('sha256'))[:16]}"
-                got = str(is_now["sha256"])[:16]
-                raise InputError(
-                    "policy_files",
-                    f"{is_now['file']} ({name}) has changed since: {expected}, got {got}",
-                )
+        for name in {**before, **now}:
+            both = [part[name] for part in (before, now) if name in part]
+            expected, got = (str(one.get("sha256"))[:16] for one in (both[0], both[-1]))
+            how = f"has changed since: expected sha256 {expected}, got {got}"
+            if len(both) == 1:
+                how = "is not there any more" if name in before else "was not part of the run"
+            if len(both) == 1 or expected != got:
+                raise InputError("policy_files", f"{both[-1].get('file')} ({name}) {how}")
 
 
 # `check_digest` compares the instance, and a note names another version, before the run; the last
 # is how long its decisions took.
-NOT_COMPARED = ("instance", "seed", "version", "decision_seconds")
+NOT_COMPARED = ("instance", "command", "seed", "version", "decision_seconds")
 
 
 def check_reproduced(recorded: Mapping[str, Any], reproduced: Mapping[str, Any]) -> None:
@@ -193,7 +195,7 @@ class Checked:
 def check_document(instance: Instance, data: Any) -> Checked:
     """Check a result against its instance: its schedules, and every figure that follows."""
     if "instance" in mapping(data):
-        check_digest(instance, entry(data, "instance", lambda named: entry(named, "sha256", text)))
+        check_digest(instance, stated_digest(data))
     if "kind" not in data and SCHEDULES in data:
         return _check_schedules(instance, data)
     result = result_from_dict(data)
@@ -205,11 +207,8 @@ def check_document(instance: Instance, data: Any) -> Checked:
     elif kind == "ratio":
         checked = _check_ratio(instance, result)
     else:
-        raise InputError(
-            "kind",
-            f"expected schedules to verify: a result of run, solve or ratio, or an object "
-            f"with {SCHEDULES!r}, got a result of {kind}",
-        )
+        what = f"a result of run, solve or ratio, or an object with {SCHEDULES!r}"
+        raise InputError("kind", f"expected schedules to verify: {what}, got a result of {kind}")
     _compare_figures(data, result.to_dict())
     return checked
 

@@ -29,9 +29,7 @@ MANY = 1e7  # from which numbers are written with powers of ten
 
 def number(value: float | None) -> str:
     """A number for people: six significant digits; a dash where there is none."""
-    if value is None or value in (float("inf"), float("-inf")):
-        return "-"
-    return f"{value:.6g}"
+    return "-" if value is None or math.isinf(value) else f"{value:.6g}"
 
 
 def interval(figure: Mapping[str, Any]) -> str:
@@ -96,15 +94,10 @@ Utilisation = Mapping[str, Mapping[str, float | None]]
 
 def run_facts(run: Run, utilisation: Utilisation) -> Facts:
     """Facts of ``oasis run`` about a run, with the shares of the servers that were in use."""
-    latency = run.latency
     facts = [
         ("total utility", number(run.total_utility)),
         ("admitted", f"{run.admitted} of {len(run.decisions)}"),
-        (
-            "decision time",
-            f"median {seconds(latency['median'])}, p99 {seconds(latency['p99'])}, "
-            f"max {seconds(latency['max'])}",
-        ),
+        ("decision time", ", ".join(f"{name} {seconds(run.latency[name])}" for name in LATENCY)),
     ]
     facts += [(name.replace("_", " "), _told(value)) for name, value in run.report.items() if value]
     facts += _unfinished(run)
@@ -116,6 +109,9 @@ def run_facts(run: Run, utilisation: Utilisation) -> Facts:
         if parts:  # no machine hosts parameter servers where no job has any
             facts.append((f"{group} servers used", ", ".join(parts)))
     return facts
+
+
+LATENCY = ("median", "p99", "max")
 
 
 def _told(value: Any) -> str:
@@ -140,12 +136,10 @@ def solve_facts(result: OfflineResult) -> Facts:
 
 def _unfinished(run: Run) -> Facts:
     """Number of admitted jobs that did not finish; empty if all did."""
-    if not run.admitted_unfinished:
-        return []
     text = f"{run.admitted_unfinished} of {run.admitted} admitted jobs, which earn nothing"
     if run.outcome is not None and all(job.start is None for job in run.outcome.jobs):
         text += ": no job ever ran"
-    return [("did not finish", text)]
+    return [("did not finish", text)] if run.admitted_unfinished else []
 
 
 def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
@@ -154,10 +148,7 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
     facts = [
         ("competitive ratio", _ratio(who, result)),
         ("which means", _meaning(who, result)),
-        (
-            who,
-            f"{number(result.online_utility)}, admitted {run.admitted} of {jobs} jobs",
-        ),
+        (who, f"{number(result.online_utility)}, admitted {run.admitted} of {jobs} jobs"),
         *(_unfinished(run) if result.is_complete else ()),
         ("offline optimum", _optimum(result)),
         ("proof", proof_of(offline.bound_by)),
@@ -165,20 +156,18 @@ def ratio_facts(who: str, result: CompetitiveRatio, jobs: int) -> Facts:
         ("upper bound by", offline.bound_by or "-"),
         ("solved by", f"{offline.method} in {seconds(offline.seconds)}"),
     ]
-    if not result.is_complete:
-        reason = f"stopped after {len(run.decisions)} of {jobs} decisions"
-        return [*facts, (f"{who}'s run", reason)]
-    times = f"median {seconds(latency['median'])}, max {seconds(latency['max'])}"
-    return [*facts, ("decision time", times)]
+    if result.is_complete:
+        times = f"median {seconds(latency['median'])}, max {seconds(latency['max'])}"
+        return [*facts, ("decision time", times)]
+    return [*facts, (f"{who}'s run", f"stopped after {len(run.decisions)} of {jobs} decisions")]
 
 
 def theory_facts(who: str, result: CompetitiveRatio) -> Facts:
     """Constants and bounds of Theorem 4; names are those of the JSON document, in words."""
-    certificate = result.certificate
-    if certificate is None:
-        why = "has no prices" if result.is_complete else "did not come to its end"
-        return [("nothing", f"{who}'s run {why}")]
-    return certificate_facts(who, certificate)
+    if result.certificate is not None:
+        return certificate_facts(who, result.certificate)
+    why = "has no prices" if result.is_complete else "did not come to its end"
+    return [("nothing", f"{who}'s run {why}")]
 
 
 def certificate_facts(who: str, certificate: Certificate | WeakDuality) -> Facts:
@@ -186,10 +175,8 @@ def certificate_facts(who: str, certificate: Certificate | WeakDuality) -> Facts
     ratio = f"{number(certificate.ratio_bound)}, corrected bound / utility of {who}"
     bound = f"{number(certificate.upper_bound)}, which no schedule of these jobs exceeds"
     if isinstance(certificate, WeakDuality):
-        return [
-            ("Theorem 4", "says nothing: these are not the paper's prices"),
-            ("weak duality", bound),
-        ]
+        nothing = "says nothing: these are not the paper's prices"
+        return [("Theorem 4", nothing), ("weak duality", bound)]
     return [
         ("2 alpha", f"{number(2 * certificate.alpha)}, the ratio bound as printed"),
         ("corrected ratio bound", ratio),
@@ -208,8 +195,6 @@ def _meaning(who: str, result: CompetitiveRatio) -> str:
 
 
 TRIVIAL = "every job at its best"  # `offline.Phase.TRIVIAL`, whose room needs an extra
-
-
 CHECKED = "the best schedule found was checked"
 
 
@@ -229,11 +214,9 @@ def _ratio(who: str, result: CompetitiveRatio) -> str:
 
 
 def _optimum(result: CompetitiveRatio) -> str:
-    if result.proven:
-        return f"{number(result.offline_objective)} (proven)"
-    interval = f"{number(result.offline_objective)} to "
+    low, high = map(number, (result.offline_objective, result.offline_upper_bound))
     gap = percent(result.offline.gap)
-    return f"{interval}{number(result.offline_upper_bound)} (gap {gap})"
+    return f"{low} (proven)" if result.proven else f"{low} to {high} (gap {gap})"
 
 
 def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
@@ -260,12 +243,13 @@ def quote_facts(decision: Decision, arrival: int | None = None) -> Facts:
     if rejection.utility_factor is not None:
         factor = number(rejection.utility_factor)
         facts.append(("or its utility", f"multiplied by more than {factor}"))
-    spot = rejection.bottleneck
-    if spot is not None:
-        facts.append(("pays most for", f"{spot.resource} of the {TaskGroup(spot.group).hosts}"))
-        facts.append(("", f"{percent(spot.share)} of the cost"))
-        facts.append(("in slots", ", ".join(map(str, spot.slots))))
-        facts.append(("on servers", ", ".join(spot.servers)))
+    if (spot := rejection.bottleneck) is not None:
+        facts += [
+            ("pays most for", f"{spot.resource} of the {TaskGroup(spot.group).hosts}"),
+            ("", f"{percent(spot.share)} of the cost"),
+            ("in slots", ", ".join(map(str, spot.slots))),
+            ("on servers", ", ".join(spot.servers)),
+        ]
     return facts
 
 
@@ -279,24 +263,18 @@ def slots_of(schedule: Schedule) -> str:
 
 Columns = tuple[tuple[str, bool], ...]
 TableColumn = tuple[str, str, Callable[[Any], str]]
-DECISIONS: Columns = (
-    ("job", False),
-    ("finishes", True),
-    ("utility", True),
-    ("cost", True),
-    ("", False),
-)
+NUMBERS = ("finishes", "utility", "cost")
+DECISIONS: Columns = (("job", False), *((name, True) for name in NUMBERS), ("", False))
 
 
 def decision_row(decision: Decision) -> tuple[str, ...]:
     """A row of the table of decisions."""
-    if decision.admitted:
-        if decision.completion is None:
-            return (decision.job_id, "-", "0", "0", decision.reason or "")
-        slot = f"slot {decision.completion}"
-        numbers = (number(decision.utility), number(decision.cost))
-        return (decision.job_id, slot, *numbers, "admitted")
-    return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")
+    if not decision.admitted:
+        return (decision.job_id, "-", "-", "-", f"rejected: {decision.reason}")
+    if decision.completion is None:
+        return (decision.job_id, "-", "0", "0", decision.reason or "")
+    numbers = map(number, (decision.utility, decision.cost))
+    return (decision.job_id, f"slot {decision.completion}", *numbers, "admitted")
 
 
 EASY_PLACES = (
@@ -349,13 +327,10 @@ def optimum_facts(comparison: Comparison) -> Facts:
 
 def unfinished_notes(comparison: Comparison) -> list[str]:
     """Lines to print below a table of policies in which jobs did not finish; none if all did."""
-    unfinished = {name: count for name, count in comparison.unfinished.items() if count}
-    if not unfinished:
-        return []
-    jobs = comparison.about.get("jobs")
-    named = ", ".join(f"{name} {brief(count)}" for name, count in unfinished.items())
-    notes = [f"{MARK}: of the finished jobs only. Not finished, of {jobs} jobs: {named}"]
-    if any("mean_waiting" in row for row in comparison.policies.values()):
+    each = [f"{name} {brief(count)}" for name, count in comparison.unfinished.items() if count]
+    of_all = f"of {comparison.about.get('jobs')} jobs: {', '.join(each)}"
+    notes = [f"{MARK}: of the finished jobs only. Not finished, {of_all}"] if each else []
+    if notes and any("mean_waiting" in row for row in comparison.policies.values()):
         wait = "waits until it is rejected, or to the end of the run"
         notes.append(f"Waiting{MARK}: a job that did not finish {wait}")
         notes.append(f"Use{MARK}: what such a job holds counts as used")
@@ -377,13 +352,8 @@ def _utility(figures: Mapping[str, Any]) -> str:
 
 
 def _busiest(utilisation: Mapping[str, Mapping[str, float | None]]) -> str:
-    shares = [
-        (share, f"{group} {resource}")
-        for group, resources in utilisation.items()
-        for resource, share in resources.items()
-        if share is not None
-    ]
-    share, busiest = max(shares, default=(None, ""))
+    of = [(s, f"{group} {r}") for group, shares in utilisation.items() for r, s in shares.items()]
+    share, busiest = max((one for one in of if one[0] is not None), default=(None, ""))
     return f"{_whole(share)} {busiest}".rstrip()
 
 

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from experiments.evaluation import whatif_result as results
-from experiments.evaluation.machines import MOST_MACHINES, machine_count, machines_text
+from experiments.evaluation.machines import MOST_MACHINES, machines_text
 from oasis.model.errors import InputError
 from oasis.model.rounding import FloatArray, IntArray
+from oasis.model.summary import how_many
 from oasis.model.utility import UtilityColumns
-from oasis.scheduling.capabilities import wants
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Policy, wants
 from oasis.scheduling.policy_check import parameters_of
 from oasis.simulator import Workload, replay
 from oasis.simulator.state import JobProgress
@@ -45,16 +45,12 @@ NOISE = 1.15  # by which the seconds of a job differ between two short runs and 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Jobs of a trace on machines of these GPUs, each wherever they are free or on one machine.
-
-    It is the source of cells of a sweep, and travels to any worker. At a `load`, the times between
-    submissions are divided by it.
-    """
+    """Jobs of a trace on machines of these GPUs: the source of cells of a sweep."""
 
     trace: pd.DataFrame = field(repr=False, compare=False)
     machines: tuple[int, ...]
     placement: str = "pooled"
-    load: float = 1.0
+    load: float = 1.0  # by which the times between submissions are divided
     sha256: str = ""  # of the trace
     held: Held = ()  # by other jobs
     draws: ClassVar[bool] = False
@@ -162,8 +158,8 @@ def valued(jobs: pd.DataFrame, utilities: str | None, seed: int) -> tuple[pd.Dat
         options = TraceOptions(seed=seed)
         slot = options.slot_seconds
         worth = drawn_utilities(jobs.duration.to_numpy() / slot, options)
-        each = UtilityColumns(worth.priority, worth.decay / slot, worth.target * slot)
-        return jobs.assign(**asdict(each)), DRAWN_TEXT.format(seed=seed)
+        columns = (worth.priority, worth.decay / slot, worth.target * slot)
+        return jobs.assign(**dict(zip(WORTH, columns, strict=True))), DRAWN_TEXT.format(seed=seed)
     if utilities == results.NONE:
         return jobs.drop(columns=WORTH, errors="ignore"), None
     if worth_of(jobs) is not None:
@@ -186,10 +182,7 @@ def is_recorded(jobs: pd.DataFrame) -> bool:
 
 
 def busiest_moment(jobs: pd.DataFrame, held: Held = ()) -> int:
-    """Most GPUs in use at one time, as recorded; counted from submission where starts are unknown.
-
-    A job that ends makes room for one that begins at the same time.
-    """
+    """Most GPUs in use at one time, as recorded; from submission on where starts are unknown."""
     rows = [{"started": begin, "duration": end - begin, "gpus": n} for begin, end, n in held]
     every = pd.concat([jobs, pd.DataFrame(rows)]) if held else jobs
     return int(busiest(every, every.gpus))
@@ -198,10 +191,7 @@ def busiest_moment(jobs: pd.DataFrame, held: Held = ()) -> int:
 def smallest_machines(
     jobs: pd.DataFrame, size: int, placement: str, held: Held = ()
 ) -> tuple[tuple[int, ...], str]:
-    """The fewest machines of `size` GPUs that hold the busiest moment and each job, and a note.
-
-    Where a job must be whole on one machine, they have at least the GPUs of the largest job.
-    """
+    """The fewest machines of `size` GPUs that hold the busiest moment and each job, and a note."""
     if placement == "whole":
         size = max(size, int(jobs.gpus.max()))
     count = -(-busiest_moment(jobs, held) // size)
@@ -220,12 +210,14 @@ def scenarios(
     """The jobs as they came on all machines; then other loads, then fewer machines, then more."""
     machines, widest, counts = len(first.machines), int(first.jobs.gpus.max()), list(fewer)
     if max(counts, default=0) >= machines:
-        raise InputError("fewer", f"expected fewer than the {machine_count(machines)}", max(counts))
+        raise InputError(
+            "fewer", f"expected fewer than the {how_many(machines, 'machine')}", max(counts)
+        )
     settings = [first, *(replace(first, load=load) for load in loads if load != 1.0)]
     settings += [first.at(machines + count) for count in (*(-count for count in counts), *more)]
     for one in settings:
         if widest > one.widest:
-            there_are = machine_count(len(one.machines))
+            there_are = how_many(len(one.machines), "machine")
             hint = f"{there_are}; --max-gpus {one.widest} leaves larger jobs out"
             room = f"expected room for the largest job, {widest} GPUs, got {one.widest} with {hint}"
             raise InputError("machines" if one is first else "fewer", room)
@@ -237,11 +229,10 @@ Levels = tuple[FloatArray, FloatArray]  # times, and what there is from each of 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """A run: its jobs with ``waiting``, ``completion`` and ``started``, its queue and its use.
+    """A run: its jobs with their times, its queue and its use."""
 
-    ``completion`` is NaN for a job that did not finish, ``started`` for one that never had GPUs.
-    """
-
+    # With ``waiting``; ``completion``, NaN of a job that did not finish; and ``started``, NaN of
+    # one that never had GPUs.
     jobs: pd.DataFrame
     queue: Levels
     in_use: Levels
@@ -317,17 +308,10 @@ def really_happened(jobs: pd.DataFrame, held: Held = ()) -> Ran:
 
 
 def figures(ran: Ran, gpus: int) -> dict[str, Any]:
-    """The numbers of a run as plain data; times in seconds.
-
-    A percentile is the smallest value that at least so many percent of the jobs do not exceed; the
-    median is the mean of the two in the middle, if there are two: as in the figures of a replay.
-    Completion and slowdown are those of the jobs that finished; ``gpu_utilisation`` is the mean
-    share of `gpus`, less those that others hold, in use from the first submission to the end, None
-    if they hold all; ``series`` are means over equal parts of that time. ``by_size`` is in the
-    order of `SIZES`, ``by_owner`` in that of the owners.
-    """
+    """The numbers of a run as plain data; times in seconds, slowdowns of the finished jobs."""
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
+    # What others hold cannot be in use; if they hold all, there is no share.
     free = gpus - (ran.held / (ran.until - begin) if ran.held else 0.0)
     unfinished = int(jobs.completion.isna().sum())
     row: dict[str, Any] = {
@@ -357,11 +341,9 @@ def figures(ran: Ran, gpus: int) -> dict[str, Any]:
 
 
 def with_measures(jobs: pd.DataFrame) -> pd.DataFrame:
-    """The jobs of a run with size, GPU-hours, slowdown, and what each earned where that is known.
-
-    The slowdown is the time to completion by the duration, at least 1. Durations below 10 s count
-    as 10 s, so that short jobs do not decide (Feitelson and Rudolph, JSSPP 1998).
-    """
+    """The jobs of a run with size, GPU-hours, slowdown, and what each earned if that is known."""
+    # Slowdown: durations below 10 s count as 10 s, so that short jobs do not decide (Feitelson and
+    # Rudolph, JSSPP 1998).
     size = np.searchsorted([least for least, _, _ in results.SIZES], jobs.gpus, side="right") - 1
     frame = jobs.assign(
         size=pd.Categorical.from_codes(size, [text for _, _, text in results.SIZES]),
@@ -446,10 +428,7 @@ def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], 
 def csv_tables(
     result: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A row for each job under each policy, reality first; and for each owner in each setting.
-
-    Jobs are those of the first setting, with the times of `runs`; times are in seconds.
-    """
+    """A row for each job under each policy, reality first; and for each owner in each setting."""
     each = {name: jobs.assign(**times) for name, times in runs.items()}
     if is_recorded(jobs):
         each = {results.RECORDED: really_happened(jobs).jobs, **each}
@@ -478,11 +457,8 @@ def queue_ahead(scenario: Scenario) -> float:
 
 
 def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float, float]:
-    """Seconds that a job takes a policy to replay, and those more for each job that waits then.
-
-    Measured where some of the jobs come all at once, so that half of them wait on average; then
-    with twice as many, up to `MOST`.
-    """
+    """Seconds that a job takes a policy to replay, and those more for each job that waits then."""
+    # Where some come all at once, so that half of them wait on average; then with twice as many.
     jobs, paces, took = scenario.jobs, [], 0.0
     count = min(FIRST, len(jobs))
     while took <= PATIENCE and count <= min(MOST, len(jobs)):

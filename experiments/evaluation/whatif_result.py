@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.evaluation.machines import machine_count, machines_text
+from experiments.evaluation.machines import machines_text
 from experiments.evaluation.options import read_seconds
 from experiments.evaluation.tables import EASY_PLACES, MARK, brief, duration_text, number, percent
 from oasis.model.document import (
@@ -24,6 +24,7 @@ from oasis.model.document import (
     text,
 )
 from oasis.model.errors import InputError
+from oasis.model.summary import how_many
 
 KIND = "whatif"
 RECORDED = "recorded"  # what really happened, beside the policies
@@ -42,19 +43,15 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One load on one set of machines (GPUs of each), and its policies' figures by their names.
-
-    The bounds are None where they were not found in time or the utilities are unknown. The
-    GPU-hours are those that jobs want, and those there are from the first submission to the last.
-    """
+    """One load on one set of machines (GPUs of each), and its policies' figures by their names."""
 
     load: float
     machines: tuple[int, ...]
-    bound: float | None
+    bound: float | None  # None where it was not found in time
     policies: Mapping[str, Row]
-    utility_bound: float | None
+    utility_bound: float | None  # likewise, or where utilities are unknown
     wanted_gpu_hours: float
-    gpu_hours: float
+    gpu_hours: float  # that there are, from the first submission to the last
 
     @property
     def gpus(self) -> int:
@@ -73,15 +70,11 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Policies on the jobs of a trace; the first of the settings is the one asked about.
-
-    `owners` are in the order of ``by_owner`` in the figures; `about` is what else the document
-    says, such as the number of ``jobs``.
-    """
+    """Policies on the jobs of a trace; the first of the settings is the one asked about."""
 
     settings: tuple[Setting, ...]
-    owners: tuple[str, ...]
-    about: Mapping[str, Any]
+    owners: tuple[str, ...]  # in the order of ``by_owner`` in the figures
+    about: Mapping[str, Any]  # what else the document says, such as the number of ``jobs``
 
     @property
     def first(self) -> Setting:
@@ -95,20 +88,14 @@ class WhatIf:
         recorded = rows.get(RECORDED)
         if recorded is not None and recorded["finished"] == self.about["jobs"]:
             return RECORDED
-        simulated = [name for name in rows if name != RECORDED]
-        return "fifo" if "fifo" in rows else next(iter(simulated), None)
+        return next((name for name in ("fifo", *rows) if name in rows.keys() - {RECORDED}), None)
 
     def best(self, *, untold: bool = False) -> str | None:
-        """The policy with the least mean time to completion of those that finished every job.
-
-        With `untold`, only policies that need not know how long jobs take.
-        """
-        means = {
-            name: row["completion"]["mean"]
-            for name, row in self.first.policies.items()
-            if name != RECORDED and not row["unfinished"] and not (untold and row["told"])
-        }
-        return min(means, key=lambda name: means[name], default=None)
+        """The policy with the least mean time to completion, if all jobs finished under it."""
+        rows = self.first.policies
+        done = (name for name, row in rows.items() if name != RECORDED and not row["unfinished"])
+        known = (name for name in done if not (untold and rows[name]["told"]))
+        return min(known, key=lambda name: rows[name]["completion"]["mean"], default=None)
 
     @property
     def missing(self) -> list[str]:
@@ -128,9 +115,7 @@ class WhatIf:
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
         if not settings:
             raise InputError("settings", "expected at least one")
-        for name, reader in ABOUT.items():
-            if name in data:
-                entry(data, name, reader)
+        _shaped(data, {name: reader for name, reader in ABOUT.items() if name in data})
         fields = ("kind", "settings", "owners")
         about = {name: value for name, value in data.items() if name not in fields}
         return cls(settings, owners, about)
@@ -139,10 +124,9 @@ class WhatIf:
 def _setting(data: Any, owners: int) -> Setting:
     row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
     shape: dict[str, Any] = {
-        **{"load": real, "machines": list_of(count)},
-        "policies": object_of(partial(_shaped, shape=row)),
+        **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
         **dict.fromkeys(("bound", "utility_bound"), optional(real)),
-        **dict.fromkeys(("wanted_gpu_hours", "gpu_hours"), real),
+        **{"machines": list_of(count), "policies": object_of(partial(_shaped, shape=row))},
     }
     return Setting(**{name: entry(data, name, reader) for name, reader in shape.items()})
 
@@ -246,10 +230,7 @@ class Goal:
 
 
 def next_count(goal: Goal, least: int, most: int, tried: Mapping[int, float | None]) -> int | None:
-    """The number of machines to try next, by bisection; None at the end.
-
-    It ends with one machine fewer tried too, or with `most`, if that does not reach the goal.
-    """
+    """The number of machines to try next, by bisection; None at the end."""
     if most not in tried:
         return most
     high = min((n for n, value in tried.items() if goal.reached(value)), default=most + 1)
@@ -305,7 +286,7 @@ def setting_text(first: Setting, setting: Setting) -> str:
     count = len(setting.machines) - len(first.machines)
     if not count:
         return AS_IT_IS
-    return f"{machine_count(abs(count))} {'more' if count > 0 else 'fewer'}"
+    return f"{how_many(abs(count), 'machine')} {'more' if count > 0 else 'fewer'}"
 
 
 def by_load(result: WhatIf) -> list[Setting]:
@@ -329,6 +310,11 @@ def tables(result: WhatIf) -> list[Table]:
         counts = (f"{row[figure]:,}" for figure in ("unfinished", "preemptions", "moves"))
         return (percent(row["gpu_utilisation"]), *counts)
 
+    def waits(_: str, row: Row) -> Cells:
+        slow = row["slowdown"]["mean"]
+        times = (duration_text(row["waiting"][name]) for name in SHOWN)
+        return (*times, "-" if slow is None else f"{slow:.3g}")
+
     def sizes(name: str, _: Row) -> Cells:
         parts = changes(result, name, "by_size")
         if name in (reference, RECORDED):
@@ -344,7 +330,7 @@ def tables(result: WhatIf) -> list[Table]:
         served[2].append((BOUND, duration_text(first.bound), "-", "-", "-", "-"))
     shown = [
         served,
-        by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), lambda _, row: _waits(row)),
+        by_policy("Waiting for GPUs", (*HEADINGS, "slowdown"), waits),
         by_policy("GPUs and jobs", ("GPUs in use", "unfinished", "preempted", "moved"), use),
     ]
     if any("utility" in row for row in first.policies.values()):
@@ -367,12 +353,6 @@ def _ends(row: Row, name: str) -> str:
     """A time to completion, with a mark where jobs did not finish."""
     seconds = row["completion"][name]
     return duration_text(seconds) + (MARK if row["unfinished"] and seconds is not None else "")
-
-
-def _waits(row: Row) -> Cells:
-    slow = row["slowdown"]["mean"]
-    times = (duration_text(row["waiting"][name]) for name in SHOWN)
-    return (*times, "-" if slow is None else f"{slow:.3g}")
 
 
 def _is_beyond(row: Row, setting: Setting) -> bool:
@@ -402,26 +382,26 @@ class PartChange(NamedTuple):
     gpu_hours: float
     before: float
     after: float | None  # where none of them is recorded
-    more: float  # seconds; below 0 they wait less
-    verdict: int  # -1: they wait less; 1: longer; 0: the same, up to a second or half a percent
+
+    @property
+    def more(self) -> float:
+        """Seconds that they wait longer; below 0 they wait less."""
+        return 0.0 if self.after is None else self.after - self.before
+
+    @property
+    def verdict(self) -> int:
+        """-1: they wait less; 1: longer; 0: the same, up to a second or half a percent."""
+        return 0 if abs(self.more) <= max(1.0, BETTER * self.before) else 1 if self.more > 0 else -1
 
 
 def changes(result: WhatIf, policy: str, by: str) -> list[PartChange]:
-    """Parts of the jobs (``by_size`` or ``by_owner``) against the reference.
-
-    Owners with most GPU-hours come first.
-    """
+    """Parts of the jobs by size, or by owner with most GPU-hours first, against the reference."""
     if result.reference is None:
         return []
     one, other = (result.first.policies[name][by] for name in (result.reference, policy))
     names = result.owners if by == "by_owner" else [text for _, _, text in SIZES]
     columns = (one["jobs"], one["gpu_hours"], one["mean_waiting"], other["mean_waiting"])
-    parts = []
-    for name, jobs, hours, before, after in zip(names, *columns, strict=True):
-        if jobs:
-            longer = 0.0 if after is None else after - before
-            verdict = 0 if abs(longer) <= max(1.0, BETTER * before) else 1 if longer > 0 else -1
-            parts.append(PartChange(name, jobs, hours, before, after, longer, verdict))
+    parts = [PartChange(*row) for row in zip(names, *columns, strict=True) if row[1]]
     return parts if by == "by_size" else sorted(parts, key=lambda part: -part.gpu_hours)
 
 
@@ -430,10 +410,10 @@ def _owner_table(result: WhatIf) -> list[Table]:
     best, reference = result.best(), result.reference
     if reference is None or best in (None, reference) or len(result.owners) < 2:
         return []
-    rows = []
-    for one in changes(result, str(best), "by_owner")[:MOST_OWNERS]:
-        times = map(duration_text, (one.before, one.after))
-        rows.append((one.name, f"{one.jobs:,}", brief(one.gpu_hours), *times))
+    rows = (
+        (one.name, f"{one.jobs:,}", brief(one.gpu_hours), *map(duration_text, one[3:]))
+        for one in changes(result, str(best), "by_owner")[:MOST_OWNERS]
+    )
     title = f"Mean waiting by owner under {best}, beside {called(reference)}"
     return [_table(title, ("owner", "jobs", "GPU-hours", "waited", "would wait"), rows)]
 
@@ -462,9 +442,8 @@ def _setting_tables(result: WhatIf) -> list[Table]:
 
 
 def _queue(one: Setting) -> str:
-    if one.offered is None:
-        return "-"
-    return "grows for ever" if one.offered > 1 else "does not grow"
+    grows = "grows for ever" if (one.offered or 0.0) > 1 else "does not grow"
+    return "-" if one.offered is None else grows
 
 
 def _goal_table(result: WhatIf) -> list[Table]:
@@ -475,11 +454,11 @@ def _goal_table(result: WhatIf) -> list[Table]:
     rows: list[Cells] = []
     for name, one in goal["policies"].items():
         tried, fewest = dict(one["tried"]), one["machines"]
-        if fewest is None:
-            rows.append((name, f"not with {goal['most']}", show(tried[goal["most"]]), "-"))
-        else:
+        cells = (f"not with {goal['most']}", show(tried.get(goal["most"])), "-")
+        if fewest is not None:
             fewer = show(tried[fewest - 1]) if fewest - 1 in tried else "the jobs do not fit"
-            rows.append((name, f"{fewest:,}", show(tried[fewest]), fewer))
+            cells = (f"{fewest:,}", show(tried[fewest]), fewer)
+        rows.append((name, *cells))
     headings = ("policy", "machines", "value", "with one fewer")
     return [_table(f"Fewest machines for {goal['text']}", headings, rows)]
 
@@ -525,13 +504,9 @@ def _best(result: WhatIf, best: str, reference: str) -> str:
     if best == reference or before is None or mean > before * (1 - SAME):
         says = f"{where}no policy serves these {jobs:,} jobs better than {than}:"
         return f"{says} a job takes {duration_text(before)} from submission to end on average."
-    level = [
-        name
-        for name, row in rows.items()
-        if name not in (best, RECORDED)
-        and not row["unfinished"]
-        and row["completion"]["mean"] <= mean * (1 + SAME)
-    ]
+    others = {name: row for name, row in rows.items() if name not in (best, RECORDED)}
+    done = (name for name, row in others.items() if not row["unfinished"])
+    level = [name for name in done if rows[name]["completion"]["mean"] <= mean * (1 + SAME)]
     many = f"{len(level)} other policies" if len(level) > 2 else " and ".join(level)
     as_well = f" ({many} as well, within {percent(SAME)})" if level else ""
     sentence = (

@@ -103,12 +103,9 @@ class Space:
         jobs = tuple(self._job(f"j{k}", gene) for k, gene in enumerate(genes))
         return Instance(self.slots, cluster, jobs)
 
-    def value(self, level: int) -> float:
-        """Value of a job at a level of 0 to `LEVELS`."""
-        low, high = self.values
-        return float(f"{low * (high / low) ** (level / LEVELS):.6g}")
-
     def _job(self, name: str, gene: Gene) -> Job:
+        low, high = self.values
+        value = float(f"{low * (high / low) ** (gene.level / LEVELS):.6g}")
         return Job(
             id=name,
             arrival=gene.arrival,
@@ -119,12 +116,8 @@ class Space:
             gradient_mb=0.0,
             worker={"gpu": gene.gpus},
             ps={},
-            utility=_utility(self.value(gene.level), gene.due, gene.late),
+            utility=_utility(value, gene.due, gene.late),
         )
-
-    def random(self, rng: Random) -> Genes:
-        """Jobs with all properties at random."""
-        return tuple(self._gene(rng) for _ in range(self.jobs))
 
     def changed(self, genes: Genes, rng: Random) -> Genes:
         """The same jobs but for a few properties, or in another order."""
@@ -136,10 +129,11 @@ class Space:
                 jobs[k], jobs[other] = jobs[other], jobs[k]
                 continue
             name = rng.choice(Gene._fields)
-            jobs[k] = jobs[k]._replace(**{name: getattr(self._gene(rng), name)})
+            jobs[k] = jobs[k]._replace(**{name: getattr(self.random(rng), name)})
         return tuple(jobs)
 
-    def _gene(self, rng: Random) -> Gene:
+    def random(self, rng: Random) -> Gene:
+        """A job with all properties at random."""
         return Gene(
             arrival=rng.randrange(self.slots),
             workers=rng.randint(1, self.workers),
@@ -233,11 +227,9 @@ class WorstCase(Summarised):
 
     def summary(self) -> tuple[str, Facts]:
         """The ratio, the two utilities that it divides, and the size of the search."""
+        is_finite = self.ratio < math.inf
         return "WorstCase", [
-            (
-                "ratio",
-                "unbounded: it earned nothing" if self.ratio == math.inf else short(self.ratio),
-            ),
+            ("ratio", short(self.ratio) if is_finite else "unbounded: it earned nothing"),
             (self.result.run.policy, short(self.result.online_utility)),
             ("optimum", short(self.result.offline_objective)),
             ("instances tried", str(self.evaluations)),
@@ -321,9 +313,8 @@ class _Climb:
     tried: dict[Genes, float] = field(default_factory=dict)
     starts: int = 0
     repeats: int = 0
-
-    def __post_init__(self) -> None:
-        self.worst: Genes = next(self.space.constructions())
+    worst: Genes = ()
+    largest: float = -1.0  # ratio, that of `worst`
 
     def run(self) -> bool:
         """Search; return whether all evaluations were done, or nothing can be worse."""
@@ -332,20 +323,18 @@ class _Climb:
             cases = sorted(self.space.constructions(), key=self._ratio, reverse=True)
             while not self._is_over():
                 self.starts += 1
-                self._climb(cases.pop(0) if cases else self.space.random(self.rng))
+                drawn = (self.space.random(self.rng) for _ in range(self.space.jobs))
+                self._climb(cases.pop(0) if cases else tuple(drawn))
         except KeyboardInterrupt:
             if not self.tried:
                 raise
             return False
         return self._is_done()
 
-    def _largest(self) -> float:
-        return self.tried.get(self.worst, 0.0)
-
     def _is_done(self) -> bool:
         # Where chance brings hardly anything new, the space is small.
         is_exhausted = self.repeats >= 10 * self.most
-        return len(self.tried) >= self.most or is_exhausted or self._largest() == math.inf
+        return len(self.tried) >= self.most or is_exhausted or self.largest == math.inf
 
     def _is_over(self) -> bool:
         return self._is_done() or monotonic() >= self.end
@@ -373,8 +362,8 @@ class _Climb:
         optimum = solved.objective
         ratio = optimum / earned if earned > 0 else math.inf if optimum > 0 else 0.0
         self.tried[genes] = ratio
-        if ratio > self._largest() or genes == self.worst:
-            self.worst = genes
+        if ratio > self.largest:
+            self.worst, self.largest = genes, ratio
         if self.on_progress is not None:
-            self.on_progress(len(self.tried), self._largest())
+            self.on_progress(len(self.tried), self.largest)
         return ratio

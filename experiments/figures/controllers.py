@@ -82,8 +82,8 @@ def at_load(recorded: Sequence[PlainJob], load: float, seed: int, worth: str = S
     # The load is the GPU time asked for over the GPU time between the first and the last arrival.
     rng = np.random.default_rng([17, seed])
     first, last = recorded[0].submitted, recorded[-1].submitted
-    asked = sum(job.duration * job.gpus for job in recorded)
-    stretch = asked / (MACHINES * GPUS * load) / (last - first)
+    gpu_seconds = sum(job.duration * job.gpus for job in recorded)
+    stretch = gpu_seconds / (MACHINES * GPUS * load) / (last - first)
     jobs = [
         _job(rng, f"j{k}", (job.submitted - first) * stretch, job, worth)
         for k, job in enumerate(recorded)
@@ -210,10 +210,10 @@ def table(runs: Sequence[Row]) -> list[Row]:
         row: Row = {"load": load, "policy": policy, "seeds": len(part)}
         # Bounds are facts about the jobs, so they have a mean and no interval.
         for name in ("bound", "mean_bound"):
-            row[name] = sum(each[name] for each in part) / len(part)
+            row[name] = sum(run[name] for run in part) / len(part)
         for name in (*MEASURED, *(["met"] if "met" in part[0] else [])):
             row |= means(part, name, scale="fraction" if name in SHARES else "amount")
-        row["unfinished"] = sum(each["unfinished"] for each in part) / len(part)
+        row["unfinished"] = sum(run["unfinished"] for run in part) / len(part)
         rows.append(row)
     return rows
 

@@ -111,12 +111,12 @@ def job(
 ) -> dict[str, Any]:
     """A job as files of elastic jobs have it."""
     model = MODELS[letter]
-    least, asked, most = workers
+    least, requested, most = workers
     return {
         "id": name,
         "arrival": arrival,
         "work": images / model.throughput[0],
-        "workers": {"min": least, "initial": asked, "max": most},
+        "workers": {"min": least, "initial": requested, "max": most},
         "parameter_servers": 1,
         "worker": {"gpu": 1},
         "gradient_mb": model.gradient_mb,
@@ -234,8 +234,8 @@ def table1(
     rows = zip(LETTERS, ASKED, LEAST, STEPS, arrivals(seed), strict=True)
     batches = dict.fromkeys(LETTERS, batch) if isinstance(batch, int) else batch
     jobs = [
-        job(f"job{k}", letter, round(unit * at, 3), size * count, (least, asked, MOST), size)
-        for k, (letter, asked, least, count, at) in enumerate(rows, start=1)
+        job(f"job{k}", letter, round(unit * at, 3), size * count, (least, requested, MOST), size)
+        for k, (letter, requested, least, count, at) in enumerate(rows, start=1)
         for size in (batches[letter],)
     ]
     return workload(TESTBED, jobs, restart, rigid=rigid, exposed=exposed)
@@ -436,12 +436,12 @@ def study(intensity: float, seed: int, share: float = AS_READ, *, rigid: bool = 
     runs = np.clip(rng.exponential(1.0, STUDIED), 0.1, 5.0) * mean_run() * share
     restart = float(rng.uniform(*RESTART))
     jobs = []
-    for k, (letter, (least, asked, most)) in enumerate(
+    for k, (letter, (least, requested, most)) in enumerate(
         zip(letters.tolist(), counts.tolist(), strict=True)
     ):
         model = MODELS[letter]
-        rate = model.throughput[0] * speedup(model, most)[asked - 1]
-        workers = (least, asked, most)
+        rate = model.throughput[0] * speedup(model, most)[requested - 1]
+        workers = (least, requested, most)
         jobs.append(job(f"job{k}", letter, float(arrivals[k]), float(runs[k]) * rate, workers))
     return workload(SIMULATED, jobs, restart, rigid=rigid)
 

@@ -1,4 +1,4 @@
-"""DRAGON as its authors programmed it, where that is not what the paper says.
+"""DRAGON as its authors programmed it, where the code differs from the paper.
 
 The code that the paper names is branch ``auto-scale`` of github.com/ChanYiLin/tf-operator-Dragon,
 at commit ``a825ee42``; the later release is version 0.9.1 of github.com/NTHU-LSALAB/DRAGON.
@@ -49,7 +49,7 @@ class Ladder:
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
         """Place `workers`, or the fewest that the job works with; None if not even these fit."""
-        least = job.min_workers
+        least = job.worker_counts[0]
         hosts = room.site.machines_for("worker")
         for count, of_them in ((workers, ps), (least, job.ps_needed(least))):
             most = {machine: room.count(machine, job.worker, count) for machine in hosts}
@@ -70,7 +70,10 @@ class FullestStart:
     name = "fullest-start"
 
     def place(self, room: Room, job: PolicyJob, workers: int, ps: int) -> Allocation | None:
-        """Place all tasks, or as many workers as fit; None, unchanged, if these are too few."""
+        """Place all tasks, or fewer workers if not all fit; None if even `min_workers` do not.
+
+        Without a placement `room` stays as it was.
+        """
         before = room.free.copy()
         machines = range(len(room.free))
         most: list[int] = []
@@ -87,7 +90,7 @@ class FullestStart:
             missing = (workers - sum(placed.values()), ps - sum(homes.values()))
             homes[machine], placed[machine] = _take(room, job, machine, missing)
         count, of_them = sum(placed.values()), sum(homes.values())
-        enough = of_them == ps and count >= job.min_workers
+        enough = of_them == ps and count in job.worker_counts
         if enough and (count == workers or job.ps_needed(count) == ps):
             return _on(placed, homes)
         room.free = before
@@ -109,7 +112,7 @@ def _take(room: Room, job: PolicyJob, machine: int, missing: tuple[int, int]) ->
 
 
 def _on(*tasks: TaskCounts) -> Allocation:
-    return allocation_of(*({k: count for k, count in each.items() if count} for each in tasks))
+    return allocation_of(*({k: count for k, count in counts.items() if count} for counts in tasks))
 
 
 class Coded(Dragon):
@@ -129,7 +132,7 @@ class Coded(Dragon):
             pass
         # A job that was cut takes back what no other job took.
         for index, allocation in before.items():
-            job, least = self._running[index], self._running.held[index]
+            job, least = self._running[index], self._running.allocations[index]
             if least != allocation and take_back(self._room, job, least, allocation):
                 self._set(job, allocation)
 
@@ -141,22 +144,22 @@ class Coded(Dragon):
 
     def _round(self, now: float, before: Changes) -> bool:
         """Cut for the smallest urgent job, or launch the first that fits; return whether it did."""
-        urgent = self._smallest_urgent(now, lambda job: job.min_workers)
+        urgent = self._smallest_urgent(now, lambda job: job.worker_counts[0])
         # 100 is what the code takes for the fewest workers if no job is urgent.
-        least = 100 if urgent is None else urgent.min_workers
-        able, allocations = self._running.shrinking(), self._running.held
+        least = 100 if urgent is None else urgent.worker_counts[0]
+        able, allocations = self._running.shrinking(), self._running.allocations
         line = [job.index for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Workers that could be cut keep the queue from being served, free GPUs aside.
         if len(line) <= least and self._launch_one(now):
             return True
         idle = sum(row[self._gpu] for row in self._room.free) // self._site.grid
         # Counted, not placed, and at least one: the code does not look whether the job then fits.
-        taken = max(least - idle, 1)
-        if not self._queue or taken > len(line):
+        needed = max(least - idle, 1)
+        if not self._queue or needed > len(line):
             return False
         changes = {}
         for job in able:
-            count = allocations[job.index].worker_count - line[:taken].count(job.index)
+            count = allocations[job.index].worker_count - line[:needed].count(job.index)
             if count < allocations[job.index].worker_count:
                 changes[job.index] = shrink(self._room, job, allocations[job.index], count)
         self._cut(changes, before, now)
@@ -171,9 +174,9 @@ class Coded(Dragon):
         return True
 
     def _cut(self, changes: Changes, before: Changes, now: float) -> None:
-        """Let victims hold the allocations in `changes`; `before` records their first."""
+        """Give victims the allocations in `changes`; `before` records what each had at first."""
         for index in changes:
-            before.setdefault(index, self._running.held[index])
+            before.setdefault(index, self._running.allocations[index])
         self._resize(changes)
         self._hopeless.clear()
         self._last_change = now
@@ -181,7 +184,7 @@ class Coded(Dragon):
     def _grow(self) -> Changes:
         """Round by round, one worker each, on the machine of the parameter servers."""
         changes: Changes = {}
-        allocations, jobs = self._running.held, self._running.growing()
+        allocations, jobs = self._running.allocations, self._running.growing()
         while jobs:
             still = []
             for job in jobs:
@@ -202,7 +205,7 @@ class Coded(Dragon):
 
     def _can_grow(self) -> bool:
         """Return whether one more worker of a running job would be placed."""
-        allocations = self._running.held
+        allocations = self._running.allocations
         growing = self._running.growing()
         return any(self._room.fits(_home_of(allocations[job.index]), job.worker) for job in growing)
 
@@ -234,7 +237,7 @@ class Released(Coded):
         # What is cut is free from the next round on.
         for index, allocation in changes.items():
             job = self._running[index]
-            self._room.release(job, self._running.held[index])
+            self._room.release(job, self._running.allocations[index])
             self._room.hold(job, allocation)
         if changes:
             self._cut(changes, before, now)
@@ -244,12 +247,12 @@ class Released(Coded):
         """Cut one worker at a time until the fewest of `urgent` fit; None: they never do."""
         trial = Room(self._site, self._room.free.copy(), self._room.down)
         changes: Changes = {}
-        allocations = self._running.held
+        allocations = self._running.allocations
         able = self._running.shrinking()
         line = [job for job in able for _ in range(surplus(job, allocations[job.index]))]
         # Asked once more after the last worker: None stands for "no further worker".
         for job in (*line, None):
-            if self._rule.place(trial, urgent, urgent.min_workers, 0) is not None:
+            if self._rule.place(trial, urgent, urgent.worker_counts[0], 0) is not None:
                 return changes
             if job is not None:
                 now = changes.get(job.index, allocations[job.index])
@@ -266,7 +269,7 @@ class Released(Coded):
         for machine in self._site.machines_for("worker"):
             while line:
                 job = line[0]
-                now = changes.get(job.index, self._running.held[job.index])
+                now = changes.get(job.index, self._running.allocations[job.index])
                 more = add_worker(self._room, job, now, machine)
                 if more is not None:
                     changes[job.index] = more

@@ -51,10 +51,16 @@ def groups(cells: Iterable[Row], *keys: str) -> dict[tuple[Hashable, ...], list[
 
 
 def interval(values: Sequence[float], name: str, scale: str = "any") -> Row:
-    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one."""
+    """Mean over the seeds and its 95 % confidence interval by Student's t; None without one.
+
+    With two seeds the ends are the two values.
+    """
     # Of fractions the interval is cut off at 0 and 1, of an amount, which cannot be negative, at 0.
     # Means of ratios of 1 and more are geometric, and the interval is that of the logarithms.
     ends = interval_of(values, scale).to_dict()
+    if len(values) == 2 and ends["low"] is not None:
+        # Student's t of two values is more than six times as wide as their distance on each side.
+        ends |= {"low": min(values), "high": max(values)}
     return {name: ends["mean"], f"{name}_low": ends["low"], f"{name}_high": ends["high"]}
 
 
@@ -422,7 +428,7 @@ def reproduce(
         reproduction = _swept(figure, settings, runs, on_progress, on_note)
     else:
         runs = directory / f"{figure.name}-runs.csv"
-        reproduction = _measured(figure, settings, runs, on_step)
+        reproduction = _measure(figure, settings, runs, on_step)
     # Each of the three files counts on its own: what could be written is there.
     reproduction = _written(reproduction, data, partial(write_csv, data, reproduction.rows))
 
@@ -459,7 +465,7 @@ def _swept(
     return Reproduction(rows, len(cells), errors, unproven, files, unwritten)
 
 
-def _measured(
+def _measure(
     figure: DirectFigure,
     settings: FigureSettings,
     runs: Path,

@@ -98,14 +98,14 @@ def _job(k: int, network: Network, batch: int, rng: np.random.Generator) -> dict
     step = STEP + batch * network.image
     # Ranges of ours: the paper says only that what the workers ask for differs.
     least = int(rng.integers(1, 3))
-    asked = least + int(rng.integers(1, 5))
-    most = asked + int(rng.integers(0, 3))
+    requested = least + int(rng.integers(1, 5))
+    most = requested + int(rng.integers(0, 3))
     cores, memory = int(rng.integers(1, 4)), int(rng.integers(2, 7))
     return {
         "id": f"job{k + 1}",
         "arrival": GAP * k,
         "work": EPOCHS * IMAGES / batch * step,
-        "workers": {"min": least, "initial": asked, "max": most},
+        "workers": {"min": least, "initial": requested, "max": most},
         "parameter_servers": 1,
         "worker": {"cpu": cores, "memory_gb": memory},
         "ps": {"cpu": 1, "memory_gb": 2},
@@ -231,7 +231,7 @@ def cases7(seeds: int) -> list[Case]:
 
 
 def cases8(seeds: int) -> list[Case]:
-    """Those of one batch size."""
+    """The cases of Fig. 7 with the batch size that Fig. 8 shows."""
     return [case for case in cases7(seeds) if case["batch"] == SHOWN_BATCH]
 
 

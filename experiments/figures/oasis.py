@@ -126,7 +126,8 @@ def utility_table(
 
 
 def draw_utilities(title: str, rows: Sequence[Row], ax: Axes) -> None:
-    """Grouped bars with 95 % confidence intervals; diamonds are the published numbers."""
+    """Grouped bars with 95 % confidence intervals, or two points; diamonds are published."""
+    is_pair = all(row["seeds"] == 2 for row in rows)
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     counts = list(dict.fromkeys(row["jobs"] for row in rows))
     width = 0.86 / len(policies)
@@ -140,12 +141,16 @@ def draw_utilities(title: str, rows: Sequence[Row], ax: Axes) -> None:
             [row["utility"] for row in own],
             width,
             k,
-            yerr=half_widths(own, "utility"),
+            yerr=None if is_pair else half_widths(own, "utility"),
             capsize=2,
             linewidth=0.6,
             label=policy if len(counts) > 1 else None,
             error_kw={"linewidth": 1.0, "ecolor": ink()},
         )
+        if is_pair:
+            ends = [row[f"utility_{end}"] for end in ("low", "high") for row in own]
+            text = "" if k else "each seed"
+            ax.plot(2 * places, ends, "o", color=ink(), markersize=4, label=text)
         published += [
             (place, row["published"])
             for place, row in zip(places, own, strict=True)
@@ -233,8 +238,8 @@ def _of_kind(cell: Row, belongs: Callable[[float], bool]) -> list[float]:
 
 def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
     """Boxes of the finished jobs, whiskers from the 5th to the 95th percentile."""
-    # The thick bar beside a box is the 95 % confidence interval of the median over seeds; a bracket
-    # or diamond is published.
+    # The thick bar beside a box is the 95 % confidence interval of the median over seeds;
+    # two points are the medians of two seeds. A bracket or diamond is published.
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     height = 0.8 / len(kinds)
@@ -249,7 +254,10 @@ def draw_lateness(title: str, rows: Sequence[Row], ax: Axes) -> None:
         ax.annotate(share, (1.0, place), (6, 0), *frames, va="center", fontsize=SMALL)
     for k, kind in enumerate(kinds):
         bars(ax, [np.nan], [np.nan], 0.8, k, color=fill(k + 1), label=kind)
-    ax.plot([], [], "-", color=ink(), linewidth=3, label="95 % interval of the median by seed")
+    is_pair = all(row["seeds"] == 2 for row in rows)
+    bar = "-", "95 % interval of the median by seed"
+    style, text = ("o", "median of each seed") if is_pair else bar
+    ax.plot([], [], style, color=ink(), linewidth=3, markersize=4, label=text)
     if any(row["published_low"] is not None for row in rows):
         ax.plot([], [], label="published median", **published_mark())
     ax.axvline(0.0, color="0.6", linewidth=0.8, zorder=0)
@@ -273,7 +281,8 @@ def _box(ax: Axes, row: Row, place: float, height: float, kind: int) -> None:
         patch.set(facecolor=fill(kind + 1), hatch=hatch(kind))
     if row["seed_median_low"] is not None:
         ends = [row["seed_median_low"], row["seed_median_high"]]
-        ax.plot(ends, [place + 0.42 * height] * 2, "-", color=ink(), linewidth=3)
+        style = "o" if row["seeds"] == 2 else "-"
+        ax.plot(ends, [place + 0.42 * height] * 2, style, color=ink(), linewidth=3, markersize=4)
 
 
 def _published_median(ax: Axes, row: Row, place: float, height: float) -> None:
@@ -423,7 +432,7 @@ def fig6_grid(settings: FigureSettings) -> dict[str, Any]:
 
 
 def fig6_table(cells: Sequence[Row], settings: FigureSettings) -> list[Row]:
-    """Utility over seeds, and its ratio to that of the same seed at the true U/L."""
+    """Utility over seeds, and its ratio to the utility of the same seed at the true U/L."""
     named = labelled(cells)
     true = {
         (cell["policy"], cell["instance.jobs"], cell["seed"]): cell["total_utility"]

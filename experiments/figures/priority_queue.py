@@ -30,12 +30,12 @@ MACHINES, GPUS = 2, 4
 def _job(
     name: str, arrival: float, work: float, workers: tuple[int, int, int], worth: float, gb: int = 1
 ) -> dict[str, Any]:
-    least, asked, most = workers
+    least, requested, most = workers
     return {
         "id": name,
         "arrival": arrival,
         "work": work,
-        "workers": {"min": least, "initial": asked, "max": most},
+        "workers": {"min": least, "initial": requested, "max": most},
         "worker": {"gpu": 1, "memory_gb": gb},
         "utility": {"kind": "constant", "value": worth},
     }
@@ -110,13 +110,13 @@ class AsPrinted(PriorityQueue):
         # The printed loop also takes workers from machines where a job has none; only those where
         # it has some can be meant.
         for job in list(self._running):
-            now = held = self._running.held[job.index]
+            now = start = self._running.allocations[job.index]
             # Lines 7 and 18: looked at before a worker is taken, and one per machine at most.
-            for last, _ in held.workers:
+            for last, _ in start.workers:
                 if self._fits(best, last):
                     self._resize(changes)
                     return True
-                if now.worker_count == job.min_workers:
+                if not job.spare_workers(now.worker_count):
                     break
                 now = changes[job.index] = drop_worker(self._room, job, now, last)
         # Line 22: once more on the last machine of all.
@@ -154,10 +154,10 @@ def run(case: Case) -> Row:
 def table(runs: Sequence[Row]) -> list[Row]:
     """A row for each span of each job."""
     rows: list[Row] = []
-    for each in runs:
-        for span in each["spans"].split(";"):
+    for run in runs:
+        for span in run["spans"].split(";"):
             job, begin, end, *workers = span.split("|")
-            row: Row = {"scenario": each["scenario"], "reading": each["reading"], "job": job}
+            row: Row = {"scenario": run["scenario"], "reading": run["reading"], "job": job}
             row |= {"begin": float(begin), "end": float(end)}
             rows.append(row | {f"node{k}": int(count) for k, count in enumerate(workers)})
     return rows

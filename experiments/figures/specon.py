@@ -66,7 +66,7 @@ class OtherReading(SpeCon):
 
     def even_out(self, now: float) -> None:
         """Algorithm 3, if it runs now."""
-        converged = (each.category is Category.CONVERGED for each in self._everyone())
+        converged = (container.category is Category.CONVERGED for container in self._everyone())
         if self.rebalancing == "always" or all(converged):
             super().even_out(now)
 
@@ -114,10 +114,10 @@ def measure(draw: Draw, number: int, workers: int, choice: Choice | None, **opti
     outcome = replay(workload, policy_of(choice, **options))
     assert not outcome.unfinished, "the mean would be one of the finished jobs only"
     times = [job.end - job.arrival for job in outcome.jobs if job.end is not None]
-    asked = zip(draw.arrivals, draw.work, strict=True)
+    requests = zip(draw.arrivals, draw.work, strict=True)
     return {
         "mean": math.fsum(times) / len(times),
-        "pooled": pooled_mean(asked, workers, draw.loss),
+        "pooled": pooled_mean(requests, workers, draw.loss),
         "makespan": max(job.end for job in outcome.jobs if job.end is not None),
         "moves": sum(job.migrations for job in outcome.jobs),
         **{f"job{k}": time for k, time in enumerate(times, start=1)},
@@ -130,20 +130,20 @@ def gains(part: Sequence[Row], base: Sequence[Row], jobs: int) -> Row:
     # the ends of `one_draw`, in the middle 95 % of the draws; the largest reduction of one job; and
     # by how much the makespan is lower.
     pairs = list(zip(part, base, strict=True))
-    each = [
+    per_draw = [
         [1.0 - own[f"job{k}"] / other[f"job{k}"] for k in range(1, jobs + 1)]
         for own, other in pairs
     ]
     overall = [1.0 - own["mean"] / other["mean"] for own, other in pairs]
     # A gain of the size of rounding is none.
     row = interval(
-        [sum(gain > 1e-9 for gain in some) / jobs for some in each], "reduced", "fraction"
+        [sum(gain > 1e-9 for gain in some) / jobs for some in per_draw], "reduced", "fraction"
     )
     row |= interval(overall, "overall")
     # The paper shows one run: this is where one run may lie, not where the mean does.
     low, high = np.quantile(overall, (0.025, 0.975)).tolist()
     row |= {"one_draw_low": low, "one_draw_high": high}
-    row |= interval([max(some) for some in each], "best")
+    row |= interval([max(some) for some in per_draw], "best")
     row |= interval(
         [1.0 - own["makespan"] / other["makespan"] for own, other in pairs], "makespan_gain"
     )
@@ -195,9 +195,9 @@ def schedule_table(figure: str, runs: Sequence[Row]) -> list[Row]:
         for name, value in zip(("overall", "reduced", "best"), published, strict=True):
             row[f"{name}_published"] = None if base else value
         row |= means(part, "loss")
-        row["loss_nine_in_ten"] = float(np.quantile([each["loss"] for each in part], 0.9))
+        row["loss_nine_in_ten"] = float(np.quantile([run["loss"] for run in part], 0.9))
         for k in range(1, schedule.jobs + 1):
-            row[f"job{k}"] = math.fsum(each[f"job{k}"] for each in part) / len(part)
+            row[f"job{k}"] = math.fsum(run[f"job{k}"] for run in part) / len(part)
         rows.append(row)
     return rows
 
@@ -573,12 +573,12 @@ def stay_run(case: Case) -> Row:
 def stay_table(runs: Sequence[Row]) -> list[Row]:
     """A row for each stay of a job on a worker."""
     rows: list[Row] = []
-    for each in runs:
-        for stay in each["stays"].split(";"):
+    for run in runs:
+        for stay in run["stays"].split(";"):
             job, worker, begin, end, *mark = stay.split(" ")
             rows.append(
                 {
-                    "policy": each["policy"],
+                    "policy": run["policy"],
                     "worker": int(worker),
                     "job": job,
                     "begin": float(begin),

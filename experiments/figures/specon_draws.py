@@ -53,7 +53,7 @@ class SpeconRun:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSchedule:
-    """An experiment of section VI, and what is published of it."""
+    """An experiment of section VI, with its published numbers."""
 
     jobs: int
     workers: int
@@ -195,23 +195,23 @@ def pool_times(jobs: Sequence[tuple[float, float]], workers: int, loss: float = 
     # work more. With n jobs for each worker, more than one, each runs at 1 / (n (1 + loss (n - 1)))
     # of its speed.
     times = [0.0] * len(jobs)
-    now = each = 0.0  # each: work that a job got that has been there from the beginning
+    now = served = 0.0  # each: work that a job got that has been there from the beginning
     running: list[tuple[float, int]] = []
     for number, (arrival, work) in enumerate([*jobs, (math.inf, 0.0)]):
         while running:
             crowd = max(1.0, len(running) / workers)
             slowness = crowd * (1.0 + loss * (crowd - 1.0))
             goal, first = running[0]
-            end = now + (goal - each) * slowness
+            end = now + (goal - served) * slowness
             # A job that ends at the moment of an arrival leaves first.
             if end > arrival:
-                each += (arrival - now) / slowness
+                served += (arrival - now) / slowness
                 break
-            now, each = end, goal
+            now, served = end, goal
             heappop(running)
             times[first] = now - jobs[first][0]
         now = arrival
-        heappush(running, (each + work, number))
+        heappush(running, (served + work, number))
     return times
 
 
@@ -299,13 +299,13 @@ def scaled(draw: Draw, schedule: PublishedSchedule) -> Draw:
 
     def too_long(log_scale: float) -> float:
         scale = math.exp(log_scale)
-        work = [scale * each for each in draw.work]
+        work = [scale * amount for amount in draw.work]
         times = default_times(draw.arrivals, work, schedule.workers, draw.loss)
         return math.log(math.fsum(times) / len(times) / schedule.default.mean)
 
     # In logarithms, because the work may lie anywhere in four powers of ten.
     scale = math.exp(brentq(too_long, math.log(LEAST_WORK), math.log(MOST_WORK), xtol=1e-9))
-    work = tuple(round(scale * each, 3) for each in draw.work)
+    work = tuple(round(scale * amount, 3) for amount in draw.work)
     return replace(draw, work=work, median=scale * draw.median)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
@@ -30,16 +31,15 @@ UTILITIES: Mapping[str, tuple[tuple[float, float, float], Callable[[Sigmoid], Ut
 def with_utilities(instance: Instance, kind: str) -> Instance:
     """Return the instance with utilities of this kind; nothing else changes."""
     _, change = UTILITIES[kind]
-    jobs = []
-    for job in instance.jobs:
-        assert isinstance(job.utility, Sigmoid)
-        jobs.append(replace(job, utility=change(job.utility)))
-    return replace(instance, jobs=tuple(jobs), metadata={**instance.metadata, "utilities": kind})
+    drawn: Any = (job.utility for job in instance.jobs)  # sigmoids, as the generator draws them
+    pairs = zip(instance.jobs, map(change, drawn), strict=True)
+    jobs = tuple(replace(job, utility=utility) for job, utility in pairs)
+    return replace(instance, jobs=jobs, metadata={**instance.metadata, "utilities": kind})
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The settings of one instance; its name says all of them.
+    """The settings of one instance; its name contains all of them.
 
     Parameters
     ----------
@@ -152,7 +152,6 @@ def problems_like(patterns: Iterable[str]) -> list[Problem]:
     }
     for glob, alike in like.items():
         if not alike:
-            raise InputError(
-                "", f"no instance and no family is like {glob!r}; see 'oasis library list'"
-            )
+            nothing = f"no instance and no family is like {glob!r}"
+            raise InputError("", f"{nothing}; see 'oasis library list'")
     return [p for p in everything if not like or any(p in alike for alike in like.values())]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.evaluation.competitive_ratio import CompetitiveRatio
-from experiments.evaluation.provenance import SCHEDULES, check_document
+from experiments.evaluation.provenance import SCHEDULES, check_document, stated_digest
 from experiments.library.families import PROBLEMS, Problem, problem_named
 from experiments.library.store import BETTER, Library, LibraryEntry, fingerprint
 from oasis.certify.verify import verify
-from oasis.model.document import entry, mapping, text
+from oasis.model.document import entry, mapping
 from oasis.model.errors import InputError
 from oasis.model.instance import Instance
 from oasis.model.schedule import Schedule, schedules_by_job
@@ -91,7 +91,7 @@ def _problem_of(library: Library, data: Any, name: str | None) -> Problem:
         return problem_named(name)
     if "instance" not in data:
         raise InputError("instance", "missing; expected it, or the name of an instance")
-    sha256 = entry(data, "instance", lambda named: entry(named, "sha256", text))
+    sha256 = stated_digest(data)
     # The table is searched first: to generate two hundred instances takes time.
     for record in library.records().values() if library.table.exists() else ():
         if sha256.startswith(record.fingerprint):

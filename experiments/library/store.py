@@ -28,17 +28,14 @@ PRESET = 9 | lzma.PRESET_EXTREME
 SHOWN = 16  # hexadecimal digits of a digest: 64 bits
 
 
-def packed(schedules: Mapping[str, Schedule]) -> bytes:
-    """Compress schedules: a list of them in JSON, in the order of their job ids, then xz.
-
-    The same schedules give the same bytes.
-    """
+def pack(schedules: Mapping[str, Schedule]) -> bytes:
+    """Compress schedules with xz, as a list in JSON: the same schedules give the same bytes."""
     plain = [schedules[job].to_dict() for job in sorted(schedules)]
     text = json.dumps(plain, separators=(",", ":"))
     return lzma.compress(text.encode(), preset=PRESET)
 
 
-def unpacked(content: bytes) -> dict[str, Schedule]:
+def unpack(content: bytes) -> dict[str, Schedule]:
     """Decode the bytes of `packed`."""
     try:
         plain = json.loads(lzma.decompress(content))
@@ -138,7 +135,7 @@ class LibraryEntry:
             raise InputError(where, "the row has changed since it was written: its check differs")
         return record
 
-    def improved(self, other: LibraryEntry) -> LibraryEntry:
+    def improve(self, other: LibraryEntry) -> LibraryEntry:
         """The record, with the better value and bound of `other`, a record of the same instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's
@@ -157,10 +154,8 @@ class LibraryEntry:
         if other.value > self.value + BETTER * abs(self.value):
             best = _with(best, other, "value", "value_by", "value_date", "schedules")
         if other.is_refuted_by(best.value):
-            raise SolverError(
-                f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}; "
-                f"a schedule is worth {best.value:.9g}"
-            )
+            claim = f"{self.name}: {other.bound_by} claims the bound {other.bound:.9g}"
+            raise SolverError(f"{claim}; a schedule is worth {best.value:.9g}")
         is_tighter = other.bound < self.bound - BETTER * abs(self.bound)
         if is_tighter or self.is_refuted_by(best.value):
             best = _with(best, other, "bound", "bound_by", "bound_date")
@@ -254,11 +249,8 @@ class Library:
         """
         instance = problem_named(record.name).instance()
         if fingerprint(instance) != record.fingerprint:
-            raise InputError(
-                record.name,
-                f"expected an instance with the fingerprint {record.fingerprint}, "
-                f"generated {fingerprint(instance)}",
-            )
+            expected = f"expected an instance with the fingerprint {record.fingerprint}"
+            raise InputError(record.name, f"{expected}, generated {fingerprint(instance)}")
         return instance
 
     def schedules(self, record: LibraryEntry) -> dict[str, Schedule]:
@@ -274,7 +266,7 @@ class Library:
             content = path.read_bytes()
         if digest(content) != record.schedules:
             raise InputError(path.name, "has changed since it was written: its digest differs")
-        return unpacked(content)
+        return unpack(content)
 
     def verify(self, record: LibraryEntry, instance: Instance | None = None) -> float:
         """Verify the stored schedules on the generated instance, and return their value.
@@ -301,7 +293,7 @@ class Library:
         (self.directory / "schedules").mkdir(parents=True, exist_ok=True)
         if schedules is not None:
             # Durable, and under a name of its own: the row that the table has now keeps its file.
-            write_bytes(self._file(record), packed(schedules), durable=True)
+            write_bytes(self._file(record), pack(schedules), durable=True)
         after = before | {record.name: record}
         stream = io.StringIO()
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")

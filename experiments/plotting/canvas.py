@@ -57,11 +57,7 @@ def read_style(name: str | os.PathLike[str]) -> dict[str, Any]:
 
 @contextmanager
 def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Draw and save in a style inside; nothing changes for None, and nothing remains afterwards.
-
-    The figures of this package take their fonts, line widths and colours from the style that is in
-    force when they are drawn.
-    """
+    """Draw and save in a style inside; nothing changes for None, and nothing remains afterwards."""
     settings: Any = {} if name is None else read_style(name)
     token = _is_printed.set(name == PAPER)
     try:
@@ -72,7 +68,7 @@ def drawing_style(name: str | os.PathLike[str] | None) -> Iterator[None]:
 
 
 def fit_for_print(figure: Figure) -> None:
-    """In the style `PAPER`, leave out what a caption says, and turn names that have no room."""
+    """In the style `PAPER`, remove titles and notes, and rotate names that do not fit."""
     if not _is_printed.get():
         return
     if len(figure.axes) == 1:  # titles of several panels tell them apart
@@ -150,9 +146,8 @@ def fill(k: int) -> str:
 
 def _cycle(otherwise: Sequence[str], k: int) -> str:
     styled = rcParams["axes.prop_cycle"]
-    colours = otherwise
-    if styled != rcParamsDefault["axes.prop_cycle"]:
-        colours = styled.by_key().get("color", otherwise)
+    is_styled = styled != rcParamsDefault["axes.prop_cycle"]
+    colours = styled.by_key().get("color", otherwise) if is_styled else otherwise
     return str(colours[k % len(colours)])
 
 
@@ -189,11 +184,8 @@ def colour_map() -> Colormap:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, outside pyplot and its global state.
-
-    In the style `PAPER` it is as wide as a column, or as two, and as high in proportion.
-    """
-    if _is_printed.get():
+    """An empty figure of this size in inches, outside pyplot and its global state."""
+    if _is_printed.get():  # as wide as a column, or as two, and as high in proportion
         column = COLUMN if width <= 8.0 else TWO_COLUMNS
         width, height = column, max(LEAST_HEIGHT, height * column / width)
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
@@ -234,16 +226,10 @@ def legend_below(ax: Axes, columns: int) -> None:
     if not ax.get_legend_handles_labels()[0]:
         return
     # 34 points are the height of the tick labels and of the label of the axis.
-    below = ScaledTranslation(0.0, -34 / 72, ax.figure.dpi_scale_trans)
-    ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(0.0, 0.0),
-        bbox_transform=ax.transAxes + below,
-        borderaxespad=0.0,
-        ncols=columns,
-        fontsize=SMALL,
-        frameon=False,
-    )
+    below = ax.transAxes + ScaledTranslation(0.0, -34 / 72, ax.figure.dpi_scale_trans)
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0)}
+    place |= {"bbox_transform": below, "borderaxespad": 0.0}
+    ax.legend(ncols=columns, fontsize=SMALL, frameon=False, **place)
 
 
 def label(ax: Axes, x: str, y: str, title: str, columns: int = 1) -> None:
@@ -282,13 +268,9 @@ def heat_map(
     """Values (T, servers) over time and servers; nan is hatched: there is nothing to show."""
     horizon, servers = values.shape
     ax.patch.set(facecolor=paper(), edgecolor="0.7", hatch="///")
-    image = ax.imshow(
-        np.ma.masked_invalid(values.T),
-        aspect="auto",
-        cmap=colour_map(),
-        norm=norm,
-        extent=(-0.5, horizon - 0.5, servers - 0.5, -0.5),
-    )
+    look: dict[str, Any] = {"aspect": "auto", "cmap": colour_map(), "norm": norm}
+    look["extent"] = (-0.5, horizon - 0.5, servers - 0.5, -0.5)
+    image = ax.imshow(np.ma.masked_invalid(values.T), **look)
     slot_axis(ax, horizon)
     label_rows(ax, names)
     ax.set_ylabel("server")

@@ -55,14 +55,9 @@ MEASURES = {
 }
 ELASTIC_MEASURES = MEASURES | {"completion": replace(MEASURES["completion"], unit="seconds")}
 TRACE_MEASURES = {
-    "completion": Measure(
-        "Completion of the jobs that finished",
-        "seconds",
-        (
-            ("mean", "mean_completion"),
-            ("median", "median_completion"),
-            ("95th percentile", "p95_completion"),
-        ),
+    "completion": replace(
+        ELASTIC_MEASURES["completion"],
+        bars=tuple(zip(("mean", "median", "95th percentile"), OF_FINISHED, strict=True)),
     ),
     "waiting": Measure("Waiting without GPUs", "seconds", (("mean", "mean_waiting"),)),
     "use": Measure("GPUs in use", "of all GPUs (%)", (("use", "gpu_utilisation"),), factor=100.0),
@@ -211,7 +206,7 @@ def _errors(row: Mapping[str, Any], figure: str) -> tuple[float, float]:
 
 
 def _unit(measure: Measure, rows: Collection[Mapping[str, Any]]) -> tuple[str, float]:
-    """Label of the axis, and by what figures are multiplied for it."""
+    """Label of the axis, and the factor by which figures are multiplied for it."""
     if measure.unit != "seconds":
         return measure.unit, measure.factor
     largest = max((row.get(figure) or 0.0 for row in rows for _, figure in measure.bars), default=0)
@@ -234,15 +229,9 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
         mean, low, high = interval["mean"], interval["low"], interval["high"]
         unfinished = interval.get("unfinished") if figure in OF_FINISHED else None
         if unfinished:
-            ax.annotate(
-                f"{brief(unfinished)} unfinished",
-                (1.0, row),
-                (4, 0),
-                ("axes fraction", "data"),
-                "offset points",
-                va="center",
-                fontsize=canvas.SMALL,
-            )
+            look: dict[str, Any] = {"va": "center", "fontsize": canvas.SMALL}
+            places: Any = (1.0, row), (4, 0), ("axes fraction", "data"), "offset points"
+            ax.annotate(f"{brief(unfinished)} unfinished", *places, **look)
         if mean is None or not math.isfinite(mean):
             continue
         if low is not None and high is not None:
@@ -254,9 +243,8 @@ def plot_means(means: Points, figure: str, *, ax: Axes | None = None) -> Axes:
         ax.set_xscale("log")
     name = figure.replace("_", " ")
     more = f", first {len(shown)} of {len(means):,}" if len(shown) < len(means) else ""
-    canvas.name_rows(
-        ax, [canvas.shorten(point, LONGEST_NAME) for point, _ in shown], fontsize=canvas.SMALL
-    )
+    points = [canvas.shorten(point, LONGEST_NAME) for point, _ in shown]
+    canvas.name_rows(ax, points, fontsize=canvas.SMALL)
     ax.grid(axis="y", color="0.9", linewidth=0.6)
     ax.set(ylabel="point of the grid", title=f"{name}: mean and 95 % interval{more}")
     ax.set_xlabel(f"{name} of the jobs that finished" if figure in OF_FINISHED else name)
@@ -283,7 +271,7 @@ def plot_pairs(pairs: Sequence[Pair], *, ax: Axes | None = None) -> Axes:
 
 
 def means_page(means: Mapping[str, Points], pairs: Sequence[Pair] = ()) -> Figure:
-    """A panel for each figure, and one for the pairs: what a report shows of a sweep."""
+    """A panel for each figure of a sweep, and one for the pairs."""
     counts = [len(points) for points in means.values()] + ([len(pairs)] if pairs else [])
     heights = [1.2 + 0.28 * max(2, min(MOST_POINTS, count)) for count in counts] or [1.8]
     page = canvas.new_figure(9.0, sum(heights))

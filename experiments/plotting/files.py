@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from experiments.evaluation.comparison import compare_jobs
+from experiments.evaluation.comparison import OVER_SEEDS, compare_jobs
 from experiments.evaluation.provenance import SCHEDULES
 from experiments.plotting.canvas import as_written, fit_for_print, new_figure
 from experiments.plotting.comparison import measures_of, plot_comparisons
@@ -92,12 +92,8 @@ def comparison_page(comparison: Comparison) -> Figure:
     """
     figure = new_figure(13.0, 1.8 + 0.5 * len(comparison.policies))
     plot_comparisons(comparison, figure.subplots(1, len(measures_of(comparison)), squeeze=False)[0])
-    seeds = {
-        len(row["over_seeds"]["seeds"])
-        for row in comparison.policies.values()
-        if "over_seeds" in row
-    }
-    if seeds:
+    rows = comparison.policies.values()
+    if seeds := {len(row[OVER_SEEDS]["seeds"]) for row in rows if OVER_SEEDS in row}:
         text = f"policies that draw at random: mean of {max(seeds)} seeds with its 95 % interval"
         figure.supxlabel(text, fontsize="small", x=0.99, ha="right")
     return figure
@@ -121,12 +117,12 @@ def ratio_page(
         plot_ratio(results, ax=figure.add_subplot())
         return figure
     (result,) = results.values()
-    who = "OASiS" if result.run.policy == "oasis" else result.run.policy
+    policy = "OASiS" if result.run.policy == "oasis" else result.run.policy
     rows = min(len(jobs), MOST_JOBS + 1)
     figure = new_figure(7.4, height + 1.8 + 0.26 * rows)
     upper, lower = figure.subplots(2, 1, height_ratios=(height, 1.8 + 0.26 * rows))
     plot_ratio(results, ax=upper)
-    plot_differences(jobs, who=who, ax=lower)
+    plot_differences(jobs, who=policy, ax=lower)
     return figure
 
 
@@ -137,8 +133,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
 
-# Matplotlib names a clip path after the last digits of its place, which differ from run to run
-# where a layout is solved for.
+# Matplotlib names a clip path after the last digits of its place, which differ between runs.
 _CLIP_PATH = re.compile(r"(?<=[\"#])p[0-9a-f]{10}(?=[\")])")
 
 
@@ -179,8 +174,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 def svg_text(figure: Figure) -> str:
     """Draw `figure` as a document of SVG with letters as paths, the same text every time."""
     buffer = io.BytesIO()
-    # Without a salt, identifiers are drawn at random;
-    # letters as paths need no font where they are read.
+    # Without a salt, identifiers are drawn at random; letters as paths need no font for reading.
     with rc_context({"svg.hashsalt": "oasis", "svg.fonttype": "path", "svg.image_inline": True}):
         figure.savefig(buffer, format="svg", metadata=FORMATS[".svg"])
     names: dict[str, str] = {}
@@ -202,7 +196,7 @@ NEED_INSTANCE = ("run", "solve", SCHEDULES)  # kinds that cannot be drawn withou
 
 
 def kind_of(data: Any) -> str:
-    """The kind of a document; `SCHEDULES` for one that holds schedules and does not say."""
+    """The kind of a document; `SCHEDULES` for one with schedules but without a kind."""
     if "kind" not in mapping(data) and SCHEDULES in data:
         return SCHEDULES
     return str(data.get("kind"))
@@ -211,26 +205,21 @@ def kind_of(data: Any) -> str:
 def picture_of(data: Mapping[str, Any], name: str, instance: Instance | None) -> Figure:
     """Draw a result."""
     kind = kind_of(data)
-    if kind == SCHEDULES:
+    result: Any = None if kind == SCHEDULES else result_from_dict(data)
+    if kind in NEED_INSTANCE:
+        if instance is None:
+            raise InputError("instance", "expected the instance that the result is of")
+        if kind == "run":
+            return run_page(instance, result)
+        if kind == "solve":
+            utilities = f"total utility {result.objective:.6g}, at most {result.upper_bound:.6g}"
+            title = f"{result.method}: {utilities}"
+            return schedules_page(instance, result.schedules, title)
         schedules = entry(data, SCHEDULES, schedules_by_job)
-        return schedules_page(_require_instance(instance), schedules, f"{len(schedules)} schedules")
-    result = result_from_dict(data)
-    if kind == "run":
-        return run_page(_require_instance(instance), result)
-    if kind == "solve":
-        utilities = f"total utility {result.objective:.6g}, at most {result.upper_bound:.6g}"
-        title = f"{result.method}: {utilities}"
-        return schedules_page(_require_instance(instance), result.schedules, title)
+        return schedules_page(instance, schedules, f"{len(schedules)} schedules")
     if kind == "ratio":
         jobs = None if instance is None else compare_jobs(instance, result)
         return ratio_page({name: result}, jobs)
-    if kind == "whatif":
-        return waiting_figure(result)
-    quote = kind == "quote"
-    return cast("Figure", plot_quote(result).figure) if quote else comparison_page(result)
-
-
-def _require_instance(instance: Instance | None) -> Instance:
-    if instance is None:
-        raise InputError("instance", "expected the instance that the result is of")
-    return instance
+    if kind == "quote":
+        return cast("Figure", plot_quote(result).figure)
+    return waiting_figure(result) if kind == "whatif" else comparison_page(result)

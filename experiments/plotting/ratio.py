@@ -51,18 +51,18 @@ def plot_ratio(results: Mapping[str, CompetitiveRatio], *, ax: Axes | None = Non
     'log'
     """
     ax = canvas.axes(ax, 7.4, 1.6 + 0.4 * len(results))
-    found = list(results.values())
-    for row, result in enumerate(found):
+    all_results = list(results.values())
+    for row, result in enumerate(all_results):
         if not result.proven and result.lower is not None and result.upper is not None:
             ends = [result.lower, result.upper]
             ax.plot(ends, [row, row], "-|", color=canvas.ink(), **INTERVAL)
         _annotate(ax, row, result)
-    if not all(result.proven for result in found):
+    if not all(result.proven for result in all_results):
         ax.plot([], [], "-|", color=canvas.ink(), **INTERVAL, label="ratio lies within")
     marks = {
-        ("o", "ratio, proven"): [one.ratio for one in found],
-        ("^", "2 alpha (Theorem 4 as printed)"): [one.bound_2alpha for one in found],
-        ("s", "corrected ratio bound"): [one.corrected_ratio_bound for one in found],
+        ("o", "ratio, proven"): [one.ratio for one in all_results],
+        ("^", "2 alpha (Theorem 4 as printed)"): [one.bound_2alpha for one in all_results],
+        ("s", "corrected ratio bound"): [one.corrected_ratio_bound for one in all_results],
     }
     for (marker, name), bounds in marks.items():
         values = np.array(bounds, dtype=float)
@@ -188,7 +188,7 @@ def plot_rents(
     """
     cluster = instance.cluster
     prices = zip(GROUPS, (bound.worker_prices, bound.ps_prices), strict=True)
-    rents = {each: (price * each.capacity(cluster)).sum(axis=1) for each, price in prices}
+    rents = {group: (price * group.capacity(cluster)).sum(axis=1) for group, price in prices}
     shown_group = TaskGroup(group)
     highest = max(float(values.max()) for values in rents.values())
     shown = np.where(shown_group.capacity(cluster).any(axis=0), rents[shown_group], np.nan)

@@ -1,4 +1,4 @@
-"""What becomes of jobs: Gantt charts of schedules, quotes and plans of a cluster; utilities."""
+"""Pictures of jobs: Gantt charts of schedules, quotes and plans of a cluster; utilities."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def _row_name(job: Job, schedule: Schedule | None) -> str:
         return job.id
     if job.speeds is not None:
         return f"{job.id}: {list(job.speeds.values)[schedule.form]}"
-    asked = job.forms[schedule.form].requires or {}
-    kinds = "/".join(value for each in asked.values() for value in each)
+    required = job.forms[schedule.form].requires or {}
+    kinds = "/".join(value for values in required.values() for value in values)
     return f"{job.id}: {kinds or f'form {schedule.form}'}"
 
 
@@ -113,14 +113,12 @@ def _draw(ax: Axes, bars: list[tuple[int, Bar]], *, edge: bool) -> None:
     ]
     workers = np.array([count for _, (_, _, count) in bars], dtype=np.float64)
     outline = "0.3" if edge else "face"
-    collection = PolyCollection(
-        corners, array=workers, cmap=canvas.colour_map(), edgecolors=outline, linewidths=0.5
-    )
-    collection.set_clim(0.0, workers.max())
-    ax.add_collection(collection)
-    ax.figure.colorbar(
-        collection, ax=ax, label="workers (count)", ticks=MaxNLocator(6, integer=True)
-    )
+    look: dict[str, Any] = {"edgecolors": outline, "linewidths": 0.5}
+    bodies = PolyCollection(corners, array=workers, cmap=canvas.colour_map(), **look)
+    bodies.set_clim(0.0, workers.max())
+    ax.add_collection(bodies)
+    ticks = MaxNLocator(6, integer=True)
+    ax.figure.colorbar(bodies, ax=ax, label="workers (count)", ticks=ticks)
 
 
 def _mark(ax: Axes, jobs: list[Job], schedules: Mapping[str, Schedule]) -> None:
@@ -154,14 +152,11 @@ ROW = 0.3  # inches of a job in the plan of a cluster
 WIDTH = 8.0
 LETTER = 0.075  # inches of a letter of a bar's label
 
-Held = Mapping[str, tuple[int, int]]  # workers and parameter servers of a job on each node
+NodeTasks = Mapping[str, tuple[int, int]]  # workers and parameter servers of a job on each node
 
 
 def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw how many workers each job has in the next slots, and on which nodes.
-
-    A label such as 3+1 is three workers and one parameter server.
-    """
+    """Draw how many workers each job has in the next slots, and on which nodes."""
     figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
@@ -172,8 +167,8 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
             bar = ax.barh(
                 row, stop - begin, 0.8, left=begin, color=canvas.fill(3), edgecolor=canvas.ink()
             )
-            each = ", ".join(f"{_tasks(*held)} on {node}" for node, held in sorted(tasks.items()))
-            texts = each, _tasks(*map(sum, zip(*tasks.values(), strict=True)))
+            per_node = (f"{_tasks(*counts)} on {node}" for node, counts in sorted(tasks.items()))
+            texts = ", ".join(per_node), _tasks(*map(sum, zip(*tasks.values(), strict=True)))
             text = next((one for one in texts if len(one) <= letters * (stop - begin)), "")
             ax.bar_label(bar, [canvas.as_written(text)], label_type="center", fontsize=canvas.SMALL)
     ax.set_xlim(first, end)
@@ -184,19 +179,19 @@ def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
     return figure
 
 
-def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, Held]]:
+def _stretches(plan: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, NodeTasks]]:
     """Longest stretches of slots in which a job holds the same: (first slot, end, tasks)."""
-    stretches: list[tuple[int, int, Held]] = []
+    stretches: list[tuple[int, int, NodeTasks]] = []
     for entry in sorted(plan, key=lambda entry: int(entry["slot"])):
-        workers, servers = entry.get("workers", {}), entry.get("parameterServers", {})
-        held = {node: (workers.get(node, 0), servers.get(node, 0)) for node in (*workers, *servers)}
-        if not held:
+        workers, ps = entry.get("workers", {}), entry.get("parameterServers", {})
+        tasks = {node: (workers.get(node, 0), ps.get(node, 0)) for node in (*workers, *ps)}
+        if not tasks:
             continue
         slot = entry["slot"]
-        if stretches and stretches[-1][1:] == (slot, held):
-            stretches[-1] = (stretches[-1][0], slot + 1, held)
+        if stretches and stretches[-1][1:] == (slot, tasks):
+            stretches[-1] = (stretches[-1][0], slot + 1, tasks)
         else:
-            stretches.append((slot, slot + 1, held))
+            stretches.append((slot, slot + 1, tasks))
     return stretches
 
 
@@ -297,12 +292,8 @@ def plot_utilities(
     curves = [curve(job.utility, instance.horizon - job.arrival) for job in shown]
     if len(curves) <= MOST_NAMED:
         for k, (job, points) in enumerate(zip(shown, curves, strict=True)):
-            ax.plot(
-                *points.T,
-                linestyle=canvas.line(k),
-                color=canvas.ink(),
-                label=canvas.shorten(job.id),
-            )
+            look: dict[str, Any] = {"linestyle": canvas.line(k), "color": canvas.ink()}
+            ax.plot(*points.T, label=canvas.shorten(job.id), **look)
     else:
         name = _named("utility of a job", len(shown), len(jobs))
         ax.add_collection(LineCollection(curves, colors="0.6", linewidths=0.6, label=name))
@@ -323,8 +314,8 @@ def plot_utilities(
     return ax
 
 
-def _named(what: str, shown: int, there: int) -> str:
-    return what if shown == there else f"{what}: {shown:,} of {there:,} jobs shown"
+def _named(noun: str, shown: int, total: int) -> str:
+    return noun if shown == total else f"{noun}: {shown:,} of {total:,} jobs shown"
 
 
 def curve(utility: Utility, slots: int) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -43,8 +43,8 @@ class Group:
     def busiest(self) -> str:
         """The resource of which the largest share is used over all servers and slots."""
         supply = self.capacity.sum(axis=0)
-        taken = self.used.sum(axis=(0, 1))
-        shares = np.divide(taken, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
+        use = self.used.sum(axis=(0, 1))
+        shares = np.divide(use, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
         return self.resources[int(shares.argmax())]
 
 
@@ -88,15 +88,10 @@ def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
     edges = np.arange(horizon + 1) - 0.5
     loads = [load for load in description.loads if load.capacity > 0][:MOST]
     for k, load in enumerate(loads):
-        ax.stairs(
-            100.0 * load.wanted / load.capacity,
-            edges,
-            baseline=None,
-            linestyle=canvas.line(k),
-            linewidth=1.6,
-            color=canvas.colour(k),
-            label=f"{canvas.as_written(load.resource)} of {load.group.tasks}",
-        )
+        name = f"{canvas.as_written(load.resource)} of {load.group.tasks}"
+        look: dict[str, Any] = {"linestyle": canvas.line(k), "color": canvas.colour(k)}
+        wanted = 100.0 * load.wanted / load.capacity
+        ax.stairs(wanted, edges, baseline=None, linewidth=1.6, label=name, **look)
     ax.axhline(100.0, color="0.4", linewidth=0.8, label="all there is")
     canvas.slot_axis(ax, horizon)
     ax.set_ylim(bottom=0.0)

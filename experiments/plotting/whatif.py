@@ -72,9 +72,8 @@ def _time_ticks(ax: Axes) -> None:
     low, high = ax.get_xlim()
     apart = (high / low) ** (1 / MOST_TICKS)
     ticks: list[float] = []
-    for tick in TICKS:
-        if low <= tick <= high and (not ticks or tick >= ticks[-1] * apart):
-            ticks.append(tick)
+    for tick in (tick for tick in TICKS if low <= tick <= high):
+        ticks += [tick] if not ticks or tick >= ticks[-1] * apart else []
     # A job that waits for less than a second is drawn at one.
     ax.set_xticks(ticks, ["0" if tick <= 1 else duration_text(tick) for tick in ticks])
     ax.set_xticks([], minor=True)
@@ -126,13 +125,9 @@ def loads_figure(result: WhatIf) -> Figure:
     length, unit = canvas.time_unit(np.nan_to_num(means).max(initial=0.0))
     figure, ax = _axes(3.6, x="load (times as it is)", y=f"mean from submission\nto end ({unit})")
     for k, name in enumerate(names):
-        style: dict[str, Any] = {
-            "linestyle": canvas.line(k),
-            "marker": canvas.marker(k),
-            "color": canvas.colour(k),
-        }
-        label = canvas.as_written(called(name))
-        ax.plot(loads, means[:, k] / length, markersize=4.5, label=label, **style)
+        style: dict[str, Any] = {"linestyle": canvas.line(k), "marker": canvas.marker(k)}
+        style |= {"color": canvas.colour(k), "label": canvas.as_written(called(name))}
+        ax.plot(loads, means[:, k] / length, markersize=4.5, **style)
     if all(one.bound is not None for one in settings):
         bounds = [(one.bound or 0.0) / length for one in settings]
         ax.fill_between(loads, bounds, color="0.85", label=BOUND)

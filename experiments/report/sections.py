@@ -8,10 +8,9 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +19,9 @@ from matplotlib.figure import Figure
 
 from experiments.evaluation import tables
 from experiments.evaluation import whatif_result as texts
-from experiments.evaluation.comparison import OVER_SEEDS, Comparison, JobComparison, compare_jobs
+from experiments.evaluation.comparison import Comparison, JobComparison, compare_jobs
 from experiments.evaluation.machines import machines_text
 from experiments.evaluation.pairs import pairs_of_comparison, pairs_of_sweep, said
-from experiments.evaluation.policies import POLICIES, SEED
 from experiments.evaluation.provenance import (
     SCHEDULES,
     check_document,
@@ -39,6 +37,7 @@ from experiments.plotting.whatif import pictures
 from oasis.certify.certificate import certify
 from oasis.model.document import Reader, entry, list_of, mapping, optional, text
 from oasis.model.instance import Instance
+from oasis.model.summary import how_many
 from oasis.simulator.elastic import FORMAT
 from oasis.simulator.outcome import UTILISATION
 from oasis.simulator.result import result_from_dict
@@ -54,7 +53,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _as_xml(text: str) -> str:
-    """`text` with a mark in place of what XML cannot have."""
+    """`text` with a mark in place of each character that XML forbids."""
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -82,12 +81,12 @@ class Section:
 
     name: str
     title: str
-    was_run: Facts
-    facts: Facts
-    tables: tuple[ReportTable, ...]
-    proofs: Facts
-    again: tuple[str, ...]
-    picture: str
+    was_run: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]] = ()
+    tables: tuple[ReportTable, ...] = ()
+    proofs: Sequence[tuple[str, str]] = ()
+    again: tuple[str, ...] = ()
+    picture: str = ""
     notes: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
     pictures: tuple[tuple[str, str], ...] = ()  # beside the first: addresses and captions
@@ -110,11 +109,7 @@ def report_page(sections: Sequence[Section], title: str = "OASiS: results") -> s
 def whatif_section(
     name: str, data: Mapping[str, Any], result: WhatIf, changed: tuple[str, ...]
 ) -> Section:
-    """The section of a result from the file `name`.
-
-    `data` is its document; `changed` names files that are not any more what they were.
-    """
-    drawn = tuple((picture(figure), caption) for figure, caption in pictures(result))
+    """The section of a what-if from the file `name`; `changed` says which files are others now."""
     about = result.about
     missing = [f"Without {', '.join(result.missing)}: interrupted."] if result.missing else []
     missing += [f"Failed: {failure}" for failure in about.get("failed", ())]
@@ -122,119 +117,37 @@ def whatif_section(
     names = ("kept", "format", "placement", "utilities", "version")
     facts += [(key, str(about[key])) for key in names if about.get(key) is not None]
     facts += [("as read", note) for note in about.get("notes", ())]
-    facts += [(f"trace {key}", str(value)) for key, value in (about.get("trace") or {}).items()]
-    for policy, row in result.first.policies.items():
-        options = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
-        facts += [(f"options of {policy}", options or "none")] if policy != RECORDED else []
+    policies = {name: row for name, row in result.first.policies.items() if name != RECORDED}
     return Section(
         name=name,
         title=texts.jobs_text(result),
-        was_run=facts,
-        facts=[],
+        was_run=[*facts, *_of_trace(data), *_of_policies(policies)],
         tables=tuple(ReportTable(*one) for one in texts.tables(result)),
-        proofs=[],
-        again=(str(data["command"]),) if data.get("command") else (),
-        picture="",
+        again=commands_of(name, data),
         notes=(*missing, *changed),
         answer=texts.answer(result),
-        pictures=drawn,
+        pictures=tuple((picture(figure), caption) for figure, caption in pictures(result)),
         remarks=tuple(texts.notes(result)),
     )
 
 
-UNNAMED = "INSTANCE.json"  # where a result does not say
-REPLAY_OPTIONS = {  # flag and default, by key of the document
-    "servers": ("--servers", 8),
-    "gpus": ("--gpus-per-server", 8),
-    "placement": ("--placement", "pooled"),
-    "cluster": ("--virtual-cluster", None),
-    "max_gpus": ("--max-gpus", None),
-    "first": ("--skip", 0),
-    "max_jobs": ("--max-jobs", None),
-}
+def _of_trace(data: Mapping[str, Any]) -> Facts:
+    return [(f"trace {key}", str(value)) for key, value in (data.get("trace") or {}).items()]
+
+
+def _of_policies(rows: Mapping[str, Mapping[str, Any]]) -> Facts:
+    """The options of each policy of a comparison."""
+    each = {
+        policy: [f"{name}={value_text(value)}" for name, value in row.get("parameters", {}).items()]
+        for policy, row in rows.items()
+    }
+    return [(f"options of {name}", ", ".join(some) or "none") for name, some in each.items()]
 
 
 def commands_of(name: str, data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Commands that make a result again."""
-    kind = data.get("kind")
-    elastic = kind == "compare" and data.get("format") == FORMAT
-    file = (data.get("trace" if elastic else "instance") or {}).get("file") or UNNAMED
-    words: list[Any] = [kind, *(_trace(data) if kind == "replay" else [file])]
-    if kind in ("run", "ratio", "quote"):
-        words += ["JOB.json"] if kind == "quote" else []
-        words += ["--policy", data["policy"], *_set(data["policy"], data)]
-    if kind in ("solve", "ratio"):
-        parameters = data["parameters" if kind == "solve" else "offline_parameters"]
-        words += _offline(data["method"], parameters)
-    if kind in ("compare", "replay"):
-        words += _policies(data["policies"])
-    optimum = data.get("optimum")
-    if kind == "compare" and optimum is not None:
-        words += ["--ratio", *_offline(optimum["method"], optimum["parameters"])]
-    if elastic:
-        words += ["--slot-seconds", text_of(data["slot_seconds"])]
-    if kind is None:
-        return ()
-    return (_line("run", "--from", name), _line(*words)) if kind == "run" else (_line(*words),)
-
-
-def _line(*words: Any) -> str:
-    return "oasis " + " ".join(shlex.quote(str(word)) for word in words)
-
-
-def _set(policy: str, row: Mapping[str, Any]) -> list[str]:
-    """Options that differ from the defaults of a known policy; all of an unknown one.
-
-    A policy may report more than its options, such as facts from the file of the jobs.
-    """
-    defaults = POLICIES[policy].resolve({}) if policy in POLICIES else {}
-    parameters = row.get("parameters", {})
-    options = row.get("policy_options", parameters)
-    words = []
-    for name, value in parameters.items():
-        own = policy not in POLICIES and name in options
-        if own or (name in defaults and defaults[name] != value):
-            words += ["--set", f"{policy}.{name}={text_of(value)}"]
-    return words
-
-
-def text_of(value: Any) -> str:
-    """A value of an option as ``--set`` reads it."""
-    if isinstance(value, list | tuple):
-        return ",".join(map(text_of, value))
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _policies(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Options of `oasis compare` that repeat a comparison of these policies."""
-    words = ["--policies", ",".join(rows)]
-    for name, row in rows.items():
-        words += _set(name, row)
-    seeds = max(
-        (len(row[OVER_SEEDS]["seeds"]) for row in rows.values() if OVER_SEEDS in row), default=1
-    )
-    return words if seeds == 1 else [*words, "--seeds", str(seeds)]
-
-
-def _offline(method: str, parameters: Mapping[str, Any]) -> list[str]:
-    from offline.solve import METHOD_BY_NAME  # noqa: PLC0415 (needs an extra, as the result does)
-
-    words = ["--method", method]
-    for name in ("time_limit", "work_limit", "gap", "no_improvement", SEED):
-        if name in parameters:
-            value = "inf" if parameters[name] is None else parameters[name]
-            # The flag says whose seed it is, because policies have one of their own.
-            option = "solver_seed" if name == SEED else name
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    kind = METHOD_BY_NAME.get(method)  # None where Ctrl-C came before "auto" had chosen one
-    if kind is not None:
-        defaults = dict(_named(kind.kind().to_dict()))
-        for name, value in _named(parameters.get("params", {})):
-            if defaults.get(name) != value:
-                words += ["--set", f"{method}.{name}={json.dumps(value)}"]
-    return words
+    """Commands that make a result again: the one that made it, and ``--from`` for a run."""
+    rerun = (f"oasis run --from {shlex.quote(name)}",) if data.get("kind") == "run" else ()
+    return (*rerun, str(data["command"])) if "command" in data else rerun
 
 
 def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
@@ -252,31 +165,6 @@ def changed_files(data: Mapping[str, Any]) -> tuple[str, ...]:
             how = "is not there" if not file.exists() else "has changed since"
             sentences.append(f"The command does not make it again: {file} ({one['of']}) {how}.")
     return tuple(dict.fromkeys(sentences))
-
-
-def _named(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Each single parameter with its name, those of parts after the name of the part."""
-    for name, value in params.items():
-        if isinstance(value, Mapping):
-            yield from _named(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
-
-
-def _trace(data: Mapping[str, Any]) -> list[str]:
-    words = [(data.get("trace") or {}).get("file") or "TRACE.csv"]
-    entries = {**data, **(data.get("reading") or {})}
-    names = {name: (f"--{name.replace('_', '-')}", None) for name in data.get("reading") or {}}
-    for name, (option, default) in (names | REPLAY_OPTIONS).items():
-        value = entries.get(name)
-        if value is True:  # a flag without a value
-            words.append(option)
-        elif value is not None and value != default:
-            words += [option, str(value)]
-    if isinstance(machines := data.get("machines"), list):
-        each = (f"{len(list(alike))}x{gpus}" for gpus, alike in groupby(machines))
-        words += ["--machines", ",".join(each)]
-    return words
 
 
 CHECKED = "every schedule satisfies (2)-(13), and every figure is what it is computed anew"
@@ -322,13 +210,8 @@ def _of_offline(result: Any) -> Facts:
 
 
 TAKEN = (
-    ("job", False),
-    ("taken by", False),
-    ("arrives", True),
-    ("online finishes", True),
-    ("utility", True),
-    ("offline finishes", True),
-    ("utility", True),
+    *(("job", False), ("taken by", False), ("arrives", True)),
+    *(("online finishes", True), ("utility", True), ("offline finishes", True), ("utility", True)),
 )
 VERIFIABLE = ("run", "solve", "ratio", SCHEDULES)
 
@@ -345,7 +228,7 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
         check_document(instance, data)
     if isinstance(result, WhatIf):
         return whatif_section(name, data, result, changed_files(data))
-    title, came_out, shown = _said(kind, data, result, instance)
+    title, came_out, shown = _contents(kind, data, result, instance)
     notes = list(changed_files(data))
     if isinstance(result, Comparison):
         notes = [*tables.unfinished_notes(result), *notes]
@@ -369,13 +252,6 @@ def section_of(name: str, data: Mapping[str, Any], instance: Instance | None) ->
     )
 
 
-def _options(data: Any) -> Mapping[str, Any]:
-    """Parameters, of which those of an offline method are an object of their own."""
-    if "params" in mapping(data):
-        entry(data, "params", mapping)
-    return mapping(data)
-
-
 def _file(data: Any) -> Mapping[str, Any]:
     """A file with its digest, as a result names it."""
     for name in ("of", "file"):
@@ -393,17 +269,16 @@ def _trace_file(data: Any) -> Mapping[str, Any]:
 # What commands add to a result that its own reader leaves alone.
 _ADDED: Mapping[str, Reader[Any]] = {
     "policy": text,
-    "parameters": _options,
-    "offline_parameters": _options,
-    "policy_options": list_of(text),
+    "parameters": mapping,
+    "offline_parameters": mapping,
     "policy_files": list_of(_file),
     "trace": optional(_trace_file),
-    "reading": optional(mapping),
+    "command": text,
     "utilisation": UTILISATION,
 }
 
 
-def _said(
+def _contents(
     kind: str, data: Mapping[str, Any], result: Any, instance: Instance | None
 ) -> tuple[str, Facts, list[ReportTable]]:
     """Title, facts and tables of a result."""
@@ -413,8 +288,8 @@ def _said(
     match kind:
         case "run":
             title = f"Run of {result.policy}: {result.admitted} of {len(result.decisions)} jobs"
-            left = result.admitted_unfinished
-            title += " admitted" + (f", {left} of them did not finish" if left else "")
+            unfinished = result.admitted_unfinished
+            title += " admitted" + (f", {unfinished} of them did not finish" if unfinished else "")
             facts = tables.run_facts(result, data.get("utilisation", {}))
             decided = [tables.decision_row(decision) for decision in result.decisions]
             rows = {"Decisions in order of arrival": (tables.DECISIONS, decided)} if decided else {}
@@ -422,13 +297,13 @@ def _said(
             title = f"Offline optimum: {number(result.objective)}, {result.status}"
             facts = tables.solve_facts(result)
         case "ratio":
-            who = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
+            policy = "OASiS" if result.run.policy == "oasis" else str(result.run.policy)
             jobs = len(result.run.decisions) if instance is None else len(instance.jobs)
-            facts = tables.ratio_facts(who, result, jobs)
-            title = f"Competitive ratio of {who}: {dict(facts)['competitive ratio']}"
+            facts = tables.ratio_facts(policy, result, jobs)
+            title = f"Competitive ratio of {policy}: {dict(facts)['competitive ratio']}"
             if instance is not None:
-                taken = [_row_of_taken(row) for row in compare_jobs(instance, result)]
-                rows = {"Who takes which job": (TAKEN, taken)}
+                rows_of_jobs = [_row_of_taken(row) for row in compare_jobs(instance, result)]
+                rows = {"Who takes which job": (TAKEN, rows_of_jobs)}
         case "compare" if data.get("format") == FORMAT:
             title = f"{policies} policies on {jobs} elastic jobs"
             facts = [("utility at most", number(data.get("bound")))]
@@ -457,27 +332,21 @@ def _row_of_taken(row: JobComparison) -> tuple[str, ...]:
 
 def _was_run(data: Mapping[str, Any]) -> Facts:
     """Facts about the run: policies, options, instance or trace, seed and version."""
-    facts: Facts = []
-    for name in ("policy", "method"):
-        if data.get(name) is not None:
-            facts.append((name, str(data[name])))
+    said = {name: value_text(data[name]) for name in SAID if data.get(name) is not None}
+    facts: Facts = [(name, said.pop(name)) for name in ("policy", "method") if name in said]
     for name, title in (("parameters", "option"), ("offline_parameters", "offline")):
         for key, value in (data.get(name) or {}).items():
             facts.append((f"{title} {key}", value_text(value)))
-    for policy, row in (data.get("policies") or {}).items():
-        options = ", ".join(f"{k}={value_text(v)}" for k, v in row.get("parameters", {}).items())
-        facts.append((f"options of {policy}", options or "none"))
-    named = named_file(data)
-    if named is not None:
-        facts.append(("instance", str(named)))
-    if digest_of(data) is not None:
-        facts.append(("SHA-256 of the instance", str(digest_of(data))))
-    trace = data.get("trace") or {}
-    facts += [(f"trace {key}", str(value)) for key, value in trace.items()]
-    for name in ("format", "servers", "gpus", "machines", "placement", "jobs", "seed", "version"):
-        if data.get(name) is not None:
-            facts.append((name, value_text(data[name])))
-    return facts
+    facts += _of_policies(data.get("policies") or {})
+    named = {"instance": named_file(data), "SHA-256 of the instance": digest_of(data)}
+    facts += [(name, str(value)) for name, value in named.items() if value is not None]
+    return [*facts, *_of_trace(data), *said.items()]
+
+
+SAID = (
+    *("policy", "method", "format", "servers", "gpus", "machines", "placement", "jobs"),
+    *("seed", "version"),
+)
 
 
 def value_text(value: Any) -> str:
@@ -499,8 +368,10 @@ Row = Mapping[str, Any]
 
 def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
     """The grid whose cells are the rows of a table."""
+    seeds = list(dict.fromkeys(int(row["seed"]) for row in rows))
+    in_turn = seeds == list(range(seeds[0], seeds[0] + len(seeds)))
     return {
-        "seeds": _seeds(list(dict.fromkeys(int(row["seed"]) for row in rows))),
+        "seeds": {"first": seeds[0], "count": len(seeds)} if in_turn else seeds,
         "task": _task(rows),
         "instances": _points(rows, "instance."),
         "policies": _points(rows, "policy."),
@@ -508,10 +379,9 @@ def grid_of(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _task(rows: Sequence[Row]) -> dict[str, Any]:
-    """The task, which is the same in all rows, with what is infinite and None in the table."""
+    """The task, which is the same in all rows; None in the table is infinite."""
     row, task = rows[0], _points(rows, "task.")[0]
-    # The table holds None both for no limit and for a
-    # limit of work, which stands in its own column.
+    # None is both no limit and a limit of work, which stands in its own column.
     if "task.time_limit" in row and task.keys().isdisjoint({"time_limit", "work_limit"}):
         task["time_limit"] = math.inf
     if "task.gap" in row and "gap" not in task:
@@ -530,13 +400,6 @@ def _points(rows: Sequence[Row], prefix: str) -> list[dict[str, Any]]:
         }
         points.setdefault(json.dumps(point, sort_keys=True), point)
     return list(points.values())
-
-
-def _seeds(seeds: list[int]) -> Any:
-    """Seeds as the configuration has them: a first and a count where they are in turn."""
-    if seeds == list(range(seeds[0], seeds[0] + len(seeds))):
-        return {"first": seeds[0], "count": len(seeds)}
-    return seeds
 
 
 def toml_of(grid: Mapping[str, Any]) -> str:
@@ -569,48 +432,30 @@ def sweep_section(name: str, cells: pa.Table) -> Section:
 
     rows, frame = cells.to_pylist(), cells.to_pandas()
     figures, means = means_of(frame)
-    failed = [row for row in rows if row["status"] == FAILED]
+    grid, errors = grid_of(rows), frame.error[frame.status == FAILED].map(str)
     tables = [ReportTable(TITLE, columns_of(figures), rows_of(means, figures))]
-    tables += _failures(failed)
+    if len(errors):
+        failed = [(str(count), error) for error, count in Counter(errors).items()]
+        tables.append(ReportTable("Failed cells", (("cells", True), ("error", False)), failed))
+    counts = {
+        **{"cell": len(rows), "policy": len(grid["policies"]), "instance": len(grid["instances"])},
+        "seed": frame.seed.nunique(),
+    }
+    facts = [("cells", str(len(rows))), ("failed", str(len(errors)))]
+    if proven := [row["proven"] for row in rows if row.get("proven") is not None]:
+        facts.append(("proven", f"{sum(proven)} of {len(proven)} optima"))
     return Section(
         name=name,
-        title=_sweep_title(rows),
+        title=f"Sweep: {', '.join(how_many(count, unit) for unit, count in counts.items())}",
         was_run=_cells_run(rows, varying(frame)),
-        facts=_sweep_facts(rows, failed),
+        facts=facts,
         tables=tuple(tables),
         proofs=[("verified", CELLS_CHECKED)],
-        again=_sweep_again(name, rows),
+        again=_sweep_again(name, grid),
         picture=picture(sweep_page(frame)) if figures else "",
         answer=tuple(said(pairs_of_sweep(frame))),
         notes=tuple(notes_of(means, figures)),
     )
-
-
-def _sweep_title(rows: Sequence[Mapping[str, Any]]) -> str:
-    grid = grid_of(rows)
-    counts = {
-        ("cell", "cells"): len(rows),
-        ("policy", "policies"): len(grid["policies"]),
-        ("instance", "instances"): len(grid["instances"]),
-        ("seed", "seeds"): len({row["seed"] for row in rows}),
-    }
-    return f"Sweep: {', '.join(f'{n} {name[n != 1]}' for name, n in counts.items())}"
-
-
-def _sweep_facts(rows: Sequence[Mapping[str, Any]], failed: Sequence[Any]) -> Facts:
-    facts = [("cells", str(len(rows))), ("failed", str(len(failed)))]
-    proven = [row["proven"] for row in rows if row.get("proven") is not None]
-    if proven:
-        facts.append(("proven", f"{sum(proven)} of {len(proven)} optima"))
-    return facts
-
-
-def _failures(failed: Sequence[Mapping[str, Any]]) -> list[ReportTable]:
-    """A table of the errors, and how often each occurred."""
-    errors = Counter(str(row["error"]) for row in failed)
-    rows: list[tuple[str, ...]] = [(str(count), error) for error, count in errors.items()]
-    columns = ("cells", True), ("error", False)
-    return [ReportTable("Failed cells", columns, rows)] if rows else []
 
 
 def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
@@ -627,14 +472,13 @@ def _cells_run(rows: Sequence[Mapping[str, Any]], axes: Sequence[str]) -> Facts:
     return [*facts, ("version", ", ".join(versions))]
 
 
-def _sweep_again(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _sweep_again(name: str, grid: Mapping[str, Any]) -> tuple[str, ...]:
     """The grid as a configuration, and the command that runs it."""
     config, table_file = (shlex.quote(f"{Path(name).stem}{end}") for end in (".toml", ".parquet"))
-    text = toml_of(grid_of(rows)).splitlines()
     return (
         # In quotes, so that the shell leaves a $ in the grid alone.
         f"cat > {config} <<'END OF THE GRID'",
-        *text,
+        *toml_of(grid).splitlines(),
         "END OF THE GRID",
         f"oasis sweep {config} -o {table_file}",
     )

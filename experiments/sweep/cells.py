@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import oasis
 from experiments.evaluation.options import GenerateOptions, Option, check_known, options_of
-from experiments.evaluation.policies import POLICIES, SEED, PolicyEntry, entry_of, make_policy
+from experiments.evaluation.policies import SEED, PolicyEntry, entry_of, having, make_policy
 from experiments.evaluation.provenance import instance_digest
 from experiments.sweep.tasks import TASKS, Case, CellTask, Options, fingerprint
 from oasis.model.choices import choice, did_you_mean
@@ -143,15 +143,12 @@ def _policies(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
     for option in axes:
         if option not in entry.options:
-            takers = [other.name for other in POLICIES.values() if option in other.options]
-            names = " or ".join(map(repr, takers))
-            raise InputError(
-                "",
-                f"expected {option} with name = {names} alone, got {entry.name}"
-                if takers
-                else f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
-                f"{did_you_mean(option, entry.options)}",
-            )
+            names = " or ".join(map(repr, having(option)))
+            expected = f"expected {option} with name = {names} alone, got {entry.name}"
+            if not names:
+                expected = f"unknown key {option!r}; {entry.name} has {', '.join(entry.options)}"
+                expected += did_you_mean(option, entry.options)
+            raise InputError("", expected)
     choices = {}
     # In the order of the policy's options, so that the order of keys in a file changes no row.
     for name in (name for name in entry.options if name in axes):
@@ -177,16 +174,13 @@ def _seeds(value: Any) -> list[int]:
         first = integer(table["first"], "")
         count = integer(table.get("count"), "", minimum=1, maximum=MOST_SEEDS)
     except InputError:
-        expected = (
-            f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list of "
-            "the seeds themselves, such as [0, 7]"
-        )
-        raise InputError("", expected, value) from None
+        expected = f"expected how many seeds, 1..{MOST_SEEDS}, {{first = 0, count = 5}}, or a list"
+        raise InputError("", f"{expected} of the seeds themselves, such as [0, 7]", value) from None
     return list(range(first, first + count))
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the key and what was expected there, or what it is instead."""
+    """Read a TOML file; errors name the key, the expected value and the actual one."""
     content = read_content(path)
     try:
         return sweep_config(tomllib.loads(content.decode("utf-8")))
@@ -197,10 +191,7 @@ def read_config(path: Path) -> SweepConfig:
 
 @dataclass(frozen=True)
 class Source:
-    """Instances of `oasis.generate`, hourly counts included, or the one of a file.
-
-    Both travel with the cell to any worker.
-    """
+    """Instances of `oasis.generate`, or the one of a file; they travel with the cell."""
 
     labels: Mapping[str, Any]
     identity: Mapping[str, Any]
@@ -209,7 +200,7 @@ class Source:
 
     @property
     def draws(self) -> bool:
-        """Whether each seed has an instance of its own; that of a file is the same for all."""
+        """Whether each seed draws its own instance; an instance from a file is the same for all."""
         return self.instance is None
 
     def make(self, seed: int) -> Instance:
@@ -330,8 +321,7 @@ class Cell:
         """Make a fresh policy with the options and the seed of the cell."""
         if self.policy is None:
             raise InputError(f"task {self.task.name}", "a shared cell has no policy")
-        # The seed of the cell is the default: a seed among the options of the policy takes its
-        # place.
+        # The seed of the cell is the default: one among the options of the policy takes its place.
         seed = {SEED: self.seed} if SEED in entry_of(self.policy).options else {}
         return make_policy(self.policy, instance, **seed | dict(self.policy_options))
 
@@ -405,10 +395,10 @@ def _sources(grids: Iterable[Mapping[str, Sequence[Any]]], base: Path) -> Iterat
 
 
 def _check_distinct(key: str, points: Iterable[Mapping[str, Any]]) -> None:
-    seen = set()
+    texts = set()
     for point in points:
         text = json.dumps(dict(point), sort_keys=True)
-        if text in seen:
+        if text in texts:
             parts = ", ".join(f"{name} = {value}" for name, value in point.items())
             raise InputError(key, f"expected each point once, got {parts} again")
-        seen.add(text)
+        texts.add(text)

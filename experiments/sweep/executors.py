@@ -28,8 +28,7 @@ from oasis.model.instance import Instance
 from oasis.scheduling.site import site_of
 from oasis.version import __version__
 
-# A killed driver cannot report it, but its children
-# get another parent: they look twice a second.
+# A killed driver cannot report it, but its children get another parent: they look twice a second.
 WATCH_SECONDS = 0.5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)  # they are for the driver to handle
 
@@ -83,16 +82,14 @@ def check_code(cell: Cell) -> None:
     # A Dask worker has its own copy of the package, perhaps an older one.
     own_code = fingerprint(cell.task.function)
     if own_code != cell.code:
-        raise RuntimeError(
-            f"the worker runs other code than the sweep: {__version__} {own_code}, "
-            f"expected {cell.identity['version']} {cell.code}"
-        )
+        expected = f"expected {cell.identity['version']} {cell.code}"
+        other = f"the worker runs other code than the sweep: {__version__} {own_code}"
+        raise RuntimeError(f"{other}, {expected}")
     files = [] if cell.policy is None else entry_of(cell.policy).files(cell.policy_options)
     digests = [(one["of"], one["sha256"]) for one in files]
     if digests != [(one["of"], one["sha256"]) for one in cell.files]:
-        raise RuntimeError(
-            f"the worker has other files of {cell.policy} than the sweep: got {digests}"
-        )
+        other = f"the worker has other files of {cell.policy} than the sweep"
+        raise RuntimeError(f"{other}: got {digests}")
 
 
 def rehearse(cells: Sequence[Cell]) -> None:
@@ -103,19 +100,16 @@ def rehearse(cells: Sequence[Cell]) -> None:
             import_module(name)
         if cell.policy is not None:
             instance = cell.source.make(cell.seed)
-            site = (
-                site_of(instance.cluster, instance.horizon)
-                if isinstance(instance, Instance)
-                else instance.workload.site
-            )
+            if isinstance(instance, Instance):
+                site = site_of(instance.cluster, instance.horizon)
+            else:
+                site = instance.workload.site
             cell.make_policy(instance).reset(site)
 
 
 def check_cluster(address: str, seconds: float) -> None:
-    """Check that a Dask scheduler answers at `address` within `seconds`.
-
-    A client of Dask that finds none takes its time to close and prints a traceback.
-    """
+    """Check that a Dask scheduler answers at `address` within `seconds`."""
+    # A client of Dask that finds none takes its time to close and prints a traceback.
     from distributed.utils import LoopRunner  # noqa: PLC0415 (needs an extra)
 
     expected = f"expected a Dask scheduler at {address}"
@@ -172,11 +166,9 @@ class Local:
     jobs: int = -1
 
     def run(self, cells: Sequence[Cell]) -> Generator[tuple[Cell, CellResult]]:
-        """Run `cells`; a worker that dies takes no other cell with it.
-
-        joblib then gives up all cells in flight and does not say whose worker it was, so each of
-        them is run once more, alone.
-        """
+        """Run `cells`; a worker that dies takes no other cell with it."""
+        # joblib then gives up all cells in flight and does not say whose worker it was, so each of
+        # them is run once more, alone.
         remaining = {cell.key: cell for cell in cells}
         while remaining:
             started: list[Cell] = []

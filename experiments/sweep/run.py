@@ -169,61 +169,60 @@ def run_sweep(
 
 @dataclass
 class _Work:
-    """Runs what is not recorded yet: first the cells that others share, then the others.
+    """Runs what is not recorded yet: first the cells that others share, then the others."""
 
-    Without a store nothing is recorded, nor was it before.
-    """
-
-    store: ResultStore | None
+    store: ResultStore | None  # without one, nothing is recorded
     executor: Executor
     retry_failed: bool
     report: Callable[[SweepProgress], None] | None
     note: Callable[[str], None] | None
     shared: dict[str, Cell] = field(default_factory=dict)
     records: dict[str, CellResult] = field(default_factory=dict)
+    supply: dict[str, CellResult] = field(default_factory=dict)  # of the shared cells
     progress: SweepProgress = field(default_factory=lambda: SweepProgress(0))
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         """Records of `cells` by key, those included that were there before."""
-        records = self.records = self._kept(cells)
+        records = self.records = self._stored_results(cells)
         remaining = {cell.key: cell for cell in cells if cell.key not in records}
-        shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
-        self.shared = shared
-        supply = self._kept(list(shared.values()))
+        self.shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
+        self.supply = self._stored_results(list(self.shared.values()))
         self.progress = SweepProgress(len(records) + len(remaining), kept=len(records))
-        self._tell(records, supply)
+        self._tell()
         LOGGER.info("%d cells, %d recorded before", self.progress.total, len(records))
         # Before hours of work, not after them, it must show that records can be written.
         if remaining and self.store is not None:
             self.store.prepare()
         # Shared cells come first: the others wait for their figures.
-        for cell, record in self._run([c for key, c in shared.items() if key not in supply]):
-            supply[cell.key] = record
-            self._tell(records, supply)
-        ready, lost = _supplied(remaining.values(), supply)
+        for cell, record in self._run([c for k, c in self.shared.items() if k not in self.supply]):
+            self.supply[cell.key] = record
+            self._tell()
+        ready, lost = _supply_shared(remaining.values(), self.supply)
         for cell, record in chain(self._saved(lost), self._run(ready)):
             records[cell.key] = record
-            self._tell(records, supply)
+            self._tell()
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Report what is recorded: an interruption may fall between a record and its report."""
+        """Count the records again: an interruption may fall between a record and its report."""
         assert self.store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
-        self._tell(recorded(cells, self.store), recorded(self.shared.values(), self.store))
+        self.records = recorded(cells, self.store)
+        self.supply = recorded(self.shared.values(), self.store)
+        self._tell()
 
-    def _tell(self, records: Mapping[str, CellResult], supply: Mapping[str, CellResult]) -> None:
+    def _tell(self) -> None:
         self.progress = replace(
             self.progress,
-            done=len(records),
-            failed=sum(record.status == FAILED for record in records.values()),
+            done=len(self.records),
+            failed=sum(record.status == FAILED for record in self.records.values()),
             shared_total=len(self.shared),
-            shared_done=len(supply),
+            shared_done=len(self.supply),
         )
         if self.report is not None:
             self.report(self.progress)
 
-    def _kept(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+    def _stored_results(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
         if self.store is None:
             return {}
         records = recorded(cells, self.store, on_note=self.note)
@@ -247,20 +246,17 @@ class _Work:
             yield cell, record
 
 
-def _supplied(
+def _supply_shared(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
     """Give cells the figures of their shared cells; also return cells whose shared cell failed."""
     ready, lost = [], []
     for cell in cells:
-        if cell.shared_cell is None:
-            ready.append(cell)
-            continue
-        record = shared[cell.shared_cell.key]
-        if record.status == FAILED:
+        record = None if cell.shared_cell is None else shared[cell.shared_cell.key]
+        if record is not None and record.status == FAILED:
             lost.append((cell, record))
         else:
-            ready.append(replace(cell, shared=record.figures))
+            ready.append(cell if record is None else replace(cell, shared=record.figures))
     return ready, lost
 
 
@@ -271,10 +267,7 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Records of `cells` by key; after Ctrl-C of those that were done by then.
-
-    A `store` receives each record at once, and those that it has already are used.
-    """
+    """Records of `cells` by key, those in `store` included; after Ctrl-C, those done by then."""
     work = _Work(store, executor, False, on_progress, on_note)
     try:
         return work.records_of(cells)

@@ -119,5 +119,5 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def repeatable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the measured times: what two runs of the same sweep have in common."""
+    """Leave out the measured times, in which two runs of the same sweep differ."""
     return frame[[name for name in frame.columns if not name.startswith(MEASURED)]]

@@ -93,11 +93,8 @@ def _unfinished(frame: pd.DataFrame) -> pd.Series[float] | None:
 
 
 def varying(frame: pd.DataFrame) -> list[str]:
-    """Parameters of which `frame` has more than one value, and the name of the policy.
-
-    A parameter that part of the rows do not have is no second value, except for the two that say
-    what kind of instance it is.
-    """
+    """Parameters of which `frame` has more than one value, and the name of the policy."""
+    # A parameter that part of the rows lack is no second value, but for the kind of instance.
     names = [name for name in frame if name.startswith(_POINT)]
     values = {name: frame[name] if name in _KIND else frame[name].dropna() for name in names}
     return [n for n in names if n == "policy.name" or len({*map(str, values[n])}) > 1]
@@ -140,7 +137,7 @@ _WITHOUT_PROOF = (PROVEN, "ratio_lower", "ratio_upper")
 
 
 def shown_of(frame: pd.DataFrame, figures: Iterable[str]) -> list[str]:
-    """Those of `figures` to show; of ratios whose optima are all proven, the ratio alone."""
+    """Columns to show; the bounds of a ratio are left out if all its optima are proven."""
     columns = [name for name in figures if name in frame]
     if PROVEN not in columns or "ratio" not in frame or not frame[PROVEN].dropna().all():
         return columns
@@ -175,8 +172,8 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     if any(intervals.scale_of(name) == "ratio" for name in figures):
         notes.append("ratios: geometric mean, interval of the logarithms")
         notes.append(f"proof: {texts.CHECKED}")
-    left = [row for row in table.to_dict("records") if _left(row)]
-    unfinished = {label(row, "instance.", "policy."): row[LEFT] for row in left}
+    incomplete = [row for row in table.to_dict("records") if _unfinished_jobs(row)]
+    unfinished = {label(row, "instance.", "policy."): row[LEFT] for row in incomplete}
     if unfinished and any(name in OF_FINISHED for name in figures):
         counts = ", ".join(f"{point} {texts.brief(count)}" for point, count in unfinished.items())
         if len(unfinished) > MOST_NAMED:
@@ -185,17 +182,14 @@ def notes_of(table: pd.DataFrame, figures: Sequence[str]) -> list[str]:
     return notes
 
 
-def _left(row: Mapping[Any, Any]) -> float:
+def _unfinished_jobs(row: Mapping[Any, Any]) -> float:
     """Mean number of jobs that did not finish at a point; 0 where the table does not have it."""
     count: Any = row.get(LEFT)
     return 0.0 if is_missing(count) else float(count)
 
 
 def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
-    """Mean and ends of the interval of a figure, and how many jobs did not finish.
-
-    None for missing values.
-    """
+    """Mean and ends of the interval of a figure, and how many jobs did not finish, or None."""
     interval = {"mean": row[name]} | {end: row[f"{name}.{end}"] for end in _ENDS}
     interval |= {LEFT: row.get(LEFT)}
     return {end: None if is_missing(value) else float(value) for end, value in interval.items()}
@@ -227,5 +221,5 @@ def _mean(row: Mapping[Any, Any], name: str) -> str:
         return f"{row[name] * n:.0f} of {n}"
     mark = MARKS.get(row[f"{name}.interval"], "")
     text = texts.interval(interval_in(row, name))
-    mark += LEFT_MARK if name in OF_FINISHED and _left(row) else ""
+    mark += LEFT_MARK if name in OF_FINISHED and _unfinished_jobs(row) else ""
     return f"{text}{mark}" + ("" if n == row["seeds"] else f" (of {n})")

@@ -47,8 +47,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
         origin = Path(spec.origin)
         root = origin.parent
         paths = [origin] if spec.submodule_search_locations is None else root.rglob("*.py")
-        # Sorted, because file systems list names in
-        # different orders; names count, because moves do.
+        # Sorted, because file systems list names in different orders; moves count, so names do.
         for path in sorted(paths, key=Path.as_posix):
             digest.update(f"{name}/{path.relative_to(root).as_posix()}\n".encode())
             digest.update(path.read_bytes())
@@ -180,22 +179,16 @@ def run(case: Case) -> Figures:
 
 
 def lateness(case: Case) -> Figures:
-    """Run the policy; of each job that finished, completion minus target, in slots (Fig. 4, 9).
-
-    ``lateness`` has an entry for each job in order of arrival, None where it did not finish or
-    its utility is no sigmoid, so has no target; ``decay`` tells the kinds of jobs apart.
-    """
+    """Run the policy; of each job in order of arrival, completion minus target (Fig. 4, 9)."""
     done = simulated(case)
     late: list[Scalar] = []
-    decay: list[Scalar] = []
+    decay: list[Scalar] = []  # tells the kinds of jobs apart
     for job, decision in zip(case.instance.jobs_by_arrival(), done.decisions, strict=True):
-        end = decision.completion
-        if isinstance(job.utility, Sigmoid):
-            late.append(None if end is None else end - job.arrival - job.utility.target)
-            decay.append(job.utility.decay)
-        else:
-            late.append(None)
-            decay.append(None)
+        end, sigmoid = decision.completion, job.utility
+        has_target = isinstance(sigmoid, Sigmoid)
+        is_late = has_target and end is not None
+        late.append(end - job.arrival - sigmoid.target if is_late else None)
+        decay.append(sigmoid.decay if has_target else None)
     return run_figures(done) | {"lateness": late, "decay": decay}
 
 
@@ -255,16 +248,13 @@ class RatioOptions(Options):
         return options
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that JSON has; what was not given and has no default is left out."""
+        """Plain data for JSON, without options that have neither a value nor a default."""
         options = {k: v for k, v in asdict(self).items() if k not in GIVEN_ONLY or v is not None}
         return options | {"gap": None} if self.gap == math.inf else options
 
 
 def optimum(case: Case) -> Figures:
-    """Solve the instance offline: the same for every policy, so it is done once.
-
-    A solve that meets its time limit gives an interval that depends on the machine.
-    """
+    """Solve the instance offline: the same for every policy, so it is done once."""
     from oasis.solvers import Status  # noqa: PLC0415 (needs an extra)
     from oasis.solvers.budget import Stop  # noqa: PLC0415
     from offline.solve import solve  # noqa: PLC0415

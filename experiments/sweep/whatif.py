@@ -51,10 +51,7 @@ REPLAY = CellTask("replayed", replayed, WhatIfOptions)
 def cell_of(
     scenario: Scenario, name: str | None, parameters: Mapping[str, Any], each: bool = False
 ) -> Cell:
-    """The cell of a policy with these options; of the bounds, if there is no `name`.
-
-    With `each`, the times of each job are kept.
-    """
+    """The cell of a policy, with `each` keeping the times of jobs; of the bounds without `name`."""
     options = WhatIfOptions(bounds=name is None, each=each and name is not None)
     files = () if name is None else tuple(entry_of(name).files(parameters))
     return Cell(scenario, name, parameters, 0, REPLAY, options, fingerprint(replayed), files)
@@ -133,8 +130,8 @@ def with_goal(
     machines, jobs = len(first.machines), first.jobs
     least = next(n for n in range(1, machines + 1) if first.at(n).widest >= jobs.gpus.max())
     # With so many, more of the last kind, no job would wait if it could have any GPUs.
-    alone = frames.busiest_moment(jobs.assign(started=math.nan), first.held)
-    most = machines + max(0, -(-(alone - first.gpus) // first.machines[-1]))
+    busiest = frames.busiest_moment(jobs.assign(started=math.nan), first.held)
+    most = machines + max(0, -(-(busiest - first.gpus) // first.machines[-1]))
     tried: dict[str, dict[int, float | None]] = {name: {} for name in chosen}
     lost: Lost = {name: list(result.about[name]) for name in ("missing", "failed")}
 

@@ -122,7 +122,7 @@ CONSTANTS = tuple(constant.name for constant in fields(Certificate))
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WeakDuality(Summarised):
-    """What a run of OASiS at prices of one's own proves: weak duality alone.
+    """The bound that a run of OASiS at prices of one's own proves, by weak duality alone.
 
     Theorem 16 needs the paper's prices. Any prices prove the bound of `oasis.dual_bound`; these are
     those at the end of the run.
@@ -151,7 +151,7 @@ class WeakDuality(Summarised):
         return ratio if math.isfinite(ratio) else None
 
     def summary(self) -> tuple[str, Facts]:
-        """The bounds, and what they rest on."""
+        """The bounds, and their source."""
         return "WeakDuality", [
             ("optimum at most", short(self.upper_bound)),
             ("ratio at most", short(self.ratio_bound)),
@@ -202,7 +202,7 @@ class PricedRun(Protocol):
 
     @property
     def total_utility(self) -> float:
-        """P, what the run earned."""
+        """P, the total utility of the run."""
         ...
 
 

@@ -228,7 +228,7 @@ def verify(instance: Instance, result: HasSchedules | Mapping[str, Schedule]) ->
 
 
 def no_result(name: str, expected: str, value: object) -> TypeError:
-    """Build the error for an argument that is no result; it says how to read one from a path."""
+    """Return the error for an argument that is no result; it explains how to read a file."""
     got = describe(value)
     if isinstance(value, (str, os.PathLike)):
         got += f"; oasis.read_result({os.fspath(value)!r}) reads one from that file"

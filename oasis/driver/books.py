@@ -19,15 +19,12 @@ def choose_forms(
 ) -> None:
     """Choose the form in which a policy without forms sees each job, until the job holds machines.
 
-    Jobs that have never held anything are gone through in order of arrival. Each is shown in its
-    first form, in the order given, whose fewest tasks find room beside those of the jobs before it.
-    Where no form does, it stays as it was, and a job that arrives is shown in the first form that
-    fits the empty cluster. A job that is shown in another form than before leaves as the old job,
-    and arrives as a new one.
-
     `again`: the policy was asked at this instant, and a job that waits is tried in later forms.
     `once`: a job keeps the form in which it arrived, as a policy that plans ahead needs it.
     """
+    # In order of arrival, the first form whose fewest tasks find room beside those of the jobs
+    # before. Where none does, it stays as it was, and one that arrives is in the first form that
+    # fits the empty cluster. In another form, the job leaves as the old and arrives as a new one.
     room = Room(books.site, list(books.free), books.down)
     new = {job.index for job in view.arrived}
     arrived = []
@@ -52,7 +49,7 @@ def choose_forms(
 
 def place_fewest(room: Room, job: PolicyJob) -> bool:
     """Place the fewest tasks of `job` in `room`, if they fit."""
-    least = job.min_workers
+    least = job.worker_counts[0]
     return BestFit().place(room, job, least, job.ps_needed(least)) is not None
 
 
@@ -99,10 +96,7 @@ def _known(index: Any, books: Books, policy: str) -> Tracked:
 
 
 def _in_form(allocation: Any, progress: Tracked, policy: str) -> PolicyJob:
-    """Return the job in the form of `allocation`; a job that has held machines keeps its form.
-
-    Unless it may switch.
-    """
+    """Return the job in the form of `allocation`, which must be its own once it is fixed."""
     job = progress.job
     if type(allocation) is not Allocation:
         raise PolicyError(policy, f"expected an Allocation, got {allocation!r:.60}", job=job.id)
@@ -142,12 +136,13 @@ def _check_shape(allocation: Any, job: PolicyJob, books: Books, policy: str) -> 
     # Holding nothing is a pause, which any job may have.
     if workers == 0 and ps == 0:
         return
-    least, needed, most = job.min_workers, job.ps_needed(workers), job.ps_most(workers)
+    counts, needed, most = job.worker_counts, job.ps_needed(workers), job.ps_most(workers)
     laws = " (3)", " (6)(7)"
     if books.site.partial_gangs:  # no more than the job can ever use
-        least, needed, most, laws = 0, 0, job.ps_most(job.max_workers), ("", "")
-    if not least <= workers <= job.max_workers:
-        expected = f"expected {least}..{job.max_workers} workers{laws[0]}"
+        counts, needed, laws = range(job.max_workers + 1), 0, ("", "")
+        most = job.ps_most(job.max_workers)
+    if workers not in counts:
+        expected = f"expected {counts[0]}..{counts[-1]} workers{laws[0]}"
         raise PolicyError(policy, f"{expected}, got {workers}", job=job.id)
     if not needed <= ps <= most:
         expected = f"expected {needed}..{most} parameter servers{laws[1]}"

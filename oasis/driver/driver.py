@@ -33,30 +33,18 @@ from oasis.driver.loop import Loop, World
 from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import OasisError, PolicyError
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
 from oasis.model.rounding import TOLERANCE
-from oasis.scheduling.capabilities import Planner, wants
+from oasis.model.utility import later
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.placement import Room
-from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy import Plan, Planner, Policy, wants
 from oasis.scheduling.site import Site, policy_job
 from oasis.scheduling.view import View
 
 REACH = 1000  # delays, in slots, that the utility of a job that is planned anew is known for
 LONGEST_WAIT = 64  # slots between two attempts of a rejected job
-# What an attempt changes besides the entries: it is brought back after an error.
-COPIED = (
-    "retries",
-    "settled",
-    "away",
-    "calendar",
-    "closed",
-    "_untold",
-    "ahead",
-    "loop",
-    "next_index",
-)
+UNSAVED = ("policy", "site", "_facts", "_outcome", "_error")
 
 
 class Driver(World, Generic[Spec]):
@@ -126,10 +114,8 @@ class Driver(World, Generic[Spec]):
 
     @property
     def closing(self) -> frozenset[int]:
-        """Machines that close soon: a policy that does not plan around it starts no job there.
-
-        The longest waiting job decides, because it is unknown which job the policy would start.
-        """
+        """Machines that close soon: a policy that does not plan around it starts no job there."""
+        # The longest waiting job decides, because it is unknown which one the policy would start.
         if not self.calendar or isinstance(self.policy, Planner):
             return frozenset()
         waiting = (entry.slots_needed for entry in self.jobs.values() if not entry.complete)
@@ -149,12 +135,8 @@ class Driver(World, Generic[Spec]):
         return room
 
     def step(self, slot: int, facts: Facts[Spec], *, ask: bool = False) -> SlotOutcome[Spec]:
-        """Record the events up to `slot` and ask the policy; an error ends the step.
-
-        With `ask` the policy is asked even if nothing happened. An error of the policy, of its plan
-        or of a job leaves the events recorded.
-        """
-        # The caller of `step` ends on an error, so no state is saved to return to.
+        """Record the events up to `slot` and ask the policy; an error ends the step."""
+        # The caller ends on an error, so no state is saved to return to: the events are recorded.
         self._pass(slot, facts)
         outcome = self._attempt(facts, {}, ask=ask)
         for error in (outcome.error, *outcome.failed.values()):
@@ -165,13 +147,9 @@ class Driver(World, Generic[Spec]):
         return outcome
 
     def boundary(self, slot: int, facts: Facts[Spec]) -> SlotOutcome[Spec]:
-        """Begin `slot`: record the events and ask the policy.
+        """Begin `slot`: record the events and ask the policy, without the jobs with which it fails.
 
-        An error of the policy, or a plan that cannot be carried out, does not end this. The job
-        that causes it is looked for: the first one in order of arrival with which the policy
-        fails. It is left out and named in `SlotOutcome.failed`; the others are planned. If leaving
-        out jobs does not help, all jobs hold what they held before, `SlotOutcome.error` says why,
-        and the policy is asked again at the next boundary, then after two slots, four, and so on.
+        If that does not help, all jobs hold what they held before, and it is asked again later.
         """
         # A plan that was made within the last slot rests on work that was expected, not yet known.
         was_asked = bool(self.ahead)
@@ -237,9 +215,8 @@ class Driver(World, Generic[Spec]):
     def arrive(self, specs: Mapping[str, Spec]) -> SlotOutcome[Spec]:
         """Ask about the next slot, which has not begun, because these jobs have come.
 
-        A job whose machines in the plan are free until then begins at once. The policy is told of
-        nothing else that happened; the others do their work as planned. An error leaves everything
-        as it was, and the boundary finds out what causes it.
+        A job whose machines in the plan are free until then begins at once. An error leaves
+        everything as it was, and the boundary finds out what causes it.
         """
         assert self.slot is not None
         saved, given = self._saved(), {index: entry.given for index, entry in self.jobs.items()}
@@ -296,10 +273,7 @@ class Driver(World, Generic[Spec]):
     def _attempt(
         self, facts: Facts[Spec], failed: Mapping[str, Exception], *, ask: bool = False
     ) -> SlotOutcome[Spec]:
-        """Decide without the jobs that `failed`; after an error the caller rolls everything back.
-
-        With `ask` the policy is asked even if nothing happened.
-        """
+        """Decide without the jobs that `failed`; after an error the caller rolls all of it back."""
         assert self.slot is not None
         outcome: SlotOutcome[Spec] = SlotOutcome(failed=dict(failed))
         # The policy lost its memory in an error and had no state to
@@ -328,11 +302,9 @@ class Driver(World, Generic[Spec]):
         self.jobs.clear()
 
     def resize(self, site: Site) -> None:
-        """Continue with the same machines, some of which have other amounts now.
-
-        At the next boundary those that are smaller are lost to the policy and come back at once, so
-        that what ran there is placed again, on what is left; those that are larger only come back.
-        """
+        """Continue with the same machines, some of which have other amounts now."""
+        # At the next boundary those that are smaller are lost to the policy and come back at once,
+        # so that what ran there is placed again; those that are larger only come back.
         if self.kept_policy is None:
             self.rebuild(site)
             return
@@ -358,49 +330,33 @@ class Driver(World, Generic[Spec]):
         return True
 
     def _leave(self, view: View) -> list[Entry[Spec]]:
-        """Remove completed, deleted and edited jobs; edited jobs arrive again as new ones."""
-        specs, anew = self._facts.specs, self._again()
-        for index, entry in list(self.jobs.items()):
-            uid = entry.spec.uid
+        """Remove completed, deleted and edited jobs; return those that arrive again as new ones."""
+        specs, anew, again = self._facts.specs, list[Entry[Spec]](), self._arrive_again
+        self._arrive_again = []
+        for entry in (*again, *self.jobs.values()):
+            uid, is_live = entry.spec.uid, self.jobs.get(entry.job.index) is entry
             spec = specs.get(uid)
-            edited = spec is not None and differs(spec, entry.spec)
             # Completion is asked before edits: a job that has done the work
             # that its owner now wants needs no plan.
-            if self._completes(entry, spec):
-                view.finished.append(entry.seen)
-            elif spec is None or edited:
-                if isinstance(self.policy, Planner):
+            is_done = self._completes(entry, spec)
+            if is_live:  # the policy knows it
+                if not is_done and spec is not None and not differs(spec, entry.spec):
+                    entry.spec = spec
+                    continue
+                del self.jobs[entry.job.index]
+                if not is_done and isinstance(self.policy, Planner):
                     self.policy.withdraw(entry.seen)
                 else:
                     view.finished.append(entry.seen)
-                if spec is not None and uid not in self._outcome.failed:
-                    entry.spec = spec
-                    anew.append(entry)
-            else:
-                entry.spec = spec
-                continue
-            del self.jobs[index]
+            if not is_done and spec is not None and uid not in self._outcome.failed:
+                entry.spec = spec  # a job that its owner deleted meanwhile does not come back
+                anew.append(entry)
         # What the world has forgotten needs no place here: a service runs for years.
         self.settled &= specs.keys()
         for uid in self.retries.keys() - specs.keys():
             del self.retries[uid]
         # Edited jobs keep their place in the order of arrival.
         return sorted(anew, key=lambda entry: entry.arrived)
-
-    def _again(self) -> list[Entry[Spec]]:
-        """Return the jobs that arrive again: jobs that still exist and have work left.
-
-        The policy does not know them, so it is not informed about the complete ones.
-        """
-        again, self._arrive_again = self._arrive_again, []
-        anew = []
-        for entry in again:
-            spec = self._facts.specs.get(entry.spec.uid)
-            completes = self._completes(entry, spec)
-            if not completes and spec is not None and entry.spec.uid not in self._outcome.failed:
-                entry.spec = spec  # a job that its owner deleted meanwhile does not come back
-                anew.append(entry)
-        return anew
 
     def _completes(self, entry: Entry[Spec], spec: Spec | None) -> bool:
         """Complete a job if it is done, by its present amount of work if that was edited."""
@@ -499,7 +455,7 @@ class Driver(World, Generic[Spec]):
             source = remaining_job(source, slots, slot, REACH)
         fixed = spec.initial_workers
         if entry.given is not None:  # whoever draws counts would draw another
-            fixed = min(max(entry.given, source.min_workers), source.chunks)
+            fixed = source.workers_near(entry.given)
         self._show(entry, source, self.next_index, fixed)
         if entry.forms:
             entry.work = entry.job.work
@@ -516,8 +472,8 @@ class Driver(World, Generic[Spec]):
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:
-                may = fixed is not None and form.min_workers <= fixed <= form.chunks
-                forms.append(self.as_seen(spec, form, index, fixed if may else None))
+                has_it = fixed in form.worker_counts
+                forms.append(self.as_seen(spec, form, index, fixed if has_it else None))
             return replace(forms[0], source=source, forms=tuple(forms))
         job = policy_job(source, self.site)
         if spec.ps_count is not None:
@@ -526,10 +482,7 @@ class Driver(World, Generic[Spec]):
         return replace(job, index=index, initial_workers=fixed)
 
     def fewest_slots(self, spec: Spec) -> int | None:
-        """Slots that a job takes with all the workers that fit, in the quickest of its forms.
-
-        None if it fits in no form.
-        """
+        """Slots that a job takes with all workers that fit, in its quickest form; None: in none."""
         seen = (self.as_seen(spec, one) for one in spec.job.in_forms)
         counts = [job.work / most for job in seen if (most := self.loop.empty.most_workers(job))]
         return math.ceil(min(counts) - TOLERANCE) if counts else None
@@ -582,12 +535,11 @@ class Driver(World, Generic[Spec]):
     # -- what went wrong ---------------------------------------------------------------------------
 
     def _saved(self) -> dict[str, Any]:
-        """Independent copies of the attributes that a boundary changes, beside the policy."""
-        return {
-            "jobs": {index: entry.copy() for index, entry in self.jobs.items()},
-            "_arrive_again": [entry.copy() for entry in self._arrive_again],
-            **{name: copy(vars(self)[name]) for name in COPIED},
-        }
+        """Independent copies of what an attempt changes, beside the policy."""
+        saved = {name: copy(value) for name, value in vars(self).items() if name not in UNSAVED}
+        saved["jobs"] = {index: entry.copy() for index, entry in self.jobs.items()}
+        saved["_arrive_again"] = [entry.copy() for entry in self._arrive_again]
+        return saved
 
     def _roll_back(self, saved: dict[str, Any]) -> None:
         """Forget what an attempt changed, also in the policy; `saved` serves once more."""
@@ -607,18 +559,13 @@ class Driver(World, Generic[Spec]):
         saved: dict[str, Any],
         error: Exception,
     ) -> tuple[str, Exception] | None:
-        """The uid of the job that causes `error`, and the error with it as the last of all jobs.
-
-        None if the policy fails without any job. Jobs that arrive now are suspected first: those
-        that are live are left out of a trial only if the policy fails without any that is new.
-        """
+        """The uid of the job that causes `error`, and the error with it as the last of all jobs."""
         # Oldest first: the job to blame is the first one with which the policy fails, so that
         # as many as possible of those that ran before are kept.
         places = {uid: k for k, uid in enumerate(self.by_uid)}
         uids = [uid for uid in facts.specs if uid not in failed]
         uids.sort(key=lambda uid: places.get(uid, len(places)))
-        live, first, last = sum(uid in places for uid in uids), 0, len(uids)
-        errors = {last: error}
+        live, errors = sum(uid in places for uid in uids), {len(uids): error}
 
         def fails(count: int) -> bool:
             # A trial has the first `count` jobs alone; whatever it does is rolled back.
@@ -630,15 +577,11 @@ class Driver(World, Generic[Spec]):
             return failure is not None
 
         # The likely culprit is new: if the live jobs alone work, only new ones are searched.
-        if live < last:
-            first, last = (0, live) if fails(live) else (live, last)
-        # It fails with no job at all, so that none is to blame.
-        if last == 0 or (first == 0 < live and fails(0)):
-            return None
-        # Bisection between a number of jobs that works and one
-        # that fails: few trials among thousands.
-        count = bisect_left(range(last), True, first + 1, key=fails)
-        return uids[count - 1], errors[count]
+        first = live + 1 if live < len(uids) and not fails(live) else 0
+        # Bisection between a number of jobs that works and one that fails: few trials among
+        # thousands. Where the policy fails with no job at all, none is to blame.
+        count = bisect_left(range(len(uids)), True, first, key=fails)
+        return (uids[count - 1], errors[count]) if count else None
 
     def _leave_lost(self, facts: Facts[Spec], slot: int) -> None:
         """Take jobs off the machines that they cannot have in `slot`, though the policy fails."""
@@ -694,9 +637,8 @@ class Driver(World, Generic[Spec]):
     ) -> None:
         """Restore the driver from the data of `state`, with the jobs that are there now, by uid.
 
-        A job that is gone, or that was edited, is taken over `as_it_was`: at the next boundary it
-        leaves like any other. `remake`: the policy does not know these jobs, and they arrive once
-        more.
+        One that is gone or was edited is taken over `as_it_was`, and leaves at the next boundary.
+        `remake`: the policy does not know these jobs, and they arrive once more.
         """
         self.slot, self.ahead, self.next_index = state["slot"], state["ahead"], state["next"]
         self.loop.wake_at = state["wake_at"]

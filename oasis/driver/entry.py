@@ -145,7 +145,7 @@ class Entry(Tracked, Generic[Spec]):
         """Slots that it takes with the workers that it has, or is likely to get."""
         count = self.allocation.worker_count
         # The most cautious guess where nothing is known: fewer workers take more slots.
-        workers = count or self.job.initial_workers or self.job.min_workers
+        workers = count or self.job.initial_workers or self.job.worker_counts[0]
         return math.ceil(self.remaining / workers - TOLERANCE)
 
     def remaining_at(self, now: float) -> float:
@@ -167,11 +167,9 @@ class Entry(Tracked, Generic[Spec]):
         return entry
 
     def state(self) -> dict[str, Any]:
-        """Plain data; of the spec, everything but the templates of its pods.
-
-        What the policy sees of the job follows from it (`Driver.restored`): to keep that too would
-        take twenty times the room, for a utility that is sampled slot by slot.
-        """
+        """Plain data; of the spec, everything but the templates of its pods."""
+        # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
+        # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
             job = job_to_dict(self.spec.job)
         return {
@@ -204,10 +202,8 @@ class Entry(Tracked, Generic[Spec]):
 
 
 ALLOCATIONS = ("allocation", "settled")
-STATE = (
-    *("arrived", "work", "done", "held", "waiting_since", "admitted", "given", "begun", "resizes"),
-    *("restarts", "observed", "form", "extensions", "kept_until", "early"),
-)
+FOLLOWS = ("spec", "job", "told", "seen", "forms")  # from the submission and what is left of it
+STATE = [f.name for f in fields(Entry) if f.name not in (*FOLLOWS, *ALLOCATIONS)]
 
 
 def _plain(allocation: Allocation) -> list[Any]:

@@ -16,16 +16,11 @@ if sys.platform != "win32":
 
 
 class JournalLock:
-    """The right to write a journal, until `release` or the end of the process, however it ends.
+    """The right to write a journal, until `release` or the end of the process, however it ends."""
 
-    Schedulers of one process share the lock (`of`), and only its `holder` goes on: a process may
-    take up again what it lost track of.
-
-    It is held on a file of its own, `path` with ``.lock`` added, because a checkpoint replaces the
-    journal. That file stays; it says nothing by being there. Systems other than POSIX have no such
-    locks: there nothing keeps a second process away. A process that is forked off does not hold it.
-    """
-
+    # Schedulers of one process share the lock (`of`), and only its `holder` goes on. It is held on
+    # a file of its own, because a checkpoint replaces the journal; that file stays, and says
+    # nothing by being there. Only POSIX has such locks. A process that is forked off has none.
     holder: int | None = None  # `id` of the scheduler that opened the journal last
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

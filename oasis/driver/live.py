@@ -6,24 +6,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeVar
 
-from oasis.driver.events import (
-    EVENTS,
-    Advance,
-    Cancel,
-    Event,
-    FinishEarly,
-    LoseServer,
-    ReserveWindow,
-    RestoreServer,
-    Revise,
-    Submit,
-    event_of,
-    plain_event,
-)
+from oasis.driver import events
 from oasis.driver.journal import (
     Contents,
     JournalLock,
@@ -31,7 +19,7 @@ from oasis.driver.journal import (
     begin_journal,
     read_journal,
 )
-from oasis.driver.policy_state import restore_policy
+from oasis.driver.policy_state import policy_state, restore_policy
 from oasis.driver.service import Answer, Service
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
@@ -51,13 +39,13 @@ from oasis.online.recourse.policy import Recourse
 from oasis.online.recourse.rules import RuleName
 from oasis.online.rolling import restricted
 from oasis.online.rolling_oasis import RollingOASiS
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.policy_check import check_policy, in_words, parameters_of
 from oasis.scheduling.site import site_of
 
 SNAPSHOT = "oasis-live-scheduler 2"
 ENTRY = frozenset(("event", "arguments", "number", "rounds", "answer"))  # of the journal
+OWN = ("_turn", "_process", "_journal", "_lock")  # of a scheduler, not of its copy
 INTERRUPTED = "a call was interrupted; reopen the journal"
 FORKED = "the journal belongs to the process that this was forked off from; close it here"
 TAKEN_OVER = "another scheduler of this process has opened the journal"
@@ -81,7 +69,7 @@ def remembered(
 A = TypeVar("A", Decision, Progress, Change)
 
 
-class LiveScheduler:
+class LiveScheduler(Service):
     """A policy in service, on a horizon that rolls: it runs for years in bounded memory.
 
     Slots are absolute, counted from 0. The present slot is `now`; it has not begun, and whatever
@@ -103,6 +91,16 @@ class LiveScheduler:
 
     Attributes
     ----------
+    now : int
+        The present slot, which has not begun.
+    policy, cluster
+        As given; schedules name servers by index (`Cluster.worker_ids`, `Cluster.ps_ids`).
+    totals : Totals
+        Counts over the whole life.
+    calls : int
+        Calls accepted over the whole life.
+    last_change : Change
+        What the last accepted call did to the other jobs.
     notes : tuple of str
         What was found on reopening a journal, such as a torn last line.
 
@@ -123,7 +121,7 @@ class LiveScheduler:
     """
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
-        self.service = Service(policy, cluster)
+        super().__init__(policy, cluster)
         self.notes: tuple[str, ...] = ()
         self._journal: Path | None = None
         self._lock: JournalLock | None = None
@@ -131,17 +129,17 @@ class LiveScheduler:
         self._turn, self._process = RLock(), os.getpid()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in vars(self).items() if name not in ("_turn", "_process")
-        }
+        return {name: value for name, value in vars(self).items() if name not in OWN}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _turn=RLock(), _process=os.getpid())  # a copy has turns of its own
+        # A copy has turns of its own, and no journal.
+        vars(self).update(state, _turn=RLock(), _process=os.getpid(), _journal=None, _lock=None)
 
     def __repr__(self) -> str:
-        kind, totals = self.service.policy.name, self.totals
+        totals = self.totals
         counts = f"{len(self.jobs)} jobs live, {totals.submitted} submitted"
-        return f"<LiveScheduler: {kind}, slot {self.now}, {counts}, {totals.completed} completed>"
+        what = f"{self.policy.name}, slot {self.now}, {counts}, {totals.completed} completed"
+        return f"<LiveScheduler: {what}>"
 
     # -- making one --------------------------------------------------------------------------------
 
@@ -223,40 +221,10 @@ class LiveScheduler:
     # -- looking -----------------------------------------------------------------------------------
 
     @property
-    def now(self) -> int:
-        """The present slot, which has not begun."""
-        return self.service.now
-
-    @property
-    def totals(self) -> Totals:
-        """Counts over the whole life."""
-        return self.service.totals
-
-    @property
-    def calls(self) -> int:
-        """Calls accepted over the whole life."""
-        return self.service.calls
-
-    @property
-    def last_change(self) -> Change:
-        """What the last accepted call did to the other jobs."""
-        return self.service.last_change
-
-    @property
-    def policy(self) -> Policy:
-        """The policy."""
-        return self.service.policy
-
-    @property
-    def cluster(self) -> Cluster:
-        """The servers; schedules name them by index (`Cluster.worker_ids`, `Cluster.ps_ids`)."""
-        return self.service.cluster
-
-    @property
     def jobs(self) -> tuple[str, ...]:
         """Live jobs, planned or waiting, in order of arrival."""
         with self._own_turn():
-            return tuple(entry.job.id for entry in self.service.live)
+            return tuple(entry.job.id for entry in self._driver.jobs.values())
 
     def plan(self, slots: int | None = None) -> dict[str, Schedule]:
         """Planned allocations from the present slot on, by job.
@@ -269,7 +237,7 @@ class LiveScheduler:
             Number of slots to look ahead; jobs that run in none of them are left out.
         """
         with self._own_turn():
-            planned, now = self.service.schedules(), self.now
+            planned, now = self._schedules(), self.now
         if slots is None:
             return planned
         end = now + integer(slots, "slots", minimum=1)
@@ -279,7 +247,7 @@ class LiveScheduler:
     def promised(self, job_id: str) -> int | None:
         """The slot by which a live job must complete; None if nothing was promised."""
         with self._own_turn():
-            entry, policy = self.service.find(job_id), self.service.policy
+            entry, policy = self._find(job_id), self.policy
             return policy.promised(entry.seen) if isinstance(policy, Planner) else None
 
     def quote(self, job: Job) -> Quote:
@@ -288,7 +256,17 @@ class LiveScheduler:
         Nothing changes. With a limit in seconds `submit` may still decide otherwise.
         """
         with self._in_turn():
-            return self.service.quote(job)
+            self._check_new(job)
+            quote: Quote | None = None
+            if isinstance(self.policy, Planner):
+                quote = self.policy.foresee(job, self.now)
+            if quote is not None:
+                return quote
+            # The policy does not say it: everything is copied, and the call is made there.
+            copy = deepcopy(self)
+            decision = copy._take_in(events.Submit(job))
+            assert isinstance(decision, Decision)
+            return Quote(decision, copy.last_change)
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -304,29 +282,29 @@ class LiveScheduler:
             If the job does not fit the cluster's resources, arrives in another slot, or has the
             id of a live job.
         """
-        return self._call(Submit(job), Decision)
+        return self._call(events.Submit(job), Decision)
 
     def advance(self, now: int) -> Progress:
         """Let everything happen that is planned before slot `now`."""
-        return self._call(Advance(now), Progress)
+        return self._call(events.Advance(now), Progress)
 
     def cancel(self, job_id: str) -> Change:
         """Take back a live job that is no longer wanted."""
-        return self._call(Cancel(job_id), Change)
+        return self._call(events.Cancel(job_id), Change)
 
     def finish(self, job_id: str) -> Change:
         """End a live job that is done before its time.
 
         It completes in the present slot if it is planned there, otherwise in the one before.
         """
-        return self._call(FinishEarly(job_id), Change)
+        return self._call(events.FinishEarly(job_id), Change)
 
     def revise(self, job_id: str, remaining_work: int) -> Change:
         """Correct the work that a live job has left to `remaining_work` worker-slots."""
         with self._in_turn():
-            job_id = self.service.find(job_id).job.id
+            job_id = self._find(job_id).job.id
             work = integer(remaining_work, "remaining_work", minimum=1)
-            return self._call(Revise({job_id: work}), Change)
+            return self._call(events.Revise({job_id: work}), Change)
 
     def revise_all(self, remaining_work: Mapping[str, int]) -> Change:
         """Correct the work left of several live jobs at once, by id; recourse plans once for all.
@@ -337,15 +315,15 @@ class LiveScheduler:
             If it is no mapping, one of the jobs is not live, or its work is not a whole number of
             at least 1; nothing is changed then.
         """
-        return self._call(Revise(remaining_work), Change)
+        return self._call(events.Revise(remaining_work), Change)
 
     def lose(self, server: str) -> Change:
         """Do without the server with that id from the present slot on: it is lost."""
-        return self._call(LoseServer(server), Change)
+        return self._call(events.LoseServer(server), Change)
 
     def restore(self, server: str) -> Change:
         """Use a lost server again from the present slot on: it is back."""
-        return self._call(RestoreServer(server), Change)
+        return self._call(events.RestoreServer(server), Change)
 
     def reserve(
         self,
@@ -386,23 +364,23 @@ class LiveScheduler:
         >>> scheduler.reserve("firmware", 7, 9, instance.cluster.worker_ids).delayed
         (Delay(job_id='j0', before=7, after=9),)
         """
-        return self._call(ReserveWindow(name, begin, end, servers), Change)
+        return self._call(events.ReserveWindow(name, begin, end, servers), Change)
 
     # -- what lasts --------------------------------------------------------------------------------
 
-    def _call(self, event: Event, kind: type[A]) -> A:
+    def _call(self, event: events.Event, kind: type[A]) -> A:
         """Take in an event and, with a journal open, put it on the disk before it is answered."""
         with self._in_turn():
             if self._journal is None:
-                answer = self.service.take(event)
+                answer = self._take_in(event)
             else:
                 # Made before the call: afterwards an argument may have been changed by its owner.
-                entry = plain_event(event)
+                entry = events.plain_event(event)
                 with self._half_done():
-                    answer = self.service.take(event)
+                    answer = self._take_in(event)
                     # The rounds repeat a search that a clock cut short; the sum of the answer
                     # proves on reopening that the repeated call decided the same.
-                    entry |= {"number": self.calls, "rounds": self.service.rounds}
+                    entry |= {"number": self.calls, "rounds": self._rounds}
                     # On the disk before the caller has the answer: what was promised survives a
                     # crash. A call that is not on the disk was never answered.
                     add_to_journal(self._journal, entry | {"answer": _sum_of(answer)})
@@ -423,7 +401,7 @@ class LiveScheduler:
         if self._lock is not None and self._lock.process != os.getpid():
             raise OasisError(FORKED)
         with self._own_turn():
-            if self.service.has_failed:
+            if self._has_failed:
                 raise OasisError(FAILED)
             if self._unusable is not None:
                 raise OasisError(self._unusable)
@@ -442,13 +420,16 @@ class LiveScheduler:
             saved.
         """
         with self._in_turn():
-            policy = self.service.policy
+            policy, driver = self.policy, self._driver
             state = {
                 "policy": policy.name,
                 "parameters": parameters_of(policy),
                 "making": policy.making() if isinstance(policy, Planner) else None,
-                "cluster": cluster_to_dict(self.service.cluster),
-                "state": self.service.state(),
+                "cluster": cluster_to_dict(self.cluster),
+                "state": {
+                    "driver": driver.state(),
+                    "policy": policy_state(policy, driver.jobs),
+                },
                 "totals": self.totals.to_dict(),
                 "calls": self.calls,
             }
@@ -491,9 +472,10 @@ class LiveScheduler:
                     got = f"{own[0]!r} with {own[1]}"
                     raise OasisError(f"policy: expected {saved}, got {got}")
             scheduler = cls(policy, cluster_from_dict(state["cluster"]))
-            scheduler.service.restore(state["state"])
-            scheduler.service.totals = Totals.from_dict(state["totals"])
-            scheduler.service.calls = integer(state["calls"], "calls")
+            scheduler._driver.restore(state["state"]["driver"], {}, lambda known, _: known)
+            scheduler._driver.bring_policy(state["state"]["policy"])
+            scheduler.totals = Totals.from_dict(state["totals"])
+            scheduler.calls = integer(state["calls"], "calls")
         return scheduler
 
     def open_journal(self, path: str | os.PathLike[str]) -> None:
@@ -566,13 +548,16 @@ class LiveScheduler:
             raise OasisError(f"expected the {self.calls} calls of the snapshot, got {last}")
         for entry in contents.entries:
             with located_at(f"call {entry['number']}"):
-                if entry.keys() != ENTRY or entry["event"] not in EVENTS:
+                if entry.keys() != ENTRY or entry["event"] not in events.EVENTS:
                     raise OasisError(f"expected a call and its answer, got {describe(entry)}")
                 if entry["number"] <= self.calls:
                     continue
                 # Another answer than the recorded one means another program or another machine's
                 # arithmetic: going on would break what callers were told.
-                if _sum_of(self.service.take(event_of(entry), entry["rounds"])) != entry["answer"]:
+                if (
+                    _sum_of(self._take_in(events.event_of(entry), entry["rounds"]))
+                    != entry["answer"]
+                ):
                     raise OasisError(f"call {entry['number']} does not give the recorded answer")
 
     def checkpoint(self) -> None:
@@ -610,7 +595,7 @@ class LiveScheduler:
         try:
             yield
         except BaseException as error:
-            if isinstance(error, OasisError) and not self.service.has_failed:
+            if isinstance(error, OasisError) and not self._has_failed:
                 self._unusable = None  # refused before anything changed
             else:
                 self._release()

@@ -10,8 +10,7 @@ from oasis.driver.books import check_plan, choose_forms
 from oasis.model import rounding
 from oasis.model.errors import PolicyError
 from oasis.scheduling.book import EmptyCluster
-from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.policy import Plan, Policy
+from oasis.scheduling.policy import Plan, Planner, Policy, wants
 from oasis.scheduling.policy_check import own_error
 from oasis.scheduling.view import Books, View
 
@@ -79,10 +78,7 @@ class Loop:
         return True
 
     def instant(self, now: float, *, ask: bool = False) -> None:
-        """Advance to `now`: record the events, ask the policy, carry out its plan.
-
-        With `ask` the policy is asked even if nothing happened.
-        """
+        """Advance to `now`: record the events, `ask` even if there are none, carry out the plan."""
         world = self.world
         woken = self.wake_at is not None and now >= self.wake_at
         world.pass_to(now)

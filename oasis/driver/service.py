@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
+from oasis.driver import events
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry, Facts, Submission
-from oasis.driver.events import (
-    Advance,
-    Cancel,
-    Event,
-    FinishEarly,
-    LoseServer,
-    ReserveWindow,
-    RestoreServer,
-    Revise,
-    Submit,
-)
-from oasis.driver.policy_state import policy_state
-from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
+from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.cluster import Cluster, expect_cluster
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE
-from oasis.model.schedule import Schedule, placements
+from oasis.model.schedule import Schedule
 from oasis.model.validation import integer, text
 from oasis.online.answers import (
     WAITS,
@@ -36,17 +25,15 @@ from oasis.online.answers import (
     Completion,
     Planned,
     Progress,
-    Quote,
     Totals,
     change_between,
 )
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.policy_check import check_policy, naming_own_line
-from oasis.scheduling.site import site_of
+from oasis.scheduling.site import schedule_of, site_of
 
 RUNS = "runs from this slot on"
-
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
 Live = Entry[Submission]
 Answer = Decision | Progress | Change
@@ -63,51 +50,36 @@ class Happened:
 
 
 class Service:
-    """A policy, its machines, and jobs whose work is done as planned.
-
-    A policy is asked at every event: a call, a completion, its own timer, or every slot with a live
-    job if it is `slotted`.
-    """
+    """A policy, its machines, and jobs whose work is done as planned."""
 
     def __init__(self, policy: Policy, cluster: Cluster) -> None:
         expect_cluster(cluster)
         check_policy(policy)
         self.policy, self.cluster = policy, cluster
         with naming_own_line(policy, "reset"):
-            self.driver: Driver[Submission] = Driver(policy, site_of(cluster))
-        self.driver.slot = 0
+            self._driver: Driver[Submission] = Driver(policy, site_of(cluster))
+        self._driver.slot = 0
         self.totals, self.last_change, self.calls = Totals(), Change(), 0
         # Whether the policy failed at the last event: what was taken in is then not taken back.
-        self.has_failed = False
+        self._has_failed = False
         self._happened = Happened()
-        self.rounds: list[int] = []  # of the search in each decision of the last event
+        self._rounds: list[int] = []  # of the search in each decision of the last event
         self._given: list[int] = []
-        # What the world has, as the driver is told at each step; it is the service's own list.
-        self._specs: dict[str, Submission] = {}
-        self._lost: set[int] = set()
-        self._calendar = EVER_OPEN
         self._servers = {name: k for k, name in enumerate((*cluster.worker_ids, *cluster.ps_ids))}
 
     @property
     def now(self) -> int:
         """The present slot, which has not begun."""
-        return int(self.driver.now)
+        return int(self._driver.now)
 
-    @property
-    def live(self) -> Sequence[Live]:
-        """Live jobs in order of arrival."""
-        return list(self.driver.jobs.values())
-
-    # -- what may be asked -------------------------------------------------------------------------
-
-    def find(self, job_id: str) -> Live:
+    def _find(self, job_id: str) -> Live:
         """The live job of that id."""
-        for entry in self.live:
+        for entry in self._driver.jobs.values():
             if entry.job.id == job_id:
                 return entry
         raise InstanceError("job_id", "expected a live job", job_id)
 
-    def check_new(self, job: Job) -> None:
+    def _check_new(self, job: Job) -> None:
         """Raise `InstanceError` unless `job` can arrive now."""
         if not isinstance(job, Job):
             raise InstanceError("job", "expected a job", job)
@@ -115,13 +87,13 @@ class Service:
         if job.arrival != self.now:
             expected = f"expected the present slot {self.now}"
             raise InstanceError("arrival", expected, job.arrival, hint=f" (job {job.id!r})")
-        if any(entry.job.id == job.id for entry in self.live):
+        if any(entry.job.id == job.id for entry in self._driver.jobs.values()):
             raise InstanceError("id", "expected the id of no live job", job.id)
 
-    def locate(self, server: str, lost: bool) -> int:
+    def _locate(self, server: str, lost: bool) -> int:
         """Index of `server`, which must be lost if `lost` is true, and in use otherwise."""
         machine = self._index(server, "server")
-        if (machine in self._lost) != lost:
+        if (machine in self._driver.away) != lost:
             expected = "a lost server" if lost else "a server that is not lost"
             raise InstanceError("server", f"expected {expected}", server)
         return machine
@@ -131,12 +103,12 @@ class Service:
             raise InstanceError(field, "expected the id of a server", server)
         return self._servers[server]
 
-    def planned(self) -> Planned:
+    def _planned(self) -> Planned:
         """Schedule and utility of every live job, by id; nothing if the policy does not plan."""
         if not isinstance(self.policy, Planner):
             return {}
         plans = dict(self.policy.planned())
-        for entry in self.live:
+        for entry in self._driver.jobs.values():
             # a policy that sees one form of a job does not know which one it is
             if entry.form and not entry.seen.forms and entry.job.id in plans:
                 schedule, utility = plans[entry.job.id]
@@ -144,93 +116,73 @@ class Service:
                     plans[entry.job.id] = replace(schedule, form=entry.form), utility
         return plans
 
-    def schedules(self) -> dict[str, Schedule]:
+    def _schedules(self) -> dict[str, Schedule]:
         """Decided allocations from the present slot on, by job."""
         if isinstance(self.policy, Planner):
-            return {name: plan for name, (plan, _) in self.planned().items() if plan is not None}
-        first_ps, now = len(self.cluster.worker_ids), self.now
-        return {
-            entry.job.id: Schedule(
-                entry.job.id,
-                placements([(now, k, count) for k, count in entry.allocation.workers]),
-                placements([(now, k - first_ps, count) for k, count in entry.allocation.ps]),
-                entry.form,
-            )
-            for entry in self.live
-            if entry.allocation.workers
+            return {name: plan for name, (plan, _) in self._planned().items() if plan is not None}
+        held = {
+            entry.job.id: entry for entry in self._driver.jobs.values() if entry.allocation.workers
         }
-
-    def quote(self, job: Job) -> Quote:
-        """Quote `job`: the decision of `submit` now, and its effects on other jobs."""
-        self.check_new(job)
-        quote: Quote | None = None
-        if isinstance(self.policy, Planner):
-            quote = self.policy.foresee(job, self.now)
-        if quote is not None:
-            return quote
-        # The policy does not say it: the whole service is copied, and the call is made there.
-        copy = deepcopy(self)
-        decision = copy.take(Submit(job))
-        assert isinstance(decision, Decision)
-        return Quote(decision, copy.last_change)
+        return {
+            name: schedule_of(name, [(self.now, entry.allocation)], self._driver.site, entry.form)
+            for name, entry in held.items()
+        }
 
     # -- what may happen ---------------------------------------------------------------------------
 
-    def take(self, event: Event, rounds: Sequence[int] = ()) -> Answer:
-        """Take in an event and answer; an error in its arguments leaves everything as it was.
-
-        Its decisions search for exactly so many `rounds` each; by default as time allows.
-        """
+    def _take_in(self, event: events.Event, rounds: Sequence[int] = ()) -> Answer:
+        """Take in an event and answer; an error in its arguments leaves everything as it was."""
+        # Its decisions search for exactly so many `rounds` each; by default as time allows.
         self._happened = happened = Happened()
-        self.rounds, self._given = [], list(rounds)
+        self._rounds, self._given = [], list(rounds)
         # Taken before the event, and again after it: the difference is what it did to others.
-        before = self.planned()
+        before = self._planned()
         decision, own = self._carry_out(event)
         self.last_change = change_between(
             before,
-            self.planned(),
+            self._planned(),
             own,
             completed=happened.completed,
             gone=happened.gone,
             broken=happened.broken,
         )
         self.calls += 1
-        if isinstance(event, Advance):  # what completed leaves the plan without a loss
+        if isinstance(event, events.Advance):  # what completed leaves the plan without a loss
             gone = tuple(happened.gone)
             self.last_change = Change(given_up=gone)
             return Progress(self.now, tuple(happened.completed), gone)
         return self.last_change if decision is None else decision
 
-    def _carry_out(self, event: Event) -> tuple[Decision | None, str | None]:
+    def _carry_out(self, event: events.Event) -> tuple[Decision | None, str | None]:
         """Return the decision, if it asked for one, and the id of the job that it is about."""
         match event:
-            case Submit(job):
-                self.check_new(job)
+            case events.Submit(job):
+                self._check_new(job)
                 decision = self._submit(job)
                 self._count(submitted=1, refused=not decision.admitted)
                 return decision, job.id
-            case Advance(now):
+            case events.Advance(now):
                 until = integer(now, "now", minimum=self.now)
                 if until > self.now:
                     self._advance(until)
-            case Cancel(job_id):
-                entry = self.find(job_id)
-                del self._specs[entry.spec.uid]
-                self._step(self.now)
+            case events.Cancel(job_id):
+                entry = self._find(job_id)
+                specs = {uid: spec for uid, spec in self._specs.items() if uid != entry.spec.uid}
+                self._step(self.now, specs=specs)
                 self._count(cancelled=1, worker_slots_done=int(entry.done))
                 return None, job_id
-            case FinishEarly(job_id):
-                self._complete(self.find(job_id))
+            case events.FinishEarly(job_id):
+                self._complete(self._find(job_id))
                 return None, job_id
-            case Revise(remaining_work):
+            case events.Revise(remaining_work):
                 self._revise(remaining_work)
-            case LoseServer(server):
-                self._lost.add(self.locate(server, lost=False))
-                self._step(self.now)
-            case RestoreServer(server):
-                self._lost.remove(self.locate(server, lost=True))
-                self._step(self.now)
-            case ReserveWindow():
+            case events.LoseServer(server):
+                down = self._driver.away | {self._locate(server, lost=False)}
+                self._step(self.now, down=frozenset(down))
+            case events.RestoreServer(server):
+                down = self._driver.away - {self._locate(server, lost=True)}
+                self._step(self.now, down=frozenset(down))
+            case events.ReserveWindow():
                 self._reserve(event)
         return None, None
 
@@ -246,7 +198,7 @@ class Service:
             # The policy is asked whenever something happens, as the simulator would ask it.
             begin, end = self.now, self._next_event(until)
             ends = {}
-            for entry in self.live:
+            for entry in self._driver.jobs.values():
                 entry.done += entry.allocation.worker_count * (end - begin)
                 if entry.done and entry.has_hardly_any_left:
                     ends[entry.spec.uid] = end - 1
@@ -255,11 +207,11 @@ class Service:
     def _next_event(self, until: int) -> int:
         """Next slot at which the policy must be asked."""
         times = [until]
-        if self.driver.loop.wake_at is not None:  # at the latest the next slot, if it is `slotted`
-            times.append(int(self.driver.loop.wake_at))  # a later slot
-        for window in self._calendar.windows:
+        if self._driver.loop.wake_at is not None:  # at the latest the next slot, if it is `slotted`
+            times.append(int(self._driver.loop.wake_at))  # a later slot
+        for window in self._driver.calendar.windows:
             times += [time for time in (window.begin, window.end) if time > self.now]
-        for entry in self.live:
+        for entry in self._driver.jobs.values():
             workers = entry.allocation.worker_count
             if workers:
                 slots = math.ceil(entry.remaining / workers - TOLERANCE)
@@ -268,19 +220,18 @@ class Service:
 
     def _submit(self, job: Job) -> Decision:
         """Decide on a job that arrives in the present slot."""
-        index = self.driver.next_index
+        index = self._driver.next_index
         # Names may come again after a job has ended; the index never does.
         uid = str(index)
         # The driver says when it arrives: the slot of its step.
-        self._specs[uid] = Submission(uid, replace(job, arrival=0))
-        self._step(self.now)
+        self._step(self.now, specs=self._specs | {uid: Submission(uid, replace(job, arrival=0))})
         decisions = self.policy.last_decisions() if isinstance(self.policy, Planner) else {}
         if index in decisions:
             return decisions[index]
         reason = self._happened.rejected.get(uid)
         if reason is not None:
             return Decision(job.id, False, reason=reason)
-        runs = bool(self.driver.jobs[index].allocation.workers)
+        runs = bool(self._driver.jobs[index].allocation.workers)
         return Decision(job.id, True, reason=RUNS if runs else WAITS)
 
     def _complete(self, entry: Live) -> None:
@@ -300,7 +251,7 @@ class Service:
             raise InstanceError("remaining_work", expected, remaining_work)
         # All are looked up before any is changed: one wrong id leaves everything as it was.
         revised = [
-            (self.find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
+            (self._find(job_id), integer(work, f"remaining_work[{job_id!r}]", minimum=1))
             for job_id, work in remaining_work.items()
         ]
         for entry, work in revised:
@@ -308,7 +259,7 @@ class Service:
         if revised:
             self._step(self.now, ask=True)
 
-    def _reserve(self, event: ReserveWindow) -> None:
+    def _reserve(self, event: events.ReserveWindow) -> None:
         """Plan around a window, in place of one of the same name; without machines it is none."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
@@ -316,64 +267,51 @@ class Service:
             raise InstanceError("servers", "expected a sequence of ids of servers", event.servers)
         machines = frozenset(self._index(server, "servers") for server in event.servers)
         window = CalendarEntry(text(event.name, "name"), begin, end, machines)
-        others = tuple(other for other in self._calendar.windows if other.name != window.name)
-        self._calendar = Calendar((*others, window) if window.machines else others)
-        self._step(self.now, ask=True)
+        windows = tuple(w for w in self._driver.calendar.windows if w.name != window.name)
+        windows += (window,) if window.machines else ()
+        self._step(self.now, ask=True, calendar=Calendar(windows))
 
-    def _step(self, slot: int, *, ends: Mapping[str, int] | None = None, ask: bool = False) -> None:
-        """Report events to the driver; `ends` are the last slots of the jobs that are done."""
-        ends = ends or {}
-        cut = self._cut_short
-        ahead = tuple(window for window in self._calendar.windows if window.end > slot)
-        self._calendar, lost = Calendar(ahead), frozenset(self._lost)
-        facts = Facts(dict(self._specs), ended=frozenset(ends), down=lost, calendar=self._calendar)
+    @property
+    def _specs(self) -> dict[str, Submission]:
+        return {uid: entry.spec for uid, entry in self._driver.by_uid.items()}
+
+    def _step(
+        self, slot: int, *, ends: Mapping[str, int] = NOBODY, ask: bool = False, **news: Any
+    ) -> None:
+        """Report `news` to the driver; `ends` are the last slots of the jobs that are done."""
+        driver, cut = self._driver, self._cut_short
+        news = {"specs": self._specs, "down": frozenset(driver.away), **news}
+        windows = news.pop("calendar", driver.calendar).windows
+        ahead = Calendar(tuple(window for window in windows if window.end > slot))
+        facts = Facts(**news, ended=frozenset(ends), calendar=ahead)
         # Set before the step and cleared after it: whatever
         # interrupts it, the books are half changed.
-        self.has_failed = True
+        self._has_failed = True
         if isinstance(self.policy, Planner):
             self.policy.rounds_given = self._given.pop(0) if self._given else None
         with naming_own_line(self.policy, "decide", slot):
-            decided = self.driver.step(slot, facts, ask=ask)
+            decided = driver.step(slot, facts, ask=ask)
         if isinstance(self.policy, Planner):
-            self.rounds.append(self.policy.rounds_done)
+            self._rounds.append(self.policy.rounds_done)
             self.policy.rounds_given = None
-        self.has_failed = False
-        events = self._happened
-        events.rejected = decided.rejected
+        self._has_failed = False
+        happened = self._happened
+        happened.rejected = decided.rejected
         for uid in decided.completed:
             entry = decided.entries[uid]
             utility = float(entry.spec.job.utility(ends[uid] - entry.arrived))
-            events.completed.append(Completion(entry.job.id, ends[uid], utility))
+            happened.completed.append(Completion(entry.job.id, ends[uid], utility))
             self._count(completed=1, utility=utility, worker_slots_done=int(entry.done))
         for uid in decided.given_up:
             entry = decided.entries[uid]
-            events.gone.append(entry.job.id)
+            happened.gone.append(entry.job.id)
             done = int(entry.done)
             self._count(given_up=1, worker_slots_done=done, worker_slots_wasted=done)
             self._count(given_up_after_start=entry.done > 0)
-        entries = decided.entries | self.driver.by_uid
-        events.broken += [entries[uid].job.id for uid in decided.late]
+        entries = decided.entries | driver.by_uid
+        happened.broken += [entries[uid].job.id for uid in decided.late]
         self._count(broken_promises=len(decided.late), cut_short=self._cut_short - cut)
-        for uid in (*decided.completed, *decided.given_up, *decided.rejected):
-            # Nothing of a job that ended stays but the counts.
-            del self._specs[uid]
-
-    # -- a search that can be repeated -------------------------------------------------------------
 
     @property
     def _cut_short(self) -> int:
         return self.policy.cut_short if isinstance(self.policy, Planner) else 0
-
-    # -- what lasts --------------------------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        """Return plain data that `restore` accepts, with a policy of the same kind."""
-        driver = self.driver
-        return {"driver": driver.state(), "policy": policy_state(self.policy, driver.jobs)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the service from the data of `state`."""
-        self.driver.restore(state["driver"], {}, lambda known, _: known)
-        self._specs = {uid: entry.spec for uid, entry in self.driver.by_uid.items()}
-        self._lost, self._calendar = set(self.driver.away), self.driver.calendar
-        self.driver.bring_policy(state["policy"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -11,10 +11,10 @@ from oasis.kubernetes import names
 from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.gangs import annotations_of
 from oasis.kubernetes.cluster.nodes import has_ended, phase_of
-from oasis.kubernetes.cluster.pods import WantedPod
-from oasis.kubernetes.names import NODE, TASK
+from oasis.kubernetes.cluster.pods import WantedPod, working_gang
 from oasis.kubernetes.objects.existing import (
     BY_NAME,
+    WORKLOAD,
     ExistingKind,
     is_suspended,
     name_of,
@@ -22,26 +22,18 @@ from oasis.kubernetes.objects.existing import (
 )
 from oasis.kubernetes.objects.node_affinity import NodeRules
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
+from oasis.kubernetes.objects.quantities import Amounts, take
 from oasis.kubernetes.objects.workload import left_alone, stops
 from oasis.model.groups import GROUPS, TaskGroup
 
-Pod = Mapping[str, Any]
+Pod = Mapping[str, Any]  # or another object
 
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Create a pod."""
+    """Create a pod, or the Service or the NetworkPolicy that the pods of a job need."""
 
     job: str  # uid, as in all of these
-    name: str
-    body: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Expose:
-    """Create the Service or the NetworkPolicy that the pods of a job need."""
-
-    job: str
     body: Mapping[str, Any]
 
 
@@ -71,16 +63,21 @@ class Switch:
     found: Mapping[str, Any]
     kind: ExistingKind
     suspend: bool  # otherwise its controller makes its pods again
-    workers: int | None = None  # to set when it is resumed; None leaves the number that it has
+    # To set when it is resumed; None leaves the number that it has. A Workload is resumed later,
+    # when it has followed.
+    workers: int | None = None
 
 
-Action = Create | Expose | Open | Delete | Switch
+Action = Create | Open | Delete | Switch
 
 
 def action_word(action: Action) -> str:
     """Return the name of an action in metrics and messages."""
     if isinstance(action, Switch):
-        return "suspend" if action.suspend else "resume"
+        is_resize = action.kind is WORKLOAD and action.workers is not None
+        return "resize" if is_resize else "suspend" if action.suspend else "resume"
+    if isinstance(action, Create) and action.body["kind"] != "Pod":
+        return "expose"
     return type(action).__name__.lower()
 
 
@@ -90,14 +87,12 @@ def described(action: Action) -> dict[str, Any]:
     if isinstance(action, Switch):
         job = name_of(action.found, action.kind)
         return {"action": word, "job": job, "pod": None, "node": None}
-    meta = (action.body if isinstance(action, Create | Expose) else action.pod)["metadata"]
+    meta = (action.body if isinstance(action, Create) else action.pod)["metadata"]
     job = f"{meta['namespace']}/{meta['ownerReferences'][0]['name']}"
-    if isinstance(action, Expose):
-        return {"action": word, "job": job, "pod": None, "node": None}
     if isinstance(action, Delete):
         word = f"{word} ({action.why})"
-    node = (meta.get("annotations") or {}).get(NODE)
-    return {"action": word, "job": job, "pod": meta["name"], "node": node}
+    pod, node = meta["name"], (meta.get("annotations") or {}).get(names.NODE)
+    return {"action": word, "job": job, "pod": None if word == "expose" else pod, "node": node}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +132,19 @@ def steps_of_existing(
     uid, kind = target.spec.uid, BY_NAME[target.spec.kind]
     present = {name: pod for name, pod in target.pods.items() if not has_ended(pod)}
     alive = {name: pod for name, pod in present.items() if not p.is_ending(pod)}
-    if not target.workers:
-        if not is_suspended(item):
-            steps.actions.append(Switch(uid, item, kind, suspend=True))
-        return []
-    if any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
+    if target.workers and any(pod["metadata"]["uid"] in stuck for pod in alive.values()):
         steps.withdrawn.add(uid)
     withdrawn = target.withdrawn or uid in steps.withdrawn
+    # The number of workers that was set at the last resume says which gang runs now.
     resizable = names.MAXIMUM in (item["metadata"].get("annotations") or {})
+    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
     if is_suspended(item):
-        if not (withdrawn or present or stops(item)):
-            workers = target.workers if resizable else None
+        if target.workers and not (withdrawn or present or stops(item)):
+            workers = target.workers if resized else None
             steps.actions.append(Switch(uid, item, kind, suspend=False, workers=workers))
         return []
     surplus = alive.keys() - {pod.name for pod in target.wanted}
-    # The number of workers that was set at the last resume says which gang runs now.
-    resized = resizable and target.workers != item["spec"].get("parallelism", 1)
-    if withdrawn or surplus or resized:
+    if not target.workers or withdrawn or surplus or resized:
         steps.actions.append(Switch(uid, item, kind, suspend=True))
         return []
     if any(pod.name not in alive for pod in target.wanted):
@@ -161,9 +152,7 @@ def steps_of_existing(
     return [pod for pod in target.wanted if p.is_gated(alive[pod.name])]
 
 
-def has_pods_but_no_plan(
-    item: Mapping[str, Any], pods: Mapping[str, Any], *, is_over: bool = False
-) -> bool:
+def has_pods_but_no_plan(item: Pod, pods: Mapping[str, Pod], *, is_over: bool) -> bool:
     """Return whether pods that we placed run for an object without a live job."""
     # Where the job `is_over`, its gated pods count, too: nothing will ever place them.
     running = [pod for pod in pods.values() if not (p.is_ending(pod) or has_ended(pod))]
@@ -171,18 +160,10 @@ def has_pods_but_no_plan(
     return is_ours and any(is_over or not p.is_gated(pod) for pod in running)
 
 
-def stays_gated(item: Mapping[str, Any], pods: Mapping[str, Any]) -> bool:
-    """Return whether an object that is not suspended has pods that only we can place."""
-    return not is_suspended(item) and any(map(p.is_gated, pods.values()))
-
-
-Free = dict[str, dict[str, Fraction]]
-
-
 def reconcile(
     targets: Iterable[Target],
     orphans: Iterable[tuple[str, Pod]],
-    free: Free,
+    free: Mapping[str, Amounts],
     stuck: frozenset[str] = frozenset(),
     nodes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Steps:
@@ -195,23 +176,19 @@ def reconcile(
     for uid, pod in orphans:
         if not p.is_ending(pod):
             steps.actions.append(Delete(uid, pod, "Ended"))
+
+    def tried(step: Callable[..., Any], target: Target, *more: Any) -> Any:
+        try:
+            return step(target, *more, steps)
+        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
+            steps.failed[target.spec.uid] = error
+            return []
+
     # Gates come last: what is deleted and created
     # stands first in the list, whichever job it is for.
-    waiting: list[tuple[Target, list[WantedPod]]] = []
-    for target in targets:
-        try:
-            gated = _prepare(target, stuck, steps)
-        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
-            steps.failed[target.spec.uid] = error
-            continue
+    for target, gated in [(target, tried(_prepare, target, stuck)) for target in targets]:
         if gated:
-            waiting.append((target, gated))
-    for target, gated in waiting:
-        try:
-            if not _is_refused(target, gated, nodes or {}, steps):
-                _place(target, gated, free, steps)
-        except Exception as error:  # noqa: BLE001 (of this job: the others go on)
-            steps.failed[target.spec.uid] = error
+            tried(_place, target, gated, nodes or {}, free)
     # A job that failed half-way gets nothing done, because half of a change would break its gang.
     if steps.failed:
         steps.actions = [action for action in steps.actions if action.job not in steps.failed]
@@ -223,7 +200,11 @@ def _prepare(target: Target, stuck: frozenset[str], steps: Steps) -> list[Wanted
     if target.found is not None:
         return steps_of_existing(target, target.found, stuck, steps)
     # A gang has one image: where a template was edited, all pods go, and then come anew.
-    edited = any(_is_of_another_template(target.spec, pod) for pod in target.pods.values())
+    edited = False
+    for pod in target.pods.values():
+        digest = (pod["metadata"].get("annotations") or {}).get(names.TEMPLATE)
+        task = GROUPS[_task(pod)]  # without a digest it was made by an older controller
+        edited |= digest not in (None, p.template_hash(target.spec, task))
     _shrink(target, stuck, steps, edited)
     return [] if edited else _grow(target, steps)
 
@@ -233,11 +214,13 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
     pod_names = {pod.name for pod in target.wanted}
     uid = target.spec.uid
     hit = any(pod["metadata"]["uid"] in stuck for pod in target.pods.values())
+    withdrawn = hit or target.withdrawn
     if hit:
         steps.withdrawn.add(uid)
     # Pods that work without the new ones go on. Otherwise the whole
     # gang goes: a part of it would hold its nodes and do nothing.
-    keeps = not (hit or target.withdrawn) or _works_without_the_new(target)
+    least, needed = target.spec.min_workers, target.spec.job.ps_needed
+    keeps = withdrawn and working_gang(target.wanted, target.pods, least, needed)
     # Workers go first: without their parameter servers they could not exchange a gradient.
     for name, pod in sorted(target.pods.items(), key=lambda item: (_task(item[1]), item[0])):
         if p.is_ending(pod):
@@ -248,31 +231,13 @@ def _shrink(target: Target, stuck: frozenset[str], steps: Steps, edited: bool) -
             steps.actions.append(Delete(uid, pod, "Edited"))
         elif phase_of(pod) == "Failed":
             steps.actions.append(Delete(uid, pod, "Failed"))
-        elif (hit or target.withdrawn) and not (keeps and p.is_working(pod)):
+        elif withdrawn and not (keeps and p.is_working(pod)):
             steps.actions.append(Delete(uid, pod, "Withdrawn"))
-
-
-def _is_of_another_template(spec: JobSpec, pod: Pod) -> bool:
-    notes = pod["metadata"].get("annotations") or {}
-    digest = notes.get(names.TEMPLATE)  # none: by an older controller
-    return digest is not None and digest != p.template_hash(spec, GROUPS[_task(pod)])
 
 
 def _task(pod: Pod) -> int:
     """Index of the group of a pod; workers have the first."""
-    return int((pod["metadata"].get("labels") or {}).get(TASK) == TaskGroup.PS)
-
-
-def _works_without_the_new(target: Target) -> bool:
-    """Return whether the running pods form a gang, so that only the new ones leave."""
-    counts = dict.fromkeys(GROUPS, 0)
-    for pod in target.wanted:
-        existing = target.pods.get(pod.name)
-        if existing is not None and p.is_working(existing):
-            counts[pod.task] += 1
-    workers, ps = counts.values()
-    needed = int(target.spec.job.ps_needed(workers))
-    return workers >= target.spec.min_workers and ps >= needed
+    return int((pod["metadata"].get("labels") or {}).get(names.TASK) == TaskGroup.PS)
 
 
 def _grow(target: Target, steps: Steps) -> list[WantedPod]:
@@ -285,12 +250,12 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
         return []  # the new gang begins when the last pod of the old one is gone
     gated, complete = [], not target.lacking
     if target.wanted:
-        steps.actions += [Expose(target.spec.uid, body) for body in target.lacking]
+        steps.actions += [Create(target.spec.uid, body) for body in target.lacking]
     for pod in target.wanted:
         existing = target.pods.get(pod.name)
         if existing is None:
             body = p.pod_object(target.spec, pod, target.plan, target.slot)
-            steps.actions.append(Create(target.spec.uid, pod.name, body))
+            steps.actions.append(Create(target.spec.uid, body))
             complete = False
         elif p.is_ending(existing) or phase_of(existing) == "Failed":
             complete = False
@@ -299,53 +264,41 @@ def _grow(target: Target, steps: Steps) -> list[WantedPod]:
     return gated if complete else []
 
 
-def _is_refused(
+def _place(
     target: Target,
     gated: list[WantedPod],
-    nodes: Mapping[str, Mapping[str, Any]],
+    nodes: Mapping[str, Pod],
+    free: Mapping[str, Amounts],
     steps: Steps,
-) -> bool:
-    """Return whether a node of the gang does not admit its pod, which would never be bound."""
-    for pod in gated:
-        if pod.node in nodes:
-            rules = NodeRules.of(target.pods[pod.name]["spec"])
-            why = rules.refusal(nodes[pod.node])
-            if why is not None:
-                steps.refused[target.spec.uid] = pod, rules, why
-                return True
-    return False
-
-
-def _place(target: Target, gated: list[WantedPod], free: Free, steps: Steps) -> None:
+) -> None:
     """Open the gates of all pods of a gang if all of them fit, and of none otherwise."""
-    taken: list[tuple[str, Mapping[str, Fraction]]] = []
     for pod in gated:
-        # Amounts are exact fractions: rounding could refuse
-        # a gang that just fits, or open one that does not.
+        if pod.node in nodes:  # where it is not admitted, it would never be bound
+            rules = NodeRules.of(target.pods[pod.name]["spec"])
+            if (why := rules.refusal(nodes[pod.node])) is not None:
+                steps.refused[target.spec.uid] = pod, rules, why
+                return
+    # Amounts are exact fractions: rounding could refuse
+    # a gang that just fits, or open one that does not.
+    demand: dict[str, Amounts] = {}
+    for pod in gated:
         is_worker = pod.task is TaskGroup.WORKER
         asked = target.spec.worker_requests if is_worker else target.spec.ps_requests
-        demand = {**asked, "pods": Fraction(1)}
-        room = free.get(pod.node, {})
+        take(demand.setdefault(pod.node, {}), {**asked, "pods": Fraction(1)}, -1)
+    for node, amounts in demand.items():
+        room = free.get(node, {})
         # A request of 0 asks nothing, also of a node that does not know the resource.
-        if any(amount > room.get(name, 0) for name, amount in demand.items() if amount):
-            # The gang gives back what it took, so that a
-            # smaller one that came later may begin before it.
-            for node, back in taken:
-                _take(free[node], back, -1)
-            steps.short[target.spec.uid] = pod.node
+        if any(amount > room.get(name, 0) for name, amount in amounts.items() if amount):
+            steps.short[target.spec.uid] = node
             return
-        _take(room, demand, 1)
-        taken.append((pod.node, demand))
+    for node, amounts in demand.items():
+        take(free[node], amounts)
     spec, annotations = target.spec, annotations_of(target.spec, target.wanted, target.pods)
     for pod in gated:
         body, labels, notes = target.pods[pod.name], {}, annotations(pod)
         if target.found is not None:  # its controller made it, so that nothing says yet why
             labels = identity(spec.name, spec.uid, pod.task)
-            notes |= {names.PLAN: target.plan, names.SLOT: str(target.slot), NODE: pod.node}
+            notes |= {names.PLAN: target.plan, names.SLOT: str(target.slot)}
+            notes[names.NODE] = pod.node
         patch = p.opening_patch(body, pod.node, pod.hostname)
         steps.actions.append(Open(spec.uid, body, patch + p.marking_patch(body, labels, notes)))
-
-
-def _take(room: dict[str, Fraction], demand: Mapping[str, Fraction], sign: int) -> None:
-    for name, amount in demand.items():
-        room[name] = room.get(name, Fraction(0)) - sign * amount

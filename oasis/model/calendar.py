@@ -48,11 +48,7 @@ class Calendar(Unchanging):
         return frozenset(k for w in self.windows if w.holds(slot) for k in w.machines)
 
     def closing(self, slot: int, needs: Iterable[int]) -> frozenset[int]:
-        """Machines on which a window would interrupt a job that begins in `slot`.
-
-        Jobs that need more than there is between two windows of a machine do not count: they would
-        wait for ever.
-        """
+        """Machines on which a window would interrupt a job that begins in `slot`."""
         needs, machines = set(needs), set()
         for machine, spans in self._spans.items():
             ahead = sorted(span for span in spans if span[0] > slot)
@@ -61,6 +57,7 @@ class Calendar(Unchanging):
             ends = accumulate((end for _, end in ahead), max)  # one may lie within another
             gaps = [begin - end for end, (begin, _) in zip(ends, ahead[1:], strict=False)]
             longest, remaining = max(gaps, default=math.inf), ahead[0][0] - slot
+            # A job that fits between no two windows does not count: it would wait for ever.
             if any(remaining < need <= longest for need in needs):
                 machines.add(machine)
         return frozenset(machines)

@@ -25,11 +25,7 @@ def choice(name: Any, known: Iterable[str], field: str = "", *, expected: str = 
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """A question to be put behind an error, or nothing where no entry of `known` is near.
-
-    Near are the same letters and digits, the initials of several words, one in the other, and what
-    few changes of single letters lead to.
-    """
+    """A question to be put behind an error, or nothing where no entry of `known` is near."""
     similar = _near(name, list(known)) if isinstance(name, str) else []
     if not similar:
         return ""
@@ -44,7 +40,8 @@ def _near(name: str, known: list[str]) -> list[str]:
     by_plain: dict[str, list[str]] = {}
     for entry in known:
         by_plain.setdefault(_plain(entry), []).append(entry)
-    # The least certain guess comes last: single letters that differ.
+    # The same letters or initials, one in the other, and last, as it is least certain, what few
+    # changes of single letters lead to.
     guesses = (
         [one for one in same if one in by_plain],
         [e for e in by_plain if min(len(e), len(plain)) > 2 and (e in plain or plain in e)],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,23 +13,19 @@ from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.forms import LABELS, NO_LABELS, Requirement
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
-from oasis.model.records import AMOUNTS, Amount, ListOf, RecordOf, Text, Whole, check, entry
+from oasis.model.records import AMOUNTS, Amount, ListOf, Record, RecordOf, Text, Whole, check, entry
 from oasis.model.resources import as_array, check_known
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.validation import LARGEST_SIZE, check_unique
 
 BoolArray = npt.NDArray[np.bool_]
+AnyArray = TypeVar("AnyArray", FloatArray, BoolArray)
 COUNT, COUNT_MEANING = Whole(1, LARGEST_SIZE), "Number of identical servers, named ID#0, ID#1, ..."
 
 
-def server_ids(name: str, count: int) -> tuple[str, ...]:
-    """Names of `count` identical machines that are called `name` together."""
-    return (name,) if count == 1 else tuple(f"{name}#{k}" for k in range(count))
-
-
 @dataclass(frozen=True, slots=True)
-class Server:
+class Server(Record):
     """One machine, or several identical ones.
 
     Parameters
@@ -60,13 +57,10 @@ class Server:
         LABELS, "Kind and place, such as gpu: a100; jobs may require some.", NO_LABELS
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
     @property
     def ids(self) -> tuple[str, ...]:
         """Identifiers of the machines, ``w0#0``, ``w0#1``, ... for a group."""
-        return server_ids(self.id, self.count)
+        return (self.id,) if self.count == 1 else tuple(f"{self.id}#{k}" for k in range(self.count))
 
 
 _SERVER = RecordOf(Server, named="server")
@@ -152,11 +146,7 @@ class Cluster(Summarised, Unchanging):
                 check_known(server.capacity, self.resources)
         rows = [as_array(server.capacity, self.resources) for server in servers]
         each = np.array(rows, dtype=np.float64).reshape(-1, len(self.resources))
-        capacity = np.repeat(
-            each, np.array([server.count for server in servers], dtype=int), axis=0
-        )
-        capacity.flags.writeable = False
-        object.__setattr__(self, f"{group}_capacity", capacity)
+        object.__setattr__(self, f"{group}_capacity", _by_machine(each, servers))
         ids = tuple(name for server in servers for name in server.ids)
         object.__setattr__(self, f"{group}_ids", ids)
 
@@ -205,9 +195,7 @@ class Cluster(Summarised, Unchanging):
         if key not in self._admitted:
             servers = group.servers(self)
             each = np.array([required.admits(server.labels) for server in servers], dtype=bool)
-            admits = np.repeat(each, np.array([server.count for server in servers], dtype=int))
-            admits.flags.writeable = False
-            self._admitted[key] = admits
+            self._admitted[key] = _by_machine(each, servers)
         return self._admitted[key]
 
     def unmet(self, job: Job) -> str | None:
@@ -237,6 +225,13 @@ class Cluster(Summarised, Unchanging):
                 if label is not None:
                     return group, label
         return None
+
+
+def _by_machine(values: AnyArray, servers: Sequence[Server]) -> AnyArray:
+    """Rows of servers, read-only, once for each of their machines."""
+    rows = np.repeat(values, np.array([server.count for server in servers], dtype=int), axis=0)
+    rows.flags.writeable = False
+    return rows
 
 
 def expect_cluster(value: object, name: str = "cluster") -> None:

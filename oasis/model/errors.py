@@ -113,16 +113,7 @@ class InputError(OasisError, ValueError):
         return self
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Say flags of the command line, for example, in place of the arguments that they set.
-
-        Examples
-        --------
-        >>> import oasis
-        >>> error = oasis.InputError("mix[1]", "expected a number", "x")
-        >>> error.rename({"priority": "--priority", "mix": "--mix"})
-        >>> print(error)
-        --mix: expected a number, got 'x'
-        """
+        """Say flags of the command line, for example, in place of the arguments that they set."""
         if not self.sources:
             self.field = names.get(self.field.partition("[")[0], self.field)
         elif isinstance(self.sources[0], str):  # the argument names a file, where the field is
@@ -194,9 +185,8 @@ class VerificationError(OasisError):
         slot: int | None = None,
         server: str | None = None,
     ) -> None:
-        places = [("job", job), ("slot", slot), ("server", server)]
-        where = ", ".join(f"{name} {value}" for name, value in places if value is not None)
-        super().__init__(f"{constraint}" + (f" [{where}]" if where else "") + f": {detail}")
+        where = _places(job=job, slot=slot, server=server)
+        super().__init__(f"{constraint}{where}: {detail}")
         self.constraint = constraint
         self.detail = detail
         self.job = job
@@ -235,11 +225,9 @@ class PolicyError(OasisError):
         resource: str | None = None,
         time: float | None = None,
     ) -> None:
-        places = [("job", job), ("server", server), ("resource", resource)]
-        where = ", ".join(f"{name} {value}" for name, value in places if value)
+        where = _places(job=job, server=server, resource=resource)
         when = "" if time is None else f" at time {time:g}"
-        message = f"policy {policy}" + (f" [{where}]" if where else "") + f": {detail}{when}"
-        super().__init__(message)
+        super().__init__(f"policy {policy}{where}: {detail}{when}")
         self.policy = policy
         self.detail = detail
         self.job = job
@@ -261,6 +249,11 @@ class SolverError(OasisError):
     >>> issubclass(oasis.SolverError, oasis.OasisError)
     True
     """
+
+
+def _places(**places: object) -> str:
+    shown = [f"{name} {value}" for name, value in places.items() if value not in (None, "")]
+    return f" [{', '.join(shown)}]" if shown else ""
 
 
 def nested(field: str, inner: str) -> str:

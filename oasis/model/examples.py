@@ -21,33 +21,17 @@ class Example:
     command: str
 
 
+FOLDER = files("oasis") / "examples"
+LIST = "list.json"
 EXAMPLES = {
-    "congested": Example(
-        "congested.json",
-        "instance: 12 jobs that do not all fit on 11 servers in 10 slots",
-        "ratio congested.json",
-    ),
-    "job": Example("job.json", "one more job for it", "quote congested.json job.json"),
-    "elastic": Example(
-        "elastic.json", "workload of 12 elastic jobs", "replay elastic.json --policies fifo,drf"
-    ),
-    "jobs": Example(
-        "jobs.csv",
-        "trace of 40 jobs with GPUs and durations",
-        "replay jobs.csv --servers 1",
-    ),
-    "sweep": Example(
-        "sweep.toml",
-        "grid of instances, policies and seeds; congested.json goes beside it",
-        "sweep sweep.toml",
-    ),
+    name: Example(**facts)
+    for name, facts in json.loads((FOLDER / LIST).read_text(encoding="utf-8")).items()
 }
 
 
 def example_text(name: str) -> str:
     """Content of an example."""
-    name = choice(name, EXAMPLES, "name")
-    return files("oasis").joinpath("examples", EXAMPLES[name].file).read_text(encoding="utf-8")
+    return (FOLDER / EXAMPLES[choice(name, EXAMPLES, "name")].file).read_text(encoding="utf-8")
 
 
 def read_example(name: str = "congested") -> Instance:

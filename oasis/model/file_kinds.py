@@ -12,10 +12,10 @@ import sys
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
-from weakref import WeakKeyDictionary
+from typing import Any, TextIO, cast
 
 from oasis.model.errors import InstanceError
 from oasis.model.extras import EXTRAS, install_line
@@ -25,29 +25,22 @@ PARQUET = "a Parquet file"
 MAGIC = b"PAR1"  # with which it begins
 CONTROL = (*range(7), *range(14, 27), *range(28, 32))  # codes that text has no use for
 SAMPLE = 8192  # bytes that are looked at
-_standard_input: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
 
 
 def read_content(path: str | os.PathLike[str], *, also: Collection[str] = ()) -> bytes:
-    """Read a file of text; decompress what gzip, bzip2, xz or zstd wrote.
-
-    Standard input is read once; later calls return the same bytes.
-    """
-    content = _standard_bytes() if str(path) == STANDARD_INPUT else Path(path).read_bytes()
-    content = decompressed(content)
+    """Read a file of text; decompress what gzip, bzip2, xz or zstd wrote."""
+    is_file = str(path) != STANDARD_INPUT
+    content = decompressed(Path(path).read_bytes() if is_file else _standard_bytes(sys.stdin))
     if binary_kind(content) not in also:
         refuse_binary(content)
     return content
 
 
-def _standard_bytes() -> bytes:
-    stream = sys.stdin
+@lru_cache(maxsize=1)  # a pipe can be read once, and its kind and its reader want its content
+def _standard_bytes(stream: TextIO | None) -> bytes:
     if stream is None:
         raise InstanceError("", "standard input is closed")
-    # A pipe can be read once, and both the guess of the kind and the reader want its content.
-    if stream not in _standard_input:
-        _standard_input[stream] = stream.buffer.read()
-    return _standard_input[stream]
+    return stream.buffer.read()
 
 
 def decompressed(content: bytes) -> bytes:
@@ -65,16 +58,7 @@ def decompressed(content: bytes) -> bytes:
 
 
 def _zstd(content: bytes) -> bytes:
-    """Decompress with Python's own module (from 3.14 on), or with the package ``zstandard``."""
-    try:
-        standard = import_module("compression.zstd")
-    except ModuleNotFoundError:
-        pass
-    else:
-        try:
-            return bytes(standard.decompress(content))
-        except standard.ZstdError as error:
-            raise ValueError(str(error)) from None
+    """Decompress all frames of a file: it may hold several, as gzip files may."""
     try:
         package = import_module("zstandard")
     except ModuleNotFoundError:
@@ -82,7 +66,6 @@ def _zstd(content: bytes) -> bytes:
         raise InstanceError("", f"is compressed with zstd, which needs zstandard: {line}") from None
     decompressed = bytearray()
     try:
-        # zstd files may hold several frames, one after the other, as gzip files do.
         while content:
             stream = package.ZstdDecompressor().decompressobj()
             decompressed += stream.decompress(content)
@@ -175,10 +158,8 @@ def _kind_of_trace(lines: list[str], data: Any) -> FileKind | None:
 
 
 def refuse_other(kind: FileKind | None, wanted: Collection[str], expected: str) -> None:
-    """Refuse a file that looks like another kind than the `wanted` ones.
-
-    A file that looks like no known kind passes: its reader gives a better error.
-    """
+    """Refuse a file that looks like another kind than the `wanted` ones."""
+    # One that looks like no known kind passes: its reader gives a better error.
     if kind is not None and kind.name not in wanted:
         looks = kind.looks if kind.name == EMPTY else f"what looks like {kind.looks}"
         raise InstanceError("", f"expected {expected}, got {looks}")

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,10 @@ _unfinished: set[Path] = set()  # temporary files that exist or are about to be 
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool = False) -> None:
-    """Write `content` to `path`: a regular file is replaced in one step, others are written to.
+    """Replace a regular file in one step, or write to a device, a pipe or standard output.
 
-    A regular file, or one that does not exist yet, is written under a temporary name in its own
-    directory and then renamed, so that no reader ever sees half of it; it keeps its mode. A device,
-    a pipe, and the file that is this process's standard output or standard error receive `content`
-    and stay what they are. Symbolic links are followed and stay links. A `durable` regular file is
-    on the disk when this returns, not only in the memory of the operating system.
+    A regular file keeps its mode, and a link to it stays one. A `durable` one is on the disk when
+    this returns.
     """
     with naming(path):
         target, status = _destination(path)
@@ -38,10 +36,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, durable: bool =
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise the `OSError` that `write_bytes` would raise for `path`, as far as it can be foreseen.
-
-    Nothing is written and nothing is left behind; pipes and devices are not even opened.
-    """
+    """Raise, writing nothing, the `OSError` of `write_bytes` as far as it can be foreseen."""
     with naming(path):
         target, status = _destination(path)
         if _is_renamed_over(target, status):
@@ -74,6 +69,13 @@ def remove_unfinished() -> None:
     """Remove the temporary files of this process, for an exit that runs no ``finally``."""
     for temporary in list(_unfinished):
         temporary.unlink(missing_ok=True)
+
+
+def json_text(document: Any) -> str:
+    """A JSON document as it is printed and as it is written to files."""
+    chunks = json.JSONEncoder(indent=1, allow_nan=False).iterencode(document)
+    # Joined some at a time: all chunks at once would take ten times the memory of the text.
+    return "".join(iter(lambda: "".join(islice(chunks, 10_000)), "")) + "\n"
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.records import AMOUNTS, Amount, ListOf, Number, TableOf, Text, Whole, check, entry
+from oasis.model.records import AMOUNTS, Amount, ListOf, Number, Record, TableOf, Text, Whole, entry
 from oasis.model.resources import Table
 from oasis.model.validation import LARGEST_AMOUNT, text
 
@@ -61,7 +61,7 @@ REQUIREMENT = TableOf(Requirement, VALUES)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Form(Record):
     """One way to run a job: what differs from the job itself; None: as the job has it.
 
     Parameters
@@ -96,12 +96,9 @@ class Form:
         REQUIREMENT, "Machines for the parameter servers of this form.", None
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Speeds:
+class Speeds(Record):
     """Forms that differ in speed alone, one for each value of a label.
 
     Parameters
@@ -120,25 +117,17 @@ class Speeds:
 
     label: str = entry(Text(), "The label of machines that tells their speed.")
     values: Mapping[str, float] = entry(
-        TableOf(Rates, SPEED), "How many times as fast, by value of the label."
+        TableOf(Rates, SPEED, filled="expected at least one speed"),
+        "How many times as fast, by value of the label.",
     )
-
-    def __post_init__(self) -> None:
-        check(self)
-        if not self.values:
-            raise InstanceError("values", "expected at least one speed")
 
 
 class InForms:
-    """Base of records with `forms` or `speeds`; it builds the job in each of its forms.
-
-    The record is a dataclass with fields `forms`, `speeds` and `requires`; `speeds` divide those of
-    its fields that `PACED` names. It calls `_make_forms` when its fields are checked.
-    """
+    """Base of dataclasses with `forms`, `speeds` and `requires`: the job in each form."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]
-    PACED: ClassVar[tuple[str, ...]]
+    PACED: ClassVar[tuple[str, ...]]  # the fields that `speeds` divide
     forms: tuple[Any, ...]
     speeds: Speeds | None
     requires: Mapping[str, Sequence[str]]
@@ -156,28 +145,24 @@ class InForms:
 
     def located_forms(self) -> Iterator[tuple[str, Self]]:
         """The job in each of its forms, with the path at which a file says that form."""
-        if self.speeds is not None:
-            paths = [f"speeds.values.{value}" for value in self.speeds.values]
-        else:
-            paths = [f"forms[{k}]" for k in range(len(self.forms))] or [""]
-        yield from zip(paths, self.in_forms, strict=True)
+        yield from zip([path for path, _ in self._changes()] or [""], self.in_forms, strict=True)
 
     def _make_forms(self, **alone: Any) -> bool:
-        """Make the job in each form, if it has any; each has the fields `alone` with these values.
+        """Make, and so check, the job in each form it has; all get the fields `alone`."""
+        made = []
+        for path, changes in self._changes():
+            with located_at(path):
+                made.append(replace(self, forms=(), speeds=None, **alone, **changes))
+        if made:
+            object.__setattr__(self, "_in_forms", tuple(made))
+        return bool(made)
 
-        What several fields together must obey is so checked in each.
-        """
-        if self.forms or self.speeds is not None:
-            object.__setattr__(self, "_in_forms", tuple(self._each_form(alone)))
-        return bool(self._in_forms)
-
-    def _each_form(self, alone: Mapping[str, Any]) -> Iterator[Self]:
+    def _changes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """How each form differs from the job, with the path at which a file says that form."""
         if self.speeds is None:
             for k, form in enumerate(self.forms):
                 values = {one.name: getattr(form, one.name) for one in fields(form)}
-                changes = {name: value for name, value in values.items() if value is not None}
-                with located_at(f"forms[{k}]"):
-                    yield replace(self, forms=(), **alone, **changes)
+                yield f"forms[{k}]", {n: value for n, value in values.items() if value is not None}
             return
         if self.forms:
             raise InstanceError("speeds", "expected either speeds or forms, not both")
@@ -190,5 +175,4 @@ class InForms:
                 raise InstanceError(f"speeds.values.{value}", expected)
             paced = {name: getattr(self, name) / speed for name in self.PACED}
             requires = {**self.requires, label: (value,)}
-            with located_at(f"speeds.values.{value}"):
-                yield replace(self, speeds=None, requires=requires, **alone, **paced)
+            yield f"speeds.values.{value}", {"requires": requires, **paced}

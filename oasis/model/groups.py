@@ -23,32 +23,24 @@ class PerGroup(Protocol[T_co]):
     """A pair with one entry per task group, such as the demands of a job or the price bounds."""
 
     @property
-    def worker(self) -> T_co:
-        """The entry of the workers."""
+    def worker(self) -> T_co: ...
 
     @property
-    def ps(self) -> T_co:
-        """The entry of the parameter servers."""
+    def ps(self) -> T_co: ...
 
 
 class Placed(Protocol[T_co]):
     """Placed tasks of both groups, such as a schedule or an allocation."""
 
     @property
-    def workers(self) -> T_co:
-        """The placed workers."""
+    def workers(self) -> T_co: ...
 
     @property
-    def ps(self) -> T_co:
-        """The placed parameter servers."""
+    def ps(self) -> T_co: ...
 
 
 class TaskGroup(StrEnum):
-    """A kind of tasks. In the model, each has machines of its own.
-
-    A job without parameter servers (`Job.needs_ps`) has no tasks of the second kind, and a cluster
-    for such jobs alone need not have machines for them.
-    """
+    """A kind of tasks, with machines of its own; a job or a cluster may lack the second."""
 
     WORKER = "worker"
     PS = "ps"

@@ -10,7 +10,7 @@ from typing import Any
 from oasis.model.document import mapping
 from oasis.model.errors import InstanceError, describe
 from oasis.model.file_kinds import INSTANCE, kind_of_data, read_content, refuse_other
-from oasis.model.files import write_text
+from oasis.model.files import json_text, write_text
 from oasis.model.forms import Form, Speeds
 from oasis.model.instance import Cluster, Instance, Job, Server, expect_instance
 from oasis.model.records import AMOUNTS, Fixed, object_schema, parse, plain, properties
@@ -89,7 +89,7 @@ def write(instance: Instance, path: str | os.PathLike[str]) -> None:
     ...     print(path.read_text().splitlines()[1].strip())
     "format": "oasis-instance",
     """
-    write_text(path, json.dumps(instance_to_dict(instance), indent=1, allow_nan=False) + "\n")
+    write_text(path, json_text(instance_to_dict(instance)))
 
 
 def instance_from_dict(data: Any) -> Instance:

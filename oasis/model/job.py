@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,8 +16,9 @@ from oasis.model.records import AMOUNTS, ListOf, Number, RecordOf, Text, Whole, 
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import IntArray
 from oasis.model.summary import Facts, Summarised, Unchanging
-from oasis.model.utility import UTILITY, Constant, Deadline, Utility
+from oasis.model.utility import UTILITY, Constant, Deadline, Utility, later
 from oasis.model.validation import LARGEST_AMOUNT, integer, number
+from oasis.model.worker_counts import WorkerCounts
 
 GBIT_PER_MB = 8e-3  # 8 Gbit in 1000 MB
 SIZE = Number(maximum=LARGEST_AMOUNT)
@@ -25,7 +26,7 @@ MOST_WORK = 1e300  # worker-slots: no horizon is that long, but sums of it are s
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Job(InForms, Summarised, Unchanging):
+class Job(InForms, WorkerCounts, Summarised, Unchanging):
     """A training job.
 
     Parameters
@@ -189,6 +190,11 @@ class Job(InForms, Summarised, Unchanging):
         ]
 
     @property
+    def worker_counts(self) -> range:
+        """Numbers of workers of a slot in which it runs, the fewest first; constraint (3)."""
+        return range(self.min_workers, self.chunks + 1)
+
+    @property
     def bandwidth(self) -> float:
         """b_i, Gbit/s reserved by one worker."""
         return self.worker.get(BANDWIDTH, 0.0)
@@ -232,6 +238,21 @@ class Job(InForms, Summarised, Unchanging):
     def ps_needed(self, workers: npt.ArrayLike) -> IntArray:
         """ceil(n b_i / B_i), parameter servers for each count n of workers (constraint (6))."""
         return rounding.ceil(np.asarray(workers) * self.ps_per_worker).astype(np.int64)
+
+
+def remaining_job(job: Job, remaining: int, now: int, slots: int, end: int | None = None) -> Job:
+    """The `remaining` worker-slots as a job that arrives `now` and is worth nothing from `end`."""
+    until = None if end is None else max(0, end - now)
+    return replace(
+        job,
+        arrival=now,
+        epochs=1,
+        minibatches=1,
+        # One mini-batch a chunk: N_i of this length are exactly the worker-slots that remain.
+        minibatch_time=remaining / job.chunks,
+        gradient_mb=0.0,
+        utility=later(job.utility, now - job.arrival, slots, until),
+    )
 
 
 def gpu_job(

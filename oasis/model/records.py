@@ -1,8 +1,6 @@
-"""Records: what files consist of, declared once, as the fields of a dataclass.
+"""Records: dataclasses whose fields say with `entry` what may stand in them and what it means.
 
-A field says with `entry` what may stand in it and what it means. From that follow the check of the
-constructor (`check`), the reader of plain data with the path of whatever is wrong (`parse`), the
-writer (`plain`) and the JSON Schema (`object_schema`).
+From that follow the check of the constructor, `parse`, `plain` and the JSON Schema.
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from oasis.model import document
+from oasis.model.choices import choice
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.resources import ResourceVector, Table
 from oasis.model.validation import (
@@ -115,10 +114,15 @@ class Whole(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Text(Kind):
-    """A text that is not empty."""
+    """A text, of the `choices` if there are such; not an empty one unless that is said."""
+
+    choices: tuple[str, ...] = ()
+    empty: bool = False
 
     def check(self, value: Any, path: str) -> str:
-        return text(value, path)
+        if self.empty and value == "":
+            return ""
+        return choice(value, self.choices, path) if self.choices else text(value, path)
 
     def body(self) -> Schema:
         return {"type": "string", "minLength": 1}
@@ -160,12 +164,14 @@ class TableOf(Kind):
     table: type[Table[Any]]
     of: Kind
     meaning: str = ""
+    filled: str = ""  # the error for an empty table, which may be empty without it
 
     def check(self, value: Any, path: str) -> Table[Any]:
-        if isinstance(value, self.table):
-            return value
         with located_at(path):
-            return self.table(value)
+            table = value if isinstance(value, self.table) else self.table(value)
+        if self.filled and not table:
+            raise InstanceError(path, self.filled)
+        return table
 
     def plain(self, value: Any) -> Any:
         return {name: self.of.plain(one) for name, one in value.items()}
@@ -173,7 +179,8 @@ class TableOf(Kind):
     def body(self) -> Schema:
         description = {"description": self.meaning} if self.meaning else {}
         names = {"propertyNames": {"minLength": 1}, "additionalProperties": self.of.schema()}
-        return {"type": "object", **description, **names}
+        filled = {"minProperties": 1} if self.filled else {}
+        return {"type": "object", **description, **filled, **names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,10 +327,7 @@ _form: Callable[[Any], _Form] = cache(_Form)
 
 
 def check(record: Any) -> None:
-    """Check all fields of a frozen record and keep them as their kinds have them.
-
-    To be called by ``__post_init__``; what several fields together must obey is checked there.
-    """
+    """Check all fields of a frozen record and keep them as their kinds have them."""
     for name, checked, is_optional in _form(type(record)).checks:
         value = getattr(record, name)
         if not (is_optional and value is None):
@@ -331,6 +335,15 @@ def check(record: Any) -> None:
             # Most values are kept as they are: to set an attribute of a frozen record is slow.
             if parsed is not value:
                 object.__setattr__(record, name, parsed)
+
+
+class Record:
+    """Base of dataclasses whose fields are entries: the constructor checks them."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def parse(record: type[T], data: Any, tag: str = "", **more: Any) -> T:

@@ -76,12 +76,9 @@ def fits(used: float, capacity: float) -> bool:
 
 
 def key(x: float) -> float:
-    """`x` to 30 significant bits, about `TOLERANCE`: numbers equal up to rounding share a key.
-
-    But for one in some thousands: a number in the middle between two keys may get either.
-    """
-    # Veltkamp's split, rounded to nearest as all floats are. Only what has no product is not a
-    # number here: it stays as it is.
+    """`x` to 30 significant bits, about `TOLERANCE`: numbers equal up to rounding share a key."""
+    # But for one in some thousands, in the middle between two keys. Veltkamp's split, rounded to
+    # nearest as all floats are; what has no product is not a number here, and stays as it is.
     product = x * SPLIT
     high = product - (product - x)
     return high if high == high else x  # noqa: PLR0124
@@ -100,11 +97,8 @@ def difference(one: float, other: float) -> float:
 
 
 def ascending(values: FloatArray, error: FloatArray | None = None) -> IntArray:
-    """Stable order along the last axis in which equal up to rounding counts as equal.
-
-    Numbers are equal if no gap between neighbours is above the tolerance, or above what `error`
-    adds to it: that is absolute, and has one axis as the numbers then have.
-    """
+    """Stable order along the last axis in which equal up to rounding counts as equal."""
+    # Equal: no gap between neighbours is above the tolerance and the absolute `error`, (n,).
     order: IntArray = values.argsort(axis=-1, kind="stable")
     ordered = np.sort(values, axis=-1)
     low, high = ordered[..., :-1], ordered[..., 1:]

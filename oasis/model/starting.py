@@ -29,10 +29,8 @@ def is_command() -> bool:
 
 
 def guard_command() -> None:
-    """Until `work_begins`, a signal to the command is one line and exit code 130.
-
-    One that the caller wants to be ignored, as ``nohup`` and job control do, stays ignored.
-    """
+    """Until `work_begins`, a signal to the command is one line and exit code 130."""
+    # One that the caller wants to be ignored, as ``nohup`` and job control do, stays ignored.
     for number, default in DEFAULTS.items() if is_command() else ():
         if signal.getsignal(number) is default:
             signal.signal(number, _quit)

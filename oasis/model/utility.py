@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oasis.model.errors import InstanceError
-from oasis.model.records import ListOf, Number, Variant, check, entry
+from oasis.model.records import ListOf, Number, Record, Variant, check, entry
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.validation import LARGEST_AMOUNT
 
@@ -49,17 +49,21 @@ class Utility(Protocol):
         ...
 
 
-def _log(values: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(values)
-    return logs
+class _Plain(Record):
+    """A utility whose logarithm is that of its value."""
+
+    __slots__ = ()
+
+    def log_value(self: Utility, delay: npt.ArrayLike) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self(delay)), dtype=np.float64)
 
 
 WORTH = Number(maximum=LARGEST_AMOUNT)
 
 
 @dataclass(frozen=True, slots=True)
-class Sigmoid:
+class Sigmoid(Record):
     """Worth falls around a target: gamma1 / (1 + exp(gamma2 (delay - gamma3))), as in the paper.
 
     Parameters
@@ -87,9 +91,6 @@ class Sigmoid:
     kind: ClassVar[str] = "sigmoid"
     meaning: ClassVar[str] = "priority / (1 + exp(decay (d - target))) at delay d."
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):
             exponent = self.decay * (np.asarray(delay, dtype=np.float64) - self.target)
@@ -106,7 +107,7 @@ class Sigmoid:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Plain):
     """The same `value` whenever the job completes.
 
     Examples
@@ -120,18 +121,12 @@ class Constant:
     kind: ClassVar[str] = "constant"
     meaning: ClassVar[str] = "The same value whenever the job completes."
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.full(np.shape(delay), self.value)
 
-    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
-        return _log(self(delay))
-
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(_Plain):
     """`value` up to and including delay `deadline` (slots), nothing afterwards.
 
     Examples
@@ -146,21 +141,15 @@ class Deadline:
     kind: ClassVar[str] = "deadline"
     meaning: ClassVar[str] = "The value up to and including the deadline, then 0."
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         return np.where(np.asarray(delay) <= self.deadline, self.value, 0.0)
-
-    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
-        return _log(self(delay))
 
 
 MOST_SHOWN = 4  # points in a `repr`
 
 
 @dataclass(frozen=True, slots=True)
-class Piecewise:
+class Piecewise(_Plain):
     """Linear between the points (delays, values), constant outside them.
 
     Parameters
@@ -208,8 +197,18 @@ class Piecewise:
         result: FloatArray = np.interp(np.asarray(delay, np.float64), self.delays, self.values)
         return np.asarray(result, dtype=np.float64)
 
-    def log_value(self, delay: npt.ArrayLike) -> FloatArray:
-        return _log(self(delay))
+
+def later(utility: Utility, elapsed: int, slots: int, end: int | None = None) -> Utility:
+    """The utility `elapsed` slots after arrival, by the delay from now; 0 from delay `end` on."""
+    if end is None and (elapsed == 0 or isinstance(utility, Constant)):
+        return utility
+    # Equal at whole slots up to `slots`: a schedule never completes between them. Two points at
+    # least, as a piecewise utility needs them.
+    delays = np.arange(max(2, slots + 1))
+    values = np.asarray(utility(delays + elapsed), dtype=np.float64)
+    if end is not None:
+        values = np.where(delays < end, values, 0.0)
+    return Piecewise(tuple(delays.astype(float).tolist()), tuple(values.tolist()))
 
 
 ON_TIME = 1e-6  # seconds after a deadline that are taken for rounding
@@ -217,11 +216,7 @@ ON_TIME = 1e-6  # seconds after a deadline that are taken for rounding
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UtilityColumns:
-    """Utilities of many jobs, by their delays in seconds.
-
-    Job j is worth ``priority / (1 + exp(decay (d - target)))`` at delay d; where `decay` is
-    infinite, `priority` up to the deadline `target` and nothing afterwards.
-    """
+    """Utilities of many jobs; `target` is a deadline, in seconds, where `decay` is infinite."""
 
     priority: FloatArray
     decay: FloatArray

@@ -233,7 +233,8 @@ class Totals:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Totals:
         """Rebuild from `to_dict`."""
-        totals: dict[str, Any] = {each.name: entry(data, each.name, real) for each in fields(cls)}
+        names = (field.name for field in fields(cls))
+        totals: dict[str, Any] = {name: entry(data, name, real) for name in names}
         return cls(**totals)
 
 
@@ -246,7 +247,7 @@ def change_between(
     gone: Iterable[str] = (),
     broken: Iterable[str] = (),
 ) -> Change:
-    """Compare two plans, schedule and planned utility by job: what became of all jobs but `own`."""
+    """Return the changes of all jobs but `own` between two plans (schedule, planned utility)."""
     changes: dict[str, list[Any]] = {
         name: [] for name in ("moved", "delayed", "displaced", "placed")
     }

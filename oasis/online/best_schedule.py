@@ -185,7 +185,7 @@ def found_by(forms: Sequence[Search]) -> BestSchedule | None:
 def _is_better(candidate: BestSchedule, than: BestSchedule) -> bool:
     """Whether the payoff is larger, or equal in an earlier completion or form."""
     gain = candidate.payoff - than.payoff
-    noise = max(payoff_noise(each.utility, each.cost) for each in (candidate, than))
+    noise = max(payoff_noise(split.utility, split.cost) for split in (candidate, than))
     if abs(gain) > noise:
         return gain > 0
     assert candidate.schedule is not None  # a payoff is that of a schedule

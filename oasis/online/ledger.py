@@ -79,22 +79,22 @@ class Ledger:
     @property
     def worker_used(self) -> FloatArray:
         """g_h^r(t) of every worker server, a copy of shape (T, H, R)."""
-        return self.worker.expanded(self.worker.used)
+        return self.worker.expand(self.worker.used)
 
     @property
     def ps_used(self) -> FloatArray:
         """v_k^r(t) of every parameter-server host, a copy of shape (T, K, R)."""
-        return self.ps.expanded(self.ps.used)
+        return self.ps.expand(self.ps.used)
 
     @property
     def worker_prices(self) -> FloatArray:
         """p_h^r(t) of every worker server, a copy of shape (T, H, R)."""
-        return self.worker.expanded(self.worker.price)
+        return self.worker.expand(self.worker.price)
 
     @property
     def ps_prices(self) -> FloatArray:
         """q_k^r(t) of every parameter-server host, a copy of shape (T, K, R)."""
-        return self.ps.expanded(self.ps.price)
+        return self.ps.expand(self.ps.price)
 
     @property
     def nbytes(self) -> int:
@@ -149,7 +149,7 @@ class Ledger:
         self.changes[first:end] = differs
 
     def close(self, calendar: Calendar) -> None:
-        """Close machines as `calendar` says, in place of those closed before.
+        """Close machines during the windows of `calendar`, which replaces the last calendar.
 
         Commitments and prices stay.
         """
@@ -167,7 +167,7 @@ class Ledger:
             group.of(self).close(closed)
         self._compare(1, self.horizon)
 
-    def crowded(self, schedule: Schedule) -> bool:
+    def lacks_room(self, schedule: Schedule) -> bool:
         """Whether the committed `schedule` uses a place that is closed, or holds too little."""
         for group in GROUPS:
             rows = group.placed(schedule)

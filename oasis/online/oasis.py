@@ -30,7 +30,7 @@ from oasis.online.recourse.learned import LearnedPrices, learned_from
 from oasis.online.rejection import explanation
 from oasis.online.rolling import source_of
 from oasis.online.rolling_oasis import RollingOASiS
-from oasis.online.saved import CHECKPOINT, content, restored
+from oasis.online.saved import CHECKPOINT, content, restore
 from oasis.online.search import Granularity, Search, check_granularity, searches
 from oasis.scheduling.job import NOTHING, Allocation
 from oasis.scheduling.policy import Plan, View
@@ -170,9 +170,9 @@ class OASiS:
 
     def __repr__(self) -> str:
         admitted = sum(decision.admitted for decision in self.decisions)
-        seen = f"{len(self.decisions)} jobs seen, {admitted} admitted"
+        counts = f"{len(self.decisions)} jobs seen, {admitted} admitted"
         options = f"granularity={self.granularity!r}, {self.bounds!r}"
-        return f"OASiS({seen}, slot {self.now} of {self.horizon}, {options})"
+        return f"OASiS({counts}, slot {self.now} of {self.horizon}, {options})"
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -263,7 +263,7 @@ class OASiS:
         # A job that ended early may still have changes here; it is not there any more to make them.
         active = {job.index for job in view.jobs()}
         due = self._due.pop(int(view.now), {})
-        plan.changes = {index: what for index, what in due.items() if index in active}
+        plan.changes = {index: allocation for index, allocation in due.items() if index in active}
         # Between two changes all jobs keep what they hold: no call is needed.
         plan.wake_at = min(self._due, default=None)
         return plan
@@ -271,14 +271,14 @@ class OASiS:
     def _note(self, index: int, schedule: Schedule) -> None:
         """Record the changes of allocation in `schedule`, slot by slot."""
         planned = allocations(schedule, self._site)
-        held = NOTHING
+        current = NOTHING
         for slot, allocation in planned.items():
             # Only changes are noted, so that a long schedule of equal slots is one entry.
-            if allocation != held:
-                self._due.setdefault(slot, {})[index] = held = allocation
+            if allocation != current:
+                self._due.setdefault(slot, {})[index] = current = allocation
             # A pause or the end: in the next slot the job must not go on with what it held.
             if slot + 1 not in planned:
-                self._due.setdefault(slot + 1, {})[index] = held = NOTHING
+                self._due.setdefault(slot + 1, {})[index] = current = NOTHING
 
     # -- what lasts --------------------------------------------------------------------------------
 
@@ -307,4 +307,4 @@ class OASiS:
         """
         state = saved_state(path, CHECKPOINT)
         with located_at(source=path):
-            return restored(cls, state)
+            return restore(cls, state)

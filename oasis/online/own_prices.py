@@ -68,13 +68,13 @@ class OwnPrices(Summarised):
         object.__setattr__(self, "name", self.name or " and ".join(dict.fromkeys(kinds)))
 
     @classmethod
-    def of(cls, given: Any, min_utility_fraction: float) -> OwnPrices:
+    def of(cls, prices: Any, min_utility_fraction: float) -> OwnPrices:
         """One's own prices as a user gives them: for both groups, or a pair."""
-        if isinstance(given, OwnPrices):
-            return given
-        pair = given if isinstance(given, Sequence) else (given, given)
+        if isinstance(prices, OwnPrices):
+            return prices
+        pair = prices if isinstance(prices, Sequence) else (prices, prices)
         if len(pair) != len(GROUPS) or not all(map(_has_prices, pair)):
-            raise TypeError(f"prices: {PRICES}, got {describe(given)}")
+            raise TypeError(f"prices: {PRICES}, got {describe(prices)}")
         return cls(pair[0], pair[1], min_utility_fraction)
 
     @property
@@ -135,8 +135,8 @@ def blended(bounds: PriceBounds, learned: LearnedPrices, trust: float) -> OwnPri
     return OwnPrices(worker, ps, bounds.min_utility_fraction, "blend", options)
 
 
-def _has_prices(given: object) -> bool:
-    return isinstance(given, Prices) and not isinstance(given, type)
+def _has_prices(value: object) -> bool:
+    return isinstance(value, Prices) and not isinstance(value, type)
 
 
 def refuse_beside(options: tuple[object, ...]) -> None:

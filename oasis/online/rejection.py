@@ -103,7 +103,7 @@ def reason_of(search: Search, rejection: Rejection | None) -> Reason:
 
 
 def why_none(search: Search, rejection: Rejection | None) -> str:
-    """Explain why one search found no schedule that pays; `rejection` says what would help."""
+    """Explain why one search found no schedule that pays; `rejection` adds the remedy."""
     job, ledger, ends = search.job, search.ledger, search.ends
     reason = reason_of(search, rejection)
     if reason is Reason.LABELS:

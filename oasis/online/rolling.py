@@ -14,9 +14,8 @@ from oasis.model.job import Job
 from oasis.model.schedule import COUNT, SLOT, Schedule
 from oasis.online.answers import Planned
 from oasis.online.recourse.live_job import LiveJob
-from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import Allocation, PolicyJob
-from oasis.scheduling.policy import View
+from oasis.scheduling.policy import Planner, View
 from oasis.scheduling.site import Site, allocations
 
 # The utility of what is left of a job is tabulated by delay: far
@@ -105,7 +104,7 @@ def differs(live: LiveJob, work: int) -> bool:
     nothing is left, the job is to end with the slot before this one, and the plan stays.
     """
     spare = 0
-    if live.schedule is not None and live.job.min_workers > 1:
+    if live.schedule is not None and live.job.is_gang:
         # The surplus of a gang's last slot is not work that is missing from the plan.
         spare = int(live.schedule.workers[:, COUNT].sum())
     return not (work in (0, live.remaining) or live.remaining < work <= spare)
@@ -115,5 +114,5 @@ def work_left(job: PolicyJob, view: View) -> int:
     """Whole worker-slots that are left of a job: none only if nothing at all is."""
     # A job that has not finished has something left, however
     # little; rounding forgives what is no work.
-    left = view.remaining(job)
-    return max(1, int(rounding.ceil(left))) if left else 0
+    remaining = view.remaining(job)
+    return max(1, int(rounding.ceil(remaining))) if remaining else 0

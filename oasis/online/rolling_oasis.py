@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from oasis.model.cluster import Cluster
 from oasis.model.errors import InputError, describe
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
+from oasis.model.utility import later
 from oasis.model.validation import integer
 from oasis.online import rolling
 from oasis.online.answers import Quote, change_between
@@ -98,7 +98,7 @@ class RollingOASiS(rolling.LivePlanner):
             raise InputError("", "policy oasis needs slots")
         self._site, cluster, bounds = site, cluster_of(site), self._given
         self.bounds = bounds if isinstance(bounds, PriceBounds) else bounds(cluster)
-        self.held = Commitments(cluster, self.lookahead, self.bounds, self.patience)
+        self.commitments = Commitments(cluster, self.lookahead, self.bounds, self.patience)
         self._servers = rolling.servers_of(site)
         self._forget()
         # Late jobs and their forms; None: it has not begun in any.
@@ -106,32 +106,32 @@ class RollingOASiS(rolling.LivePlanner):
 
     def decide(self, view: View) -> Plan:
         """Process events, decide on arrivals, and carry out the plan of this slot."""
-        plan, now, held = Plan(), int(view.now), self.held
+        plan, now, commitments = Plan(), int(view.now), self.commitments
         self._decided = {}
-        held.broken.clear()
+        commitments.broken.clear()
         # Time first, then completions, losses, returns, corrections of work, and arrivals last:
         # each step may free or take what the next ones count on.
-        held.advance(now)
+        commitments.advance(now)
         for index in (*self.withdrawn, *(job.index for job in view.finished)):
-            held.leave(index)
+            commitments.leave(index)
             self._overdue.pop(index, None)
         self.withdrawn = []
-        before = dict(held.live)
+        before = dict(commitments.live)
         # all losses first: what is placed again must not meet a server that is lost as well
-        dropped = held.lose([self._servers[machine] for machine in view.lost])
-        dropped += held.plan_around(self._calendar)
+        dropped = commitments.lose([self._servers[machine] for machine in view.lost])
+        dropped += commitments.plan_around(self._calendar)
         # Returned machines count at once, but no job moves back:
         # a schedule that can be kept is kept.
         for machine in view.returned:
-            held.restore_server(*self._servers[machine])
+            commitments.restore_server(*self._servers[machine])
         for job in view.jobs():
-            if job.index in held.live:
-                work = rolling.work_left(job.in_form(held.live[job.index].form), view)
-                if rolling.differs(held.live[job.index], work):
-                    dropped += [] if held.revise(job.index, work) else [job.index]
+            if job.index in commitments.live:
+                work = rolling.work_left(job.in_form(commitments.live[job.index].form), view)
+                if rolling.differs(commitments.live[job.index], work):
+                    dropped += [] if commitments.revise(job.index, work) else [job.index]
         # Taken before the jobs are tried once more: these have broken
         # their promise, whatever comes of it.
-        self.late = set(held.broken)
+        self.late = set(commitments.broken)
         for job in [job for job in view.jobs() if job.index in dropped]:
             if not self.keep_admitted:
                 plan.rejected[job.index] = GIVEN_UP
@@ -139,13 +139,13 @@ class RollingOASiS(rolling.LivePlanner):
             self.late.add(job.index)
             # As a job that arrives now it may wait longer than its first arrival allowed.
             form = before[job.index].form
-            rest = self._rest(job, form, view)
-            if held.submit(job.index, rest, form).schedule is None:
+            remaining = self._remaining_job(job, form, view)
+            if commitments.submit(job.index, remaining, form).schedule is None:
                 has_begun = view.attained(job) > 0 or view.allocation(job).workers
                 self._overdue[job.index] = form if has_begun else None
         for job in view.arrived:  # after those that were admitted before them
             source = rolling.source_of(job, self.name)
-            decision = held.submit(job.index, self._arriving(source, now))
+            decision = commitments.submit(job.index, self._arriving(source, now))
             self._decided[job.index] = decision
             if decision.schedule is None:
                 # On a cluster that begins anew, old jobs arrive once more:
@@ -155,45 +155,45 @@ class RollingOASiS(rolling.LivePlanner):
                     self.late.add(job.index)
                 else:
                     plan.rejected[job.index] = decision.reason or "rejected"
-        self._carry_out(view, plan, held)
+        self._carry_out(view, plan, commitments)
         return plan
 
-    def _rest(self, job: PolicyJob, form: int, view: View) -> Job:
+    def _remaining_job(self, job: PolicyJob, form: int, view: View) -> Job:
         """Remaining work of a job admitted in this form, as a job that arrives now."""
         work, reach = rolling.work_left(job.in_form(form), view), rolling.reach_of(self.lookahead)
         source = rolling.source_of(job, self.name).in_form(form)
         return remaining_job(source, work, int(view.now), reach, self.end)
 
-    def _carry_out(self, view: View, plan: Plan, held: Commitments) -> None:
-        """Add the allocations of this slot; overdue jobs share what the planned ones leave."""
+    def _carry_out(self, view: View, plan: Plan, commitments: Commitments) -> None:
+        """Add the allocations of this slot; overdue jobs share the capacity beside the plan."""
         room = Room(self._site, view.capacity(), view.down())
-        rest = []
+        overdue = []
         for job in view.jobs():
             if job.index in plan.rejected:
                 continue
             if job.index in self._overdue:
-                rest.append(job)
+                overdue.append(job)
                 continue
-            live = held.live.get(job.index)
-            wanted = NOTHING
+            live = commitments.live.get(job.index)
+            allocation = NOTHING
             if live is not None and live.schedule is not None:
-                wanted = allocation_in(live.schedule, held.now, self._site)
+                allocation = allocation_in(live.schedule, commitments.now, self._site)
             # Planned jobs come first; what is overdue takes only
             # what their plans leave in this slot.
-            room.hold(job.in_form(wanted.form), wanted)
-            if wanted != view.allocation(job):
-                plan.changes[job.index] = wanted
-        for job in rest:
-            wanted = self._leftover(job, view, room)
-            if wanted != view.allocation(job):
-                plan.changes[job.index] = wanted
+            room.hold(job.in_form(allocation.form), allocation)
+            if allocation != view.allocation(job):
+                plan.changes[job.index] = allocation
+        for job in overdue:
+            allocation = self._leftover(job, view, room)
+            if allocation != view.allocation(job):
+                plan.changes[job.index] = allocation
 
     def _leftover(self, job: PolicyJob, view: View, room: Room) -> Allocation:
-        """Place a gang in the capacity that the plan leaves; its tasks stay where they fit."""
-        held, form = view.allocation(job), self._overdue[job.index]
+        """Place a gang in capacity that the plan does not use, where it is if it still fits."""
+        current, form = view.allocation(job), self._overdue[job.index]
         # A job that may stay where it is need not be started again.
-        if held.workers and room.hold(job.in_form(held.form), held):
-            return held
+        if current.workers and room.hold(job.in_form(current.form), current):
+            return current
         for k in range(len(job.in_forms)) if form is None else [form]:
             allocation = _largest(job.in_form(k), view, room)
             if allocation is not None:
@@ -204,22 +204,22 @@ class RollingOASiS(rolling.LivePlanner):
     def foresee(self, job: Job, now: int) -> Quote:
         """Return the decision that `job` would get if it arrived in slot `now`; nothing changes."""
         copied = deepcopy(self)
-        copied.held.advance(now)
+        copied.commitments.advance(now)
         before = copied.planned()
         # A key that no live job has; the copy is thrown away, so it may be given again.
         key = max(copied.live, default=-1) + 1
-        decision = copied.held.submit(key, self._arriving(job, now))
+        decision = copied.commitments.submit(key, self._arriving(job, now))
         return Quote(decision, change_between(before, copied.planned(), job.id))
 
     @property
     def live(self) -> dict[int, LiveJob]:
         """Admitted jobs by key, in order of arrival."""
-        return self.held.live
+        return self.commitments.live
 
     @property
     def now(self) -> int:
         """The present slot."""
-        return self.held.now
+        return self.commitments.now
 
     def making(self) -> dict[str, Any]:
         """Plain data from which `made` builds the same policy."""
@@ -242,9 +242,9 @@ class RollingOASiS(rolling.LivePlanner):
 
 def _largest(job: PolicyJob, view: View, room: Room) -> Allocation | None:
     """The largest gang of a job in one form that fits; None if none does."""
-    most = min(job.max_workers, max(job.min_workers, rolling.work_left(job, view)))
+    most = job.workers_near(rolling.work_left(job, view))
     # The largest gang is done soonest, and no more workers than work is left can be of use.
-    for workers in range(most, job.min_workers - 1, -1):
+    for workers in job.workers_down_from(most):
         allocation = BestFit().place(room, job, workers, job.ps_needed(workers))
         if allocation is not None:
             return allocation

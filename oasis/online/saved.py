@@ -50,8 +50,8 @@ def content(scheduler: OASiS) -> dict[str, Any]:
     }
 
 
-def restored(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
-    """The inverse of `content`; `InputError` names what does not follow."""
+def restore(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
+    """Rebuild a scheduler from `content`; `InputError` names a contradictory entry."""
     scheduler = kind(
         entry(state, "cluster", cluster_from_dict),
         entry(state, "horizon", count),
@@ -76,7 +76,7 @@ def _follow(scheduler: OASiS, data: Any) -> None:
     _check_decision(decision, job, scheduler.ledger)
     if job is not None and decision.schedule is not None:
         scheduler.history.commit(job, decision.schedule)
-        if scheduler.ledger.crowded(decision.schedule):
+        if scheduler.ledger.lacks_room(decision.schedule):
             raise InputError("schedule", "expected no more than the servers have left")
     scheduler.record(decision, scheduler.now if job is None else job.arrival)
 
@@ -112,8 +112,8 @@ def _check_rows(schedule: Schedule, job: Job, ledger: Ledger) -> None:
     for group in GROUPS:
         rows, servers = group.placed(schedule), len(group.capacity(ledger.cluster))
         last = ledger.horizon - 1, servers - 1, job.in_form(schedule.form).chunks
-        again = (rows[1:, :COUNT] == rows[:-1, :COUNT]).all(axis=1)
-        if (rows < (job.arrival, 0, 1)).any() or (rows > last).any() or again.any():
+        repeated = (rows[1:, :COUNT] == rows[:-1, :COUNT]).all(axis=1)
+        if (rows < (job.arrival, 0, 1)).any() or (rows > last).any() or repeated.any():
             expected = f"slots {job.arrival}..{last[0]}, servers 0..{last[1]}, each place once"
             raise InputError(f"{group}", f"expected {expected}, with 1..{last[2]} tasks")
     if not len(schedule.workers):

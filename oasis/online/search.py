@@ -104,7 +104,7 @@ class Search:
         # done already is never asked for again.
         self.start, self.work, self.ends = remaining.start, remaining.work, remaining.ends
         # (3), and never more than the work unless the minimum is more
-        self.most = max(job.min_workers, min(job.chunks, self.work))
+        self.most = job.workers_near(self.work)
         # These two are caches: one decision asks for the same counts and capacity several times.
         self._needed = np.zeros(0, dtype=np.int64)
         self._known: _RunCapacity | None = None
@@ -223,9 +223,9 @@ class Search:
         job, ledger = self.job, self.ledger
         counts = split.counts[: split.completion + 1]
         # The split says how much work each slot does. A gang may have to run more workers for it.
-        if job.min_workers > 1:
+        if job.is_gang:
             work = self.work if self.granularity == "worker-slot" else None
-            counts = workers_for(counts, job.min_workers, work)
+            counts = workers_for(counts, job.worker_counts[0], work)
         row = self.start - ledger.origin
         # Neighbouring slots with the same commitments and the same count get the
         # same servers: one greedy search serves them all.
@@ -247,8 +247,8 @@ class Search:
             (ledger.ps, self._ps, hosts, capacity.ps_fits),
         ):
             # Alg. 2, l. 25-31 for the workers, l. 36-40 for the parameter servers.
-            at, servers, taken = group.fill(demand, row + starts, units, fits[run])
-            tables.append(_rows(self.start + starts[at], lengths[at], servers, taken))
+            at, servers, placed = group.fill(demand, row + starts, units, fits[run])
+            tables.append(_rows(self.start + starts[at], lengths[at], servers, placed))
         workers, ps = tables
         return Schedule(job.id, workers, ps, self.form)
 
@@ -292,8 +292,9 @@ class Search:
         rows = self._costs(
             capacity.starts[:n], capacity.fit[:n], capacity.fits[:n], capacity.ps_fits[:n]
         )
-        least = self.job.min_workers
-        return rows if least == 1 else costs_of_work(rows, least, self.work)
+        if not self.job.is_gang:
+            return rows
+        return costs_of_work(rows, self.job.worker_counts[0], self.work)
 
     def _costs(
         self, starts: IntArray, fit: IntArray, fits: FloatArray, ps_fits: FloatArray
@@ -356,9 +357,9 @@ class Search:
         # The most workers whose parameter servers still fit: `needed` never falls as workers rise.
         fit = needed.searchsorted(ps.on_columns(ps_fits).sum(axis=1), side="right") - 1
         fit = np.minimum(fit, workers).astype(np.int64)
-        if self.job.min_workers > 1:
+        if self.job.is_gang:
             # A slot that cannot hold the minimum holds no worker of this job at all.
-            fit[fit < self.job.min_workers] = 0
+            fit[fit < self.job.worker_counts[0]] = 0
         return fit, fits, ps_fits
 
     def _ps_needed(self, most: int) -> IntArray:

@@ -109,9 +109,9 @@ class ServerGroup:
         if not len(self.copies):  # no machine hosts parameter servers
             return np.zeros(len(slots), dtype=np.int64)
         free = self.spare.take(slots, axis=1)
-        asked = demand > 0
-        if not asked.all():
-            free, demand = free[asked], demand[asked]
+        needed = demand > 0
+        if not needed.all():
+            free, demand = free[needed], demand[needed]
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
             free /= demand[:, None]
         units = free.min(axis=0, initial=float(most))
@@ -122,7 +122,7 @@ class ServerGroup:
         at_most: IntArray = np.maximum(units, 0.0, out=units).astype(np.int64)
         return at_most
 
-    def expanded(self, array: FloatArray) -> FloatArray:
+    def expand(self, array: FloatArray) -> FloatArray:
         """`used` or `price` of every server: a new array of shape (T, S, R)."""
         return np.moveaxis(np.repeat(array, self.copies, axis=2), 0, 2).copy()
 
@@ -189,12 +189,12 @@ class ServerGroup:
         one column for each of q `slots`.
         """
         copies = self.copies if admitted is None else self.copies * self._of_columns(admitted)
-        asked = demand.nonzero()[0]
-        free = self.capacity[asked, None] - self.used[asked[:, None], slots]
+        needed = demand.nonzero()[0]
+        free = self.capacity[needed, None] - self.used[needed[:, None], slots]
         if self.closed is not None:
             free[:, self.closed[slots]] = 0.0
         with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
-            free /= demand[asked, None, None]
+            free /= demand[needed, None, None]
         np.minimum(free, float(most), out=free)
         units: FloatArray = rounding.floor_counts(free) @ copies.astype(np.float64)
         return units
@@ -239,13 +239,13 @@ class ServerGroup:
         # Alg. 2, l. 26-31 for all counts at once: each server is filled before the next one, so
         # the servers cover consecutive intervals of the count.
         np.minimum(room[row, order].cumsum(axis=1), most, out=ends[:, 1:-1])
-        taken = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: units that do not fit
+        counts = (ends[:, 1:] - ends[:, :-1]).astype(np.int64)  # last column: units that do not fit
         values = np.empty_like(ends[:, 1:])
         # Alg. 2, l. 32-34 and 41-43: what does not fit on all servers together is infeasible.
         values[:, :-1], values[:, -1] = unit[row, order], np.inf
         result = np.zeros((len(slots), most + 1))
-        each = values.ravel().repeat(taken.ravel()).reshape(-1, most)
-        each.cumsum(axis=1, out=result[:, 1:])
+        unit_costs = values.ravel().repeat(counts.ravel()).reshape(-1, most)
+        unit_costs.cumsum(axis=1, out=result[:, 1:])
         return result
 
     def _even_costs(
@@ -268,7 +268,7 @@ class ServerGroup:
         Returns k, the server and its count, for every server used; the units must fit.
         """
         if self.is_even:
-            each, copies, order = room.astype(np.int64), self.copies, None
+            fitting, copies, order = room.astype(np.int64), self.copies, None
         else:
             unit = self.unit_cost(demand, slots)
             unit[room == 0.0] = np.inf
@@ -276,21 +276,21 @@ class ServerGroup:
                 return np.arange(len(slots)), self.server[rounding.first_of_least(unit)], units
             # Here the order of ties decides which servers are used.
             order = rounding.ascending(unit)
-            each = room[np.arange(len(slots))[:, None], order].astype(np.int64)
+            fitting = room[np.arange(len(slots))[:, None], order].astype(np.int64)
             copies = self.copies[order]
-        taken = np.minimum((each * copies).cumsum(axis=1), units[:, None])
-        taken[:, 1:] -= taken[:, :-1].copy()
-        slot, place = taken.nonzero()
+        placed = np.minimum((fitting * copies).cumsum(axis=1), units[:, None])
+        placed[:, 1:] -= placed[:, :-1].copy()
+        slot, place = placed.nonzero()
         column = place if order is None else order[slot, place]
-        each, taken = each[slot, place], taken[slot, place]
+        fitting, placed = fitting[slot, place], placed[slot, place]
         server = self.server[column]
         if self._is_open:
-            return slot, server, taken
+            return slot, server, placed
         # A column of several machines is idle: the greedy fills them from the first on.
-        machines = -(-taken // each)  # all servers of a column are full but perhaps the last
-        slot, server, taken, full = (a.repeat(machines) for a in (slot, server, taken, each))
+        machines = -(-placed // fitting)  # all servers of a column are full but perhaps the last
+        slot, server, placed, full = (a.repeat(machines) for a in (slot, server, placed, fitting))
         offset = np.arange(len(slot)) - (machines.cumsum() - machines).repeat(machines)
-        return slot, server + offset, np.minimum(full, taken - offset * full)
+        return slot, server + offset, np.minimum(full, placed - offset * full)
 
     def commit(
         self,
@@ -321,7 +321,7 @@ class ServerGroup:
         self.price = np.ascontiguousarray(np.moveaxis(price.at(used, self.capacity.T), 2, 0))
 
     def close(self, closed: Mapping[int, BoolArray]) -> None:
-        """Let no task run on servers in some slots (T,), in place of those closed before.
+        """Close servers in some slots (T,): no new task runs there. Replaces earlier closures.
 
         The amounts committed on these servers stay.
         """
@@ -411,25 +411,25 @@ class ServerGroup:
             opened = int(servers[shared == column].max() - self.server[column]) + 1
             copies = int(self.copies[column])
             neighbours = np.flatnonzero(self.copies[:column] > 1)
-            alone = column - (int(neighbours[-1]) + 1 if len(neighbours) else 0)
+            distance = column - (int(neighbours[-1]) + 1 if len(neighbours) else 0)
             # The rest of a column stays a column, which needs one server at least.
-            self._split(column, min(copies - 1, max(opened, 2 * alone)))
+            self._split(column, min(copies - 1, max(opened, 2 * distance)))
         return self._column(servers)
 
-    def _split(self, column: int, alone: int) -> None:
+    def _split(self, column: int, count: int) -> None:
         """Turn the first `alone` servers of an idle column into columns of one server."""
         repeats = np.ones(len(self.server), dtype=np.int64)
-        repeats[column] = alone + 1
+        repeats[column] = count + 1
         self.capacity = np.repeat(self.capacity, repeats, axis=1)
         self.used = np.repeat(self.used, repeats, axis=2)
         self.price = np.repeat(self.price, repeats, axis=2)
         if self.closed is not None:
             self.closed = np.repeat(self.closed, repeats, axis=1)
         self.server = np.repeat(self.server, repeats)
-        self.server[column : column + alone + 1] += np.arange(alone + 1)
+        self.server[column : column + count + 1] += np.arange(count + 1)
         copies = np.repeat(self.copies, repeats)
-        copies[column : column + alone] = 1
-        copies[column + alone] = self.copies[column] - alone
+        copies[column : column + count] = 1
+        copies[column + count] = self.copies[column] - count
         self.copies = copies
 
 

@@ -43,7 +43,7 @@ class EmptyCluster:
         """Return whether these numbers of tasks fit; jobs of the same size are tried once."""
         # Traces have thousands of jobs and few sizes; the placement
         # of one answers for all of its size.
-        key = (job.worker, job.ps, workers, ps, job.min_workers)
+        key = (job.worker, job.ps, workers, ps, job.worker_counts[0])
         known = self._known.get(key)
         if known is None:
             room = Room(self._site, self._capacity.copy())
@@ -68,7 +68,7 @@ class EmptyCluster:
         None if not even its fewest workers fit.
         """
         # From above: that each worker fits somewhere does not say that its parameter servers do.
-        for workers in range(self.most_workers(job), job.min_workers - 1, -1):
+        for workers in job.workers_down_from(self.most_workers(job)):
             room = Room(self._site, self._capacity.copy())
             placed = self._placement().place(room, job, workers, job.ps_needed(workers))
             if placed is not None:
@@ -77,7 +77,8 @@ class EmptyCluster:
 
     def fewest(self, job: PolicyJob) -> Counts | None:
         """Return the fewest tasks with which `job` works; None if not even they fit."""
-        counts = job.min_workers, job.ps_needed(job.min_workers)
+        least = job.worker_counts[0]
+        counts = least, job.ps_needed(least)
         return counts if self.holds(job, *counts) else None
 
 

@@ -20,6 +20,7 @@ from oasis.model.job import Job
 from oasis.model.rounding import FloatArray
 from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.model.utility import Utility
+from oasis.model.worker_counts import WorkerCounts
 
 Tasks = tuple[tuple[int, int], ...]
 
@@ -142,11 +143,7 @@ class TrainingCurve:
 
 @dataclass(frozen=True, slots=True)
 class LimitedDemand(Sequence[tuple[int, int]]):
-    """Demand of a task that may run on some machines only; otherwise as a `Demand`.
-
-    Two such demands are equal if they are of the same amounts and the same machines, so whatever
-    is known of tasks by their demand holds for the machines, too.
-    """
+    """Demand of a task that may run on some machines only; equal if amounts and machines are."""
 
     amounts: tuple[tuple[int, int], ...]  # (resource index, grid units)
     machines: frozenset[int]  # those that admit it
@@ -180,7 +177,7 @@ class Unvalued:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PolicyJob(Summarised, Unchanging):
+class PolicyJob(WorkerCounts, Summarised, Unchanging):
     """The facts about a job that a policy may know after its arrival.
 
     `work`, `source` and `curve` say how much work the job has. They are for policies that are told
@@ -310,6 +307,11 @@ class PolicyJob(Summarised, Unchanging):
             if count and isinstance(demand, LimitedDemand) and demand.unmet is not None:
                 return f"{NOT_ADMITTED}: {group.unmet(demand.unmet, demand.requires)}"
         return None
+
+    @property
+    def worker_counts(self) -> range:
+        """Numbers of workers with which it works, the fewest first."""
+        return range(self.min_workers, self.max_workers + 1)
 
     @property
     def has_utility(self) -> bool:

@@ -380,7 +380,7 @@ class MinimumOnOneNode:
         before = room.free.copy()
         # The fewest workers can train without the network; those
         # beyond are an extra that may be far away.
-        core = OneNode().place(room, job, min(workers, job.min_workers), ps)
+        core = OneNode().place(room, job, min(workers, job.worker_counts[0]), ps)
         if core is None:
             return None
         home = [machine for machine, _ in core.workers]
@@ -395,10 +395,7 @@ class MinimumOnOneNode:
 
 
 def _fullest(room: Room, machines: Sequence[int], *asked: tuple[Demand, int]) -> int | None:
-    """Return the machine with the smallest free share on which these tasks fit.
-
-    None if none has.
-    """
+    """Return the machine with the smallest free share on which these tasks fit, if any."""
     # Workers and parameter servers may ask for the same resource: their sum must fit.
     total: dict[int, int] = {}
     for demand, count in asked:

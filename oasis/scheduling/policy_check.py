@@ -37,10 +37,7 @@ METHODS = {"reset": "reset(site), which begins a run", "decide": "decide(view), 
 
 
 def check_policy(policy: Any) -> None:
-    """Refuse an object that is no `Policy` before anything is run.
-
-    `TypeError` for no policy at all, `PolicyError` for an attribute that is missing or wrong.
-    """
+    """Refuse an object that is no `Policy`, or one with a wrong attribute, before it is run."""
     # The class instead of an object is the usual slip: it has all the methods, too.
     if isinstance(policy, type) or _attribute(policy, "decide") is MISSING:
         raise _no_policy(policy)
@@ -93,8 +90,7 @@ def own_error(
 ) -> PolicyError | None:
     """Turn an error into one that names the innermost line of the author's code, and `where`.
 
-    None if that code has no part in it: the fault is that of the program. `policy` may be the class
-    whose constructor failed; `time` is that of the call.
+    None if that code has no part in it. `policy` may be the class whose constructor failed.
     """
     made_by = policy if isinstance(policy, type) else type(policy)
     # An error in one of our own policies is a fault of the program and keeps its traceback.
@@ -111,13 +107,10 @@ def own_error(
 
 @contextmanager
 def naming_own_line(policy: Any, where: str, time: float | None = None) -> Iterator[None]:
-    """Inside, an exception of the author's code becomes a `PolicyError` of `own_error`.
-
-    That goes for `SystemExit` too: no policy ends the program unsaid.
-    """
+    """Inside, an exception of the author's code becomes a `PolicyError` of `own_error`."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # no policy ends the program unsaid
         own = own_error(error, policy, where, time)
         if own is None:
             raise
@@ -135,8 +128,7 @@ def in_words(error: BaseException) -> str:
 def own_line(error: BaseException, modules: frozenset[str] = frozenset()) -> str | None:
     """The innermost line, outside the toolkit, that an error came through, as ``file.py:12``.
 
-    None if all code is that of the toolkit, of Python or of installed packages; code of `modules`
-    counts as outside even if it is installed.
+    None if there is none; code of `modules` counts as outside even if it is installed.
     """
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{shown(error.filename)}:{error.lineno}"

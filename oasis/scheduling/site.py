@@ -18,7 +18,7 @@ from oasis.model.forms import NO_LABELS, Labels, Requirement
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.rounding import TOLERANCE, IntArray
-from oasis.model.schedule import SLOT, Schedule
+from oasis.model.schedule import SLOT, Schedule, placements
 from oasis.model.summary import Facts, Summarised, Unchanging
 from oasis.scheduling.job import NOTHING, Allocation, Demand, LimitedDemand, PolicyJob, Tasks
 
@@ -268,10 +268,7 @@ def policy_job(job: Job, site: Site, index: int = -1) -> PolicyJob:
 
 
 def cluster_of(site: Site) -> Cluster:
-    """The machines of `site` as the cluster of an instance.
-
-    `InstanceError` if a machine takes both kinds of tasks: the model's two groups are disjoint.
-    """
+    """The machines of `site` as the cluster of an instance, if none takes both kinds of tasks."""
     servers: dict[str, list[Server]] = {group: [] for group in GROUPS}
     for machine in site.machines:
         # Algorithm 2 adds the costs of workers and parameter servers up as if no machine had both.
@@ -286,10 +283,8 @@ def cluster_of(site: Site) -> Cluster:
 
 
 def site_of(cluster: Cluster, horizon: int | None = None, grid: int = FINE) -> Site:
-    """The servers of `cluster` as machines of a site in slots: the worker servers, then the others.
-
-    `grid` is that of `grid_for` where all jobs are known; where they are not, the fine one is safe.
-    """
+    """The servers of `cluster` as machines of a site in slots: workers' first, then the others."""
+    # `grid` is that of `grid_for` where all jobs are known; else the fine one is safe.
     machines = tuple(
         Machine(name, tuple(row), frozenset({group}), grid, labels=server.labels)
         for group in GROUPS
@@ -315,6 +310,17 @@ def allocation_in(schedule: Schedule, slot: int, site: Site) -> Allocation:
     if not workers:
         return NOTHING
     return Allocation(workers, _tasks_in(schedule.ps, slot, first_ps), schedule.form)
+
+
+def schedule_of(
+    job_id: str, held: Iterable[tuple[int, Allocation]], site: Site, form: int
+) -> Schedule:
+    """The schedule of a job that holds these allocations, slot by slot."""
+    first_ps, workers, ps = len(site.machines_for(TaskGroup.WORKER)), [], []
+    for slot, allocation in held:
+        workers += [(slot, machine, count) for machine, count in allocation.workers]
+        ps += [(slot, machine - first_ps, count) for machine, count in allocation.ps]
+    return Schedule(job_id, placements(workers), placements(ps), form)
 
 
 def _tasks_in(rows: IntArray, slot: int, offset: int) -> Tasks:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, make_dataclass, replace
+from importlib.resources import files
 from typing import Any, ClassVar
 
 from oasis.model.cluster import Server
@@ -36,7 +38,7 @@ from oasis.model.records import (
     parse,
 )
 from oasis.model.resources import check_known
-from oasis.model.utility import UTILITY, Utility
+from oasis.model.utility import UTILITY
 from oasis.model.validation import (
     LARGEST_AMOUNT,
     LARGEST_COUNT,
@@ -63,21 +65,9 @@ from oasis.simulator.speed import (
 from oasis.simulator.workload import Workload
 
 FORMAT, VERSION = "oasis-elastic-workload", 1
-SPAN = Number(above=True, maximum=LARGEST_COUNT)
-LIMIT = Number(above=True)
-SIZE = Number(maximum=LARGEST_AMOUNT)
-
-
-@dataclass(frozen=True, slots=True)
-class MachineEntry(Server):
-    """Machines of a file of elastic jobs."""
-
-    cpu_cores: float = entry(
-        LIMIT, "Cores that all tasks on the machine share; default: enough for all.", None
-    )
-    link_gbps: float = entry(
-        LIMIT, "Bandwidth of its network link in Gbit/s; default: no limit.", None
-    )
+FACTS: Mapping[str, Any] = tomllib.loads(  # the fields of each record
+    files("oasis.simulator").joinpath("elastic.toml").read_text("utf-8")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +83,6 @@ class WorkerRange:
         integer(self.max, "max", minimum=self.min)
         if self.initial is not None:
             integer(self.initial, "initial", minimum=self.min, maximum=self.max)
-
-
-@dataclass(frozen=True, slots=True)
-class ServerShare:
-    """Parameter servers of an elastic job in proportion to its workers."""
-
-    per_worker: float = entry(Number(maximum=1.0))
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,111 +106,50 @@ class _Curve(Kind):
         return {"type": "array", "items": point}
 
 
-WORKERS = Either(Whole(1), WorkerRange)
-SERVERS = Either(Whole(), ServerShare)
+FILLED = "expected at least one entry"
+NUMBER, LIMIT = Number(), Number(above=True)
+KINDS: dict[str, Kind] = {
+    **{"text": Text(), "time": TIME, "number": NUMBER, "limit": LIMIT, "flag": Flag()},
+    **{"span": Number(above=True, maximum=LARGEST_COUNT), "size": Number(maximum=LARGEST_AMOUNT)},
+    **{"workers": Either(Whole(1), WorkerRange), "share": Number(maximum=1.0)},
+    **{"amounts": AMOUNTS, "labels": REQUIREMENT, "utility": UTILITY, "restart": Fixed("restart")},
+    **{"speedup": ListOf(LIMIT), "curve": _Curve(), "names": ListOf(Text(), FILLED, unique=True)},
+    **{"format": Fixed(FORMAT), "version": Fixed(VERSION), "speeds": RecordOf(Speeds)},
+    **{"costs": RecordOf(ChangeCosts), "observation": RecordOf(Observation)},
+}
+SEEN = ("id", "arrival", "work", "worker_cpu", "ps_cpu", "gradient_mb", "curve")  # as they are
+EMPTY: Mapping[str, Any] = {"labels": ANY_MACHINE, "forms": ()}  # defaults that TOML cannot say
+
+
+def _record(name: str, facts: Mapping[str, Any], *bases: type) -> Any:
+    """The class of a record that has these fields."""
+    fields = []
+    for each, fact in facts.items():
+        default = EMPTY.get(fact["kind"], fact.get("default", MISSING))
+        default = None if fact.get("optional") else default
+        fields.append((each, Any, entry(KINDS[fact["kind"]], fact["doc"], default)))
+    checked = {} if bases else {"__post_init__": check}
+    return make_dataclass(name, fields, bases=bases, namespace=checked, frozen=True, slots=True)
+
+
+IN_A_FORM = {
+    name: {"kind": fact["kind"], "doc": fact["form"], "optional": True}
+    for name, fact in FACTS["job"].items()
+    if "form" in fact
+}
+MachineEntry: Any = _record("MachineEntry", FACTS["machine"], Server)
+ServerShare: Any = _record("ServerShare", FACTS["share"])
+KINDS["servers"] = Either(Whole(), ServerShare)
+FormEntry: Any = _record("FormEntry", IN_A_FORM)
+KINDS["forms"] = ListOf(RecordOf(FormEntry, named="form"))
+_Job: Any = _record("_Job", FACTS["job"], InForms)
 
 
 @dataclass(frozen=True, slots=True)
-class FormEntry:
-    """One way to run a job of a file of elastic jobs; None: as the job has it."""
-
-    work: float | None = entry(SPAN, "Work in this form.", None)
-    workers: int | WorkerRange | None = entry(WORKERS, "Workers in this form.", None)
-    worker: Mapping[str, float] | None = entry(AMOUNTS, "What a worker needs in this form.", None)
-    ps: Mapping[str, float] | None = entry(
-        AMOUNTS, "What a parameter server needs in this form.", None
-    )
-    parameter_servers: int | ServerShare | None = entry(
-        SERVERS, "Parameter servers in this form.", None
-    )
-    worker_cpu: float | None = entry(SIZE, "Cores of a worker in this form.", None)
-    ps_cpu: float | None = entry(SIZE, "Cores of a parameter server in this form.", None)
-    gradient_mb: float | None = entry(SIZE, "Gradients of a step in this form.", None)
-    step_seconds: float | None = entry(Number(), "Length of a step in this form.", None)
-    requires: Mapping[str, Sequence[str]] | None = entry(
-        REQUIREMENT, "Machines for the workers of this form.", None
-    )
-    ps_requires: Mapping[str, Sequence[str]] | None = entry(
-        REQUIREMENT, "Machines for the parameter servers of this form.", None
-    )
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True, slots=True)
-class JobEntry(InForms):
+class JobEntry(_Job):  # type: ignore[misc]
     """A job of a file of elastic jobs."""
 
     PACED: ClassVar = ("work", "step_seconds")
-    id: str = entry(Text(), "Name; unique among the jobs.")
-    arrival: float = entry(TIME, "Time of submission in seconds.")
-    work: float = entry(
-        SPAN,
-        "Seconds that one worker needs for the job, with its parameter server on its machine.",
-    )
-    workers: int | WorkerRange = entry(
-        WORKERS,
-        "Range of its number of workers, {min, max, initial}; one number for a rigid job.",
-    )
-    worker: Mapping[str, float] = entry(AMOUNTS, "Demand of one worker by resource.")
-    ps: Mapping[str, float] | None = entry(
-        AMOUNTS, "Demand of one parameter server by resource.", None
-    )
-    parameter_servers: int | ServerShare = entry(
-        SERVERS,
-        "Number of parameter servers: fixed, or {per_worker: x} with x from 0 to 1, that is "
-        "ceil(x n) for n workers.",
-        0,
-    )
-    worker_cpu: float = entry(
-        SIZE, "Cores that a running worker keeps busy; shared, not reserved.", 0
-    )
-    ps_cpu: float = entry(
-        SIZE, "Cores that a running parameter server keeps busy; shared, not reserved.", 0
-    )
-    gradient_mb: float = entry(
-        SIZE, "Megabytes of gradients that each worker sends, and receives back, in each step.", 0
-    )
-    step_seconds: float = entry(
-        Number(), "Computing time of a step in seconds; needed where there are gradients.", 0
-    )
-    speedup: tuple[float, ...] | None = entry(
-        ListOf(LIMIT),
-        "Speed with 1, 2, 3, .. workers as multiples of that of one, constant beyond the last; "
-        "default: linear.",
-        None,
-    )
-    curve: TrainingCurve | None = entry(
-        _Curve(),
-        "Points of the training curve: [share of the work done, value of the evaluation function].",
-        None,
-    )
-    utility: Utility | None = entry(
-        UTILITY, "Value by delay in seconds, as in an instance file; default: none.", None
-    )
-    requires: Mapping[str, Sequence[str]] = entry(
-        REQUIREMENT,
-        "Labels of the machines for its workers: each key with one of its values.",
-        ANY_MACHINE,
-    )
-    ps_requires: Mapping[str, Sequence[str]] = entry(
-        REQUIREMENT, "Labels of the machines for its parameter servers, likewise.", ANY_MACHINE
-    )
-    forms: tuple[FormEntry, ...] = entry(
-        ListOf(RecordOf(FormEntry, named="form")),
-        "Alternative ways to run the job; fields that a form leaves out are the job's.",
-        (),
-    )
-    speeds: Speeds | None = entry(
-        RecordOf(Speeds, "Forms that differ in speed only, {label, values}; not beside forms."),
-        default=None,
-    )
-    switch: str | None = entry(
-        Fixed("restart"),
-        "The job may continue in another form, as after a pause; default: it keeps its form.",
-        None,
-    )
     _in_forms: tuple[JobEntry, ...] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -247,7 +166,8 @@ class JobEntry(InForms):
         """The job that a policy sees on `site`."""
         if len(self.in_forms) > 1:
             forms = tuple(form.policy_job(site) for form in self.in_forms)
-            return replace(forms[0], forms=forms, may_switch=self.switch is not None)
+            whole: PolicyJob = replace(forms[0], forms=forms, may_switch=self.switch is not None)
+            return whole
         (job,) = self.in_forms
         n, ps = job.workers, job.parameter_servers
         span = n if isinstance(n, WorkerRange) else WorkerRange(n, n, n)
@@ -256,9 +176,7 @@ class JobEntry(InForms):
             for group, each in zip(GROUPS, (job.worker, job.ps or {}), strict=True)
         )
         return PolicyJob(
-            id=job.id,
-            arrival=job.arrival,
-            work=job.work,
+            **{name: getattr(job, name) for name in SEEN},
             worker=worker_demand,
             ps=ps_demand,
             min_workers=span.min,
@@ -266,52 +184,20 @@ class JobEntry(InForms):
             max_workers=span.max,
             ps_per_worker=ps.per_worker if isinstance(ps, ServerShare) else 0.0,
             fixed_ps=None if isinstance(ps, ServerShare) else ps,
-            worker_cpu=job.worker_cpu,
-            ps_cpu=job.ps_cpu,
-            gradient_mb=job.gradient_mb,
             step_time=job.step_seconds,
-            curve=job.curve,
             speedup=job.speedup or (),
             utility=job.utility or Unvalued(),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticFile:
-    """The content of a file of elastic jobs."""
+KINDS["machines"] = ListOf(RecordOf(MachineEntry, named="machine"), FILLED)
+KINDS["jobs"] = ListOf(RecordOf(JobEntry, named="job"), FILLED)
+_File: Any = _record("_File", FACTS["file"], object)
 
-    format: str = entry(Fixed(FORMAT))
-    version: int = entry(Fixed(VERSION), "Version of the format.")
-    resources: tuple[str, ...] = entry(
-        ListOf(Text(), "expected at least one entry", unique=True),
-        "Names of the resources that tasks reserve; shared cores are not among them.",
-    )
-    machines: tuple[MachineEntry, ...] = entry(
-        ListOf(RecordOf(MachineEntry, named="machine"), "expected at least one entry"),
-        "The machines; each may host workers and parameter servers.",
-    )
-    jobs: tuple[JobEntry, ...] = entry(
-        ListOf(RecordOf(JobEntry, named="job"), "expected at least one entry"),
-        "The jobs; those that arrive at the same time arrive in this order.",
-    )
-    partial_gangs: bool = entry(
-        Flag(),
-        "Whether some tasks of a job may be placed while others wait; the job then does no work.",
-        True,
-    )
-    share_links: bool = entry(Flag(), "Whether the jobs on a machine share its link.", False)
-    crowding_loss: float = entry(
-        Number(),
-        "Slow-down of jobs that share a machine, apart from shared cores: beside k others a job "
-        "runs at 1 / (1 + crowding_loss * k) of its speed.",
-        0.0,
-    )
-    costs: ChangeCosts | None = entry(
-        RecordOf(ChangeCosts, "Seconds without work after a change."), default=None
-    )
-    observation: Observation | None = entry(
-        RecordOf(Observation, "Sampling of the evaluation functions."), default=None
-    )
+
+@dataclass(frozen=True, slots=True)
+class ElasticFile(_File):  # type: ignore[misc]
+    """The content of a file of elastic jobs."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -286,13 +286,10 @@ class Engine(World):
             progress.advance(state.now)
 
     def _time_alone(self, progress: JobProgress) -> float:
-        """Time for the work that is left of a job if no other job were there.
-
-        A job that does not fit the empty machines has no such time; it is taken to have its fewest
-        workers, each with the speed of one.
-        """
+        """Time for the work that is left of a job if no other job were there."""
+        # Of one that does not fit the empty machines: with its fewest workers, each as fast as one.
         job, remaining = progress.job, progress.remaining_at(self.state.now)
-        rate = float(job.min_workers)
+        rate = float(job.worker_counts[0])
         largest = self._loop.empty.most(job)
         if largest is not None:
             load = Load(self.workload.site)
@@ -340,12 +337,10 @@ class Engine(World):
             self._on_settled(progress)
 
     def _save(self, progress: JobProgress, after: Allocation) -> float:
-        """Let a job save its state before it gives up its allocation; return when that is done.
-
-        One that is still being set up has nothing new to save.
-        """
+        """Let a job save its state before it gives up its allocation; return when that is done."""
         now, job, before = self.state.now, progress.job, progress.allocation
         progress.save()  # saving before a change is a checkpoint as good as any
+        # One that is still being set up has nothing new to save.
         saving = self.costs.saving(job, before, after) if progress.ready <= now else 0.0
         if not saving:
             return now
@@ -356,10 +351,7 @@ class Engine(World):
     def _delay(
         self, progress: JobProgress, worked: Allocation, saved_at: float, ready: float
     ) -> None:
-        """Charge what the change costs in time; `worked` is what the job worked with before.
-
-        Had nothing changed, it would be set up at `ready`.
-        """
+        """Charge the time that a change costs; without it, the job would be set up at `ready`."""
         now, after = self.state.now, progress.allocation
         started = progress.started is not None
         if started:

@@ -11,11 +11,10 @@ from time import perf_counter
 from oasis.model.decision import Decision
 from oasis.model.errors import describe
 from oasis.model.instance import Instance, expect_instance
-from oasis.model.schedule import Schedule, placements
 from oasis.online.oasis import OASiS
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.policy_check import check_policy, parameters_of, report_of
+from oasis.scheduling.site import schedule_of
 from oasis.simulator.costs import ChangeCosts
 from oasis.simulator.engine import Engine, Outage, Settled
 from oasis.simulator.observation import Observation
@@ -223,16 +222,7 @@ def _decision(progress: JobProgress, workload: Workload) -> Decision:
         return Decision(job.id, True, reason="did not finish within the horizon")
     completion = int(progress.history[-1][0]) - 1  # it held its machines to the end of this slot
     utility = float(job.utility(completion - job.arrival)) if job.has_utility else 0.0
-    schedule = _schedule(progress, workload)
+    spans = pairwise(progress.history)
+    held = [(slot, a) for (begin, a), (end, _) in spans for slot in range(int(begin), int(end))]
+    schedule = schedule_of(job.id, held, workload.site, progress.form)
     return Decision(job.id, True, utility, utility, 0.0, completion, schedule)
-
-
-def _schedule(progress: JobProgress, workload: Workload) -> Schedule:
-    first_ps = len(workload.site.machines_for("worker"))
-    workers: list[tuple[int, int, int]] = []
-    ps: list[tuple[int, int, int]] = []
-    for (begin, allocation), (end, _) in pairwise(progress.history):
-        for slot in range(int(begin), int(end)):
-            workers += [(slot, machine, count) for machine, count in allocation.workers]
-            ps += [(slot, machine - first_ps, count) for machine, count in allocation.ps]
-    return Schedule(progress.job.id, placements(workers), placements(ps), progress.form)

@@ -61,10 +61,7 @@ class JobProgress(Tracked):
         return bool(self._history)
 
     def be_in(self, form: int) -> None:
-        """Enter this form, holding nothing.
-
-        Of a job that has begun, the share of the work that is done stays what it is.
-        """
+        """Enter this form, holding nothing; the share of the work that is done stays what it is."""
         before = self.job
         super().be_in(form)
         if not self.has_form:
@@ -133,11 +130,10 @@ class JobProgress(Tracked):
 
 
 class Saving:
-    """Machines that are busy with jobs that save their state, though the plan has freed them.
+    """Machines that are busy with jobs that save their state, though the plan has freed them."""
 
-    A policy plans as if machines came free at once. A job that was given some of them begins when
-    what is still being saved there fits beside all that is planned there.
-    """
+    # A policy plans as if machines came free at once. A job that was given some of them begins when
+    # what is still being saved there fits beside all that is planned there.
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -166,10 +162,7 @@ class Saving:
         now: float,
         free: list[tuple[int, ...]],
     ) -> float:
-        """Time at which the machines have the capacity that `after` adds to `before`.
-
-        `free` is the capacity left by the plan, which includes `after`.
-        """
+        """Time at which the machines have what `after`, which leaves `free`, adds to `before`."""
         begin = now
         for machine in self._rows(job, before, after):
             kept = self.kept.get(machine, [])
@@ -291,12 +284,10 @@ class State:
         self._counted = self.now
 
     def reserve(self) -> list[int]:
-        """Let the jobs that are not in the run have their GPUs as these come free.
-
-        Return the machines on which they have more or fewer now; the fullest are taken first.
-        """
+        """Let jobs that are not in the run have GPUs that come free; return where that changed."""
         self.count_reserved()
         missing, changed = self.held - sum(self.reserved), []
+        # The fullest machines are taken first.
         for k in sorted(range(len(self.free)), key=self.free.__getitem__) if missing else ():
             idle, *others = self.free[k]
             taken = min(missing, idle) if missing > 0 else max(missing, -self.reserved[k])

@@ -65,6 +65,12 @@ class Solution:
     gap: float  # `relative_gap` of the two
     values: Mapping[str, float]  # of the variables; empty without a solution
 
+    def uninterrupted(self) -> Solution:
+        """Return the solution; raise `KeyboardInterrupt` if Ctrl-C has ended the solve."""
+        if self.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self
+
 
 def relative_gap(objective: float | None, bound: float) -> float:
     """``|bound - objective| / max(|objective|, 1e-9)``; infinite without an objective."""

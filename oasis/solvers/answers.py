@@ -19,7 +19,7 @@ def objective_scale(model: ArrayModel) -> float:
     return 2.0 ** -math.frexp(largest)[1] if largest else 1.0
 
 
-def translated(model: ArrayModel, scale: float, row_scale: float = 1.0) -> highspy.HighsLp:
+def translate(model: ArrayModel, scale: float, row_scale: float = 1.0) -> highspy.HighsLp:
     """HiGHS's form of a model, its objective multiplied by `scale`.
 
     Rows with a coefficient that is no whole number are multiplied by `row_scale`, a power of two.
@@ -66,7 +66,7 @@ def accept(status: Any, what: str) -> None:
         raise SolverError(f"HiGHS {what} ({status})")
 
 
-def dropped(highs: highspy.Highs) -> float:
+def bound_correction(highs: highspy.Highs) -> float:
     """Return the correction of the bound that HiGHS reports for a mixed-integer model.
 
     HiGHS discards nodes that are better than its incumbent by no more than its feasibility
@@ -99,7 +99,7 @@ def solution_of(highs: highspy.Highs, names: list[str], scale: float, *, is_mip:
         values = dict(zip(names, map(float, highs.getSolution().col_value), strict=True))
     worst = math.inf if highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize else -math.inf
     if is_mip:
-        bound = (info.mip_dual_bound + dropped(highs)) / scale
+        bound = (info.mip_dual_bound + bound_correction(highs)) / scale
     elif status is Status.OPTIMAL and objective is not None:
         # HiGHS's tolerance of dual values can leave it a little short of the optimum.
         bound = objective

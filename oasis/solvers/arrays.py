@@ -242,7 +242,7 @@ class ArrayModel:
         return wider.with_rows(RowArrays.of_terms(terms, lower, np.append(most, math.inf)))
 
     def limited(self, limits: Limits) -> ArrayModel:
-        """The model with narrower limits for some variables; names that it lacks say nothing."""
+        """The model with narrower limits for some variables; unknown names are ignored."""
         # Models share their arrays; a change in place would be one of the others, too.
         lower, upper = self.lower.copy(), self.upper.copy()
         limited = [(k, limits[name]) for k, name in enumerate(self.names) if name in limits]

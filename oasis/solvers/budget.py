@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 
 
 class OutOfTimeError(Exception):
-    """No time is left, or less than the next step takes: then the message says which step."""
+    """No time is left, or less than the next step needs; the message then names the step."""
 
 
 class Stopping:
@@ -82,7 +82,7 @@ class Stopping:
         self.met = self.met or status
 
     def left(self, now: float) -> float:
-        """Return what may be spent until a criterion is met, without improvement; inf, or >= 0."""
+        """Return the budget until a criterion is met if nothing improves: inf, or >= 0."""
         return 0.0 if self.met is not None else max(0.0, self.patience - (now - self._since))
 
 
@@ -180,7 +180,7 @@ class Budget:
 
     @property
     def left_without_report(self) -> float:
-        """What remains for a step that reports nothing before its end; at most `left`."""
+        """Budget for a step that reports nothing before its end; at most `left`."""
         return min(self.left, self.stopping.left(self.meter.read()))
 
     @property
@@ -236,12 +236,12 @@ class Budget:
         self.meter.charge(work)
 
     def share(self, fraction: float) -> Budget:
-        """A budget of `fraction` of what remains."""
+        """A budget of `fraction` of the remaining one."""
         limit = None if self.limit is None else self.left * fraction
         return Budget(limit, self.meter, self.stopping)
 
     def within(self, amount: float) -> Budget:
-        """A budget of `amount`, or of what remains if that is less."""
+        """A budget of `amount`, or the remaining one if that is less."""
         return Budget(min(self.left, amount), self.meter, self.stopping)
 
 
@@ -249,7 +249,7 @@ NO_LIMIT = Budget()
 
 
 def checked(limit: float | None, name: str = "time_limit", unit: str = "seconds") -> float | None:
-    """A limit as users give it: None for infinity, which results in JSON cannot say."""
+    """Check a user's limit; infinity becomes None, because JSON has no infinity."""
     is_number = isinstance(limit, Real) and not isinstance(limit, bool)
     if limit is not None and not (is_number and limit >= 0):  # NaN is not
         raise InputError(name, f"expected {unit} >= 0, or None for no limit", limit)

@@ -20,12 +20,12 @@ from oasis.model.errors import InputError
 from oasis.solvers import Solution, SolveProgress, Status
 from oasis.solvers.answers import (
     accept,
+    bound_correction,
     check_proof,
-    dropped,
     is_closed,
     objective_scale,
     solution_of,
-    translated,
+    translate,
 )
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
@@ -158,20 +158,20 @@ def start(
     row_scale: float = 1.0,
     exchange: Exchange | None = None,
 ) -> RunningSolve:
-    """Begin what `solve` does and return at once; the model may change meanwhile."""
+    """Start a solve and return at once; the model may change meanwhile."""
     budget = Budget() if budget is None else budget
     model = problem if isinstance(problem, ArrayModel) else ArrayModel.of(problem)
     names = model.names
     # HiGHS's tolerances are absolute, so the size of the costs decides how exact its answer is.
     scale = objective_scale(model) * (WIDE_SCALE if is_relaxation else 1.0)
     # A limit in seconds would end a repeatable solve at another point each time.
-    highs = configured(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
+    highs = new_solver(None if budget.is_repeatable else budget.left, node_limit, presolve, seed)
     if is_relaxation:
         forgive(highs, WIDE)
     share = budget.stopping.gap if is_whole_problem else 0.0
     accept(highs.setOptionValue("mip_abs_gap", gap * scale), "refused the gap")
     accept(highs.setOptionValue("mip_rel_gap", share), "refused the gap")
-    lp = translated(model, scale, row_scale)
+    lp = translate(model, scale, row_scale)
     accept(highs.passModel(lp), "refused the model")
     if warm_start is not None:
         values = np.array([warm_start.get(name, 0.0) for name in names])
@@ -185,7 +185,7 @@ def start(
 
     def read() -> Solution:
         solution = solution_of(highs, names, scale, is_mip=is_mip)
-        moved = abs(dropped(highs)) / scale if is_mip else 0.0
+        moved = abs(bound_correction(highs)) / scale if is_mip else 0.0
         if (gap > 0 or share > 0) and not is_closed(solution, scale, moved):
             solution = replace(solution, status=Status.GAP_LIMIT)
         if proof:
@@ -213,7 +213,7 @@ def version() -> str:
     return f"HiGHS {highspy.Highs().version()}"
 
 
-def configured(
+def new_solver(
     time_limit: float | None, node_limit: int | None, presolve: bool, seed: int
 ) -> highspy.Highs:
     """HiGHS with the options that every solve here has."""

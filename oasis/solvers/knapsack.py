@@ -13,7 +13,7 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import highs
-from oasis.solvers.answers import dropped, translated
+from oasis.solvers.answers import bound_correction, translate
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget
 from oasis.solvers.highs import ROW_SCALE
@@ -76,7 +76,7 @@ def knapsack(
     units : (I,) int array
         The selection.
     """
-    solver = highs.configured(None, NODES, presolve=True, seed=0)
+    solver = highs.new_solver(None, NODES, presolve=True, seed=0)
     highs.configure(solver, _PLAIN)
     rows = np.flatnonzero(upper @ shares > limit)
     table, limits = shares[:, rows].T, np.full(len(rows), limit)
@@ -84,7 +84,7 @@ def knapsack(
     model = ArrayModel.packing(values / scale, upper, table, limits)
     for number, levels in enumerate(covers):
         model = model.below(levels, f"cover_{number}")
-    solver.passModel(translated(model, 1.0, ROW_SCALE))
+    solver.passModel(translate(model, 1.0, ROW_SCALE))
     solver.run()
     budget.charge(KNAPSACK_WORK + NODE_WORK * max(0, solver.getInfo().mip_node_count))
     if solver.getModelStatus() not in _ENDS:
@@ -96,5 +96,5 @@ def knapsack(
         units = np.rint(np.array(solution.col_value)[:items]).astype(np.int64)
     bound = float(values @ upper)
     if len(model.rows):
-        bound = (solver.getInfo().mip_dual_bound + dropped(solver)) * scale
+        bound = (solver.getInfo().mip_dual_bound + bound_correction(solver)) * scale
     return max(bound, float(values @ units)), units

@@ -12,7 +12,7 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.solvers import Solution, Status, highs, relative_gap
-from oasis.solvers.answers import accept, objective_scale, translated
+from oasis.solvers.answers import accept, objective_scale, translate
 from oasis.solvers.arrays import ArrayModel, RowArrays
 from oasis.solvers.budget import Budget
 
@@ -207,8 +207,8 @@ class Relaxation:
         self._model = model
         # HiGHS's tolerance of dual values is absolute: the larger the costs, the tighter the bound.
         self._scale = objective_scale(model) * highs.WIDE_SCALE
-        self._highs = highs.configured(None, None, presolve=True, seed=0)
-        lp = translated(model, self._scale)
+        self._highs = highs.new_solver(None, None, presolve=True, seed=0)
+        lp = translate(model, self._scale)
         lp.integrality_ = [_CONTINUOUS] * len(model.names)
         accept(self._highs.passModel(lp), "refused the model")
 

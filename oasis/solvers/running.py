@@ -16,7 +16,7 @@ import numpy as np
 from oasis.model.errors import SolverError
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, SolveProgress, Status, relative_gap
-from oasis.solvers.answers import accept, dropped
+from oasis.solvers.answers import accept, bound_correction
 from oasis.solvers.budget import Budget
 
 
@@ -31,7 +31,7 @@ class Exchange(Protocol):
         """
         ...
 
-    def found(self, values: Mapping[str, float]) -> None:
+    def record(self, values: Mapping[str, float]) -> None:
         """Take a better solution that the solver has found; called in the calling thread."""
         ...
 
@@ -74,7 +74,7 @@ class RunningSolve:
     ) -> None:
         self.progress: SolveProgress | None = None
         self._highs, self._scale, self._read, self._worst = highs, scale, read, worst
-        self._dropped = dropped(highs)
+        self._dropped = bound_correction(highs)
         self._budget, self._check_work = budget, check_work
         self._checks = 0
         self._is_spent = False
@@ -97,7 +97,7 @@ class RunningSolve:
         highs.cbSimplexInterrupt.subscribe(self._watch)
         highs.cbIpmInterrupt.subscribe(self._watch)
         self._exchange, self._names = exchange, names
-        self._found: FloatArray | None = None
+        self._solution: FloatArray | None = None
         # What comes from another process comes at another moment
         # each time: it would make runs differ.
         if exchange is not None and not budget.is_repeatable:
@@ -133,7 +133,7 @@ class RunningSolve:
         """Wait for the solution; see `solve`. After `stop` there is nothing to wait for."""
         # HiGHS did not hear of the stop in time: it still writes, so nothing may be read from it.
         if self._stop.is_set() and not self.is_done:
-            return self._abandoned()
+            return self._abandon()
         is_interrupted = False
         try:
             self._report(on_progress)
@@ -141,12 +141,12 @@ class RunningSolve:
             is_interrupted = True
             self.stop()
             if not self.is_done:
-                return self._abandoned()
+                return self._abandon()
         except BaseException:
             self.stop()
             raise
         if not self.is_done:  # a criterion was met, and HiGHS has not heard of it
-            return replace(self._abandoned(), status=self._budget.status)
+            return replace(self._abandon(), status=self._budget.status)
         self._highs.clearCallbacks()
         if self._failure is not None:
             raise SolverError(f"HiGHS failed: {self._failure}") from self._failure
@@ -195,12 +195,12 @@ class RunningSolve:
     def _give(self, event: Any) -> None:
         """Keep a solution that HiGHS has found until the calling thread takes it."""
         # A copy: what a callback is shown is HiGHS's own and is valid only until this returns.
-        self._found = np.array(event.data_out.mip_solution)
+        self._solution = np.array(event.data_out.mip_solution)
 
     def _pass_on(self) -> None:
-        solution, self._found = self._found, None
+        solution, self._solution = self._solution, None
         if solution is not None and self._exchange is not None:
-            self._exchange.found(dict(zip(self._names, solution.tolist(), strict=True)))
+            self._exchange.record(dict(zip(self._names, solution.tolist(), strict=True)))
 
     def _work(self) -> None:
         try:
@@ -230,7 +230,7 @@ class RunningSolve:
             return budget.stopping.is_late
         return budget.stopping.check(budget.meter.read()) is not None
 
-    def _abandoned(self) -> Solution:
+    def _abandon(self) -> Solution:
         """Return the last report of HiGHS, which still runs and cannot be asked anything else."""
         bound = self.progress.bound if self.progress is not None else self._worst
         return Solution(Status.INTERRUPTED, None, bound, math.inf, {})

@@ -9,7 +9,6 @@ PhillyOptions = OPTIONS["PhillyOptions"]
 PlainOptions = OPTIONS["PlainOptions"]
 SlurmOptions = OPTIONS["SlurmOptions"]
 SwfOptions = OPTIONS["SwfOptions"]
-
 # Each has the name of a class of this module, by which it is pickled.
 globals().update(OPTIONS)
 

@@ -27,7 +27,11 @@ POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a list names: GPUs, nodes (None: it does not say), what is no GPU; `is_share`: parts."""
+    """Contents of a GRES list.
+
+    `nodes` is None where the list names no number, `others` are resources that are no GPUs, and
+    `is_share` marks a list of parts of GPUs.
+    """
 
     gpus: int
     nodes: int | None = None
@@ -41,17 +45,17 @@ def resources_of(text: str) -> Resources:
     amounts: Counter[str] = Counter()
     others: list[str] = []
     bare = re.sub(r":\s+", "=", re.sub(r'[{}"]', "", text))  # without the signs of JSON and of YAML
-    bare = KUBERNETES.sub(lambda found: f"gres/{found[1].replace('mig-', 'gpu:mig-')}", bare)
+    bare = KUBERNETES.sub(lambda match: f"gres/{match[1].replace('mig-', 'gpu:mig-')}", bare)
     for part in BRACKETS.sub("", bare).split(","):
         entry = part.strip().removeprefix(PER_NODE_PREFIX)
         if MISSING.fullmatch(entry) or ("/" in entry and not entry.startswith("gres/")):
             continue  # nothing, or a licence, a file system, ...
-        found = PARTS.fullmatch(entry)
-        if found is None or entry.startswith("PER_"):  # of a task, ...: of how many is not known
+        match = PARTS.fullmatch(entry)
+        if match is None or entry.startswith("PER_"):  # of a task, ...: of how many is not known
             raise MalformedError("resources not understood", f"{entry:.40}")
-        name = "gpu" if found[2] == GPU_NUMBER else found[2].lower()
-        is_generic = bool(found[1]) or found[4] is None or name == "gpu"
-        kind, count = [part for part in found[3].split(":") if part], found[4]
+        name = "gpu" if match[2] == GPU_NUMBER else match[2].lower()
+        is_generic = bool(match[1]) or match[4] is None or name == "gpu"
+        kind, count = [part for part in match[3].split(":") if part], match[4]
         if count is None and kind and (len(kind) == 2 or COUNT.fullmatch(kind[0])):
             count = kind.pop()
         is_slice = SLICE.search(name) or (is_generic and kind and SLICE.search(kind[0]))
@@ -81,14 +85,14 @@ def resources_of(text: str) -> Resources:
 
 
 def listed_gpus(text: str) -> tuple[float, bool] | None:
-    """GPUs of a cell, and whether they are parts of GPUs; None if it does not say."""
+    """(GPUs, whether they are parts of GPUs) of a cell; None if it does not name GPUs clearly."""
     if NUMBER.fullmatch(text) and 0 <= float(text) <= LARGEST:
         return float(text), float(text) % 1 != 0
     if words := IN_WORDS.fullmatch(text):
         return float(words[1]), False
     if not (NAMED.search(text) or SLICE.search(text)):
         return None
-    found = resources_of(text)
+    resources = resources_of(text)
     # What names GPUs in a way that is not known is no job without GPUs.
-    is_odd = not found.gpus and any("gpu" in name for name in found.others)
-    return None if is_odd else (float(found.gpus), found.is_share)
+    is_odd = not resources.gpus and any("gpu" in name for name in resources.others)
+    return None if is_odd else (float(resources.gpus), resources.is_share)

@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oasis.model.choices import choice
 from oasis.model.cluster import Cluster, Server
 from oasis.model.errors import InputError, InstanceError
 from oasis.model.instance import Instance
 from oasis.model.job import GBIT_PER_MB, Job
-from oasis.model.records import Flag, Kind, Number, Whole, check
+from oasis.model.records import Flag, Number, Text, Whole, check
 from oasis.model.resources import BANDWIDTH
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.summary import Facts, Summarised
@@ -36,18 +35,6 @@ RANGES = (("min_gpus", "max_gpus"), ("min_duration", "max_duration"), ("arrival_
 BANDWIDTHS = ("worker_bandwidth_gbps", "ps_bandwidth_gbps")
 
 
-@dataclass(frozen=True, slots=True)
-class Word(Kind):
-    """A text, one of the choices if there are such."""
-
-    choices: tuple[str, ...] = ()
-
-    def check(self, value: Any, path: str) -> str:
-        if not isinstance(value, str):
-            raise InstanceError(path, "expected text", value)
-        return choice(value, filter(None, self.choices), path) if value and self.choices else value
-
-
 def options_of_toml(name: str, *bases: type) -> Any:
     """A class of options by its entry in formats.toml; all commands have those about reading."""
     doc, *facts = FACTS["options"][name].items()
@@ -55,7 +42,8 @@ def options_of_toml(name: str, *bases: type) -> Any:
     for key, fact in facts:
         default, least = fact["default"], fact.get("minimum", 0)
         choices, above = tuple(fact.get("choices", ())), fact.get("above", False)
-        kinds = {bool: Flag(), str: Word(choices), int: Whole(least), float: Number(least, above)}
+        text, amount = Text(choices, empty=True), Number(least, above)
+        kinds = {bool: Flag(), str: text, int: Whole(least), float: amount}
         metadata = {"kind": kinds[type(default)], "absent": MISSING, "help": fact["doc"]}
         metadata["reading"] = fact.get("reading", True)
         entries.append((key, type(default).__name__, field(default=default, metadata=metadata)))
@@ -144,9 +132,9 @@ class PlainTrace(Summarised):
     @cached_property
     def jobs(self) -> tuple[PlainJob, ...]:
         """The jobs as records, once they are chosen."""
-        found = self.frame[[name for name in FIELDS if name != "is_share"]].astype(object)
-        columns = found.where(found.notna(), None)
-        return tuple(map(PlainJob, *(columns[name].tolist() for name in columns)))
+        columns = (self.frame[name].astype(object) for name in FIELDS if name != "is_share")
+        cells = (column.where(column.notna(), None).tolist() for column in columns)
+        return tuple(map(PlainJob, *cells))
 
     @property
     def held(self) -> tuple[tuple[float, float, int], ...]:
@@ -162,9 +150,9 @@ class PlainTrace(Summarised):
     def _lost(self) -> Counter[str]:
         """Jobs that each kind of malformed row, up to its first colon, or each rule left out."""
         counts: Counter[str] = Counter()
-        for kind, found in self.malformed.items():
+        for kind, row in self.malformed.items():
             if kind not in NO_JOBS:
-                counts[kind.partition(":")[0]] += found["count"]
+                counts[kind.partition(":")[0]] += row["count"]
         counts.update({self.rules[rule]: count for rule, count in self.left_out.items()})
         return +counts
 
@@ -180,12 +168,12 @@ class PlainTrace(Summarised):
         if not lost:
             return f"kept all {kept} jobs" if kept != 1 else "kept the only job"
         total = kept + lost.total()
-        said = ", ".join(f"{count} {rule}" for rule, count in lost.items())
-        return f"kept {kept} of {total} job{'s' if total != 1 else ''}: {said}"
+        losses = ", ".join(f"{count} {rule}" for rule, count in lost.items())
+        return f"kept {kept} of {total} job{'s' if total != 1 else ''}: {losses}"
 
     @property
     def gpu_notes(self) -> list[str]:
-        """What is said of jobs with parts of GPUs, and of those that ask for a model."""
+        """Notes on jobs with parts of GPUs, and on jobs that ask for a model of GPU."""
         asking = (self.frame["model"] != "").sum()
         model = "jobs that ask for a model of GPU, which is not respected: all GPUs count alike"
         part = "jobs with a part of a GPU, which count with the next whole number"
@@ -194,13 +182,13 @@ class PlainTrace(Summarised):
 
     def summary(self) -> tuple[str, Facts]:
         """Format, jobs, and rows that could not be used."""
-        unusable = sum(found["count"] for found in self.malformed.values())
-        counts = [("jobs", str(len(self.frame))), ("malformed rows", str(unusable))]
+        unusable = str(sum(row["count"] for row in self.malformed.values()))
+        counts = [("jobs", str(len(self.frame))), ("malformed rows", unusable)]
         return "PlainTrace", [("format", self.format), *counts]
 
-    def keep(self, rule: str, kept: Any, words: str) -> None:
+    def keep(self, rule: str, chosen: Any, words: str) -> None:
         """Go on with the rows of a mask or slice; count those that the rule leaves out."""
-        before, self.frame = len(self.frame), self.frame[kept]
+        before, self.frame = len(self.frame), self.frame[chosen]
         self.left_out[rule], self.rules[rule] = before - len(self.frame), words
 
     def choose(self, options: TraceOptions) -> None:
@@ -251,7 +239,7 @@ class PlainTrace(Summarised):
         return options
 
     def count_from(self, begin: float) -> None:
-        """Let the times of all jobs be seconds after `begin`."""
+        """Make all times relative to `begin`, in seconds."""
         names = ("submitted", "started", "ended")
         self.frame, self.running = (
             jobs.assign(**{name: jobs[name] - begin for name in names})
@@ -259,9 +247,9 @@ class PlainTrace(Summarised):
         )
 
 
-def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
+def check_choice(option: str, wanted: str, existing: Iterable[str]) -> None:
     """Check that the `wanted` value of an option occurs: it is a typo more often than a wish."""
-    names = sorted({*there} - {""})
+    names = sorted({*existing} - {""})
     if wanted and wanted not in names:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         some = f"one of {', '.join(names[:MOST_NAMED])}{more}" if names else "none: there is none"
@@ -270,8 +258,7 @@ def check_choice(option: str, wanted: str, there: Iterable[str]) -> None:
 
 def kept_line(instance: Instance) -> str | None:
     """The line about the jobs of the trace that `instance` was imported from."""
-    kept = instance.metadata.get("kept")
-    return kept if isinstance(kept, str) else None
+    return kept if isinstance(kept := instance.metadata.get("kept"), str) else None
 
 
 # --- the window -----------------------------------------------------------------------------------
@@ -308,19 +295,19 @@ def _start(jobs: Frame, options: TraceOptions, length: float) -> float:
 
 
 def _most(jobs: Frame, options: TraceOptions) -> Mask:
-    """Which jobs, in order of submission, are the at most `max_jobs` that are kept."""
-    taken = jobs.iloc[: options.max_jobs]
+    """Mask of the at most `max_jobs` jobs to keep; `jobs` are in order of submission."""
+    chosen = jobs.iloc[: options.max_jobs]
     if options.keep == "largest":
         # The sort is stable: of jobs of one size, those that came first are kept.
         sizes = jobs["workers"] * jobs["duration"]
-        taken = sizes.sort_values(ascending=False, kind="stable").iloc[: options.max_jobs]
+        chosen = sizes.sort_values(ascending=False, kind="stable").iloc[: options.max_jobs]
     elif options.keep == "spread":
-        taken = spread(jobs, len(taken))
-    return np.asarray(jobs.index.isin(taken.index), dtype=bool)
+        chosen = spread(jobs, len(chosen))
+    return np.asarray(jobs.index.isin(chosen.index), dtype=bool)
 
 
 def spread(rows: Frame, count: int) -> Frame:
-    """So many rows in steps of equal length: they mix as all of them do."""
+    """`count` rows at equal distances, so that the sample is mixed like the whole table."""
     return rows.iloc[np.arange(count) * len(rows) // max(count, 1)]
 
 
@@ -336,15 +323,15 @@ def combined(runs: Frame, by: list[str], gpus: str) -> Frame:
         {"line": "min", "submitted": "min", "state": "last", "has_ended": "all", "is_share": "any"}
         | {"ended": "max", "gpus": gpus, "work": "sum"}
     )
-    found = groups.head(1).set_index(by, drop=False).assign(**whole)
-    found["ended"] = found["ended"].replace(np.inf, np.nan)
+    jobs = groups.head(1).set_index(by, drop=False).assign(**whole)
+    jobs["ended"] = jobs["ended"].replace(np.inf, np.nan)
     widths = groups["gpus"].agg(["min", "max"])
     alike = (widths["min"] == widths["max"]) & (widths["max"] == whole["gpus"])
     total = groups["duration"].agg("sum" if gpus == "max" else "max")
     by_work = whole["work"] / whole["gpus"].where(whole["gpus"] > 0)
     # Added where none is alone and all are alike: a detour by GPU-seconds would round.
-    found["duration"] = total.where(alike | by_work.isna(), by_work)
-    return found.set_index("line").drop(columns=["work"])
+    jobs["duration"] = total.where(alike | by_work.isna(), by_work)
+    return jobs.set_index("line").drop(columns=["work"])
 
 
 def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
@@ -354,13 +341,13 @@ def jobs_of_runs(runs: Frame, rule: str, rows: Rows, late: str) -> Frame:
     several = runs[runs.duplicated("key", keep=False) & (ended | (rule == "each"))]
     mixed = several[several["duration"] > 0].groupby("key")["gpus"].nunique() > 1
     if len(several):
-        what = f"{several['key'].nunique()} in {len(several)} rows; {FACTS['runs'][rule]}"
-        rows.notes.append(f"jobs with several runs: {what} (--runs {rule})")
+        repeated = f"{several['key'].nunique()} in {len(several)} rows; {FACTS['runs'][rule]}"
+        rows.notes.append(f"jobs with several runs: {repeated} (--runs {rule})")
     if rule == "last":
         runs = runs[last]
     elif rule == "joined":
-        told = f"{mixed.sum()}, read with the most of them, for as long as their work needs"
-        rows.note("jobs whose runs had different numbers of GPUs", told if mixed.any() else "")
+        remark = f"{mixed.sum()}, read with the most of them, for as long as their work needs"
+        rows.note("jobs whose runs had different numbers of GPUs", remark if mixed.any() else "")
         # A job that goes on has no known work: its earlier runs are left out with the last one. So
         # is an earlier one whose end was never recorded, of a lost node.
         lost = np.where(ended, ~runs["has_ended"], ~last).astype(bool)
@@ -462,13 +449,13 @@ class MachineOptions(_Checked):  # type: ignore[misc]
 
     def sized(self, frame: Frame) -> Frame:
         """The jobs with their workers; one without GPUs is a worker with CPUs and memory alone."""
-        each, gpus = self.gpus_per_worker, frame["gpus"]
+        per_worker, gpus = self.gpus_per_worker, frame["gpus"]
         return frame.assign(
             # Rounded up, because the last worker may use fewer GPUs than the others.
-            workers=np.maximum(1, -(-gpus // each)),
-            gpu=np.where(gpus > 0, float(each), 0.0),
-            cpu=each * self.cpus_per_gpu,
-            memory_gb=each * self.memory_gb_per_gpu,
+            workers=np.maximum(1, -(-gpus // per_worker)),
+            gpu=np.where(gpus > 0, float(per_worker), 0.0),
+            cpu=per_worker * self.cpus_per_gpu,
+            memory_gb=per_worker * self.memory_gb_per_gpu,
         )
 
     def cluster(self) -> Cluster:
@@ -501,15 +488,38 @@ def fit_machines(
     shape = options.cluster()
     # The largest worker counts for all of them: whatever mix runs, this number fits on each server.
     worker = {**frame[[*RESOURCES[:3]]].max(), BANDWIDTH: options.worker_bandwidth_gbps}
-    hold = _held(worker, shape.worker_servers[0].capacity, WORKERS)
-    hold_ps = _held(jobs[0].ps, shape.ps_servers[0].capacity, PS)
+    per_server = _fitting_tasks(worker, shape.worker_servers[0].capacity, WORKERS)
+    ps_per_server = _fitting_tasks(jobs[0].ps, shape.ps_servers[0].capacity, PS)
     return chosen(
         options,
         fixed,
-        worker_servers=max(1, ceil(busiest(frame, frame["workers"]) / hold)),
-        ps_servers=max(1, ceil(busiest(frame, ps_counts(frame, jobs)) / hold_ps)),
+        worker_servers=max(1, ceil(busiest(frame, frame["workers"]) / per_server)),
+        ps_servers=max(1, ceil(busiest(frame, ps_counts(frame, jobs)) / ps_per_server)),
         horizon=max(options.arrival_slots, last_slot(frame, jobs, options)),
     )
+
+
+def without(cluster: Cluster, gpus: int) -> Cluster:
+    """The machines less so many GPUs, the last ones first, with the rest in proportion.
+
+    Machines of an instance do not change with time, so it lacks what is held for all of its time.
+    """
+    remaining: list[Server] = []
+    missing = float(gpus)
+    for group in reversed(cluster.worker_servers):
+        size = group.capacity[RESOURCES[0]]
+        lost = min(missing, size * group.count)
+        missing -= lost
+        whole, part = divmod(size * group.count - lost, size) if size else (group.count, 0.0)
+        if part:
+            free = {name: amount * part / size for name, amount in group.capacity.items()}
+            remaining.insert(0, replace(group, id=f"{group.id}-part", capacity=free, count=1))
+        if whole:
+            remaining.insert(0, replace(group, count=int(whole)))
+    if not remaining:
+        expected = f"expected machines with more than the {gpus} GPUs that running jobs hold"
+        raise InstanceError("worker_servers", expected, gpus - missing)
+    return replace(cluster, worker_servers=tuple(remaining))
 
 
 def chosen(options: Options, fixed: Collection[str], **values: Any) -> Options:
@@ -537,17 +547,17 @@ def last_slot(frame: Frame, jobs: Sequence[Job], options: TraceOptions) -> int:
     slot = options.slot_seconds
     work = np.array([job.work(slot) for job in jobs])
     # The floor of a negative quotient is a ceiling in whole numbers, without rounding of floats.
-    alone = [job.arrival for job in jobs] - (-work // _workers(frame, jobs))
+    completion = [job.arrival for job in jobs] - (-work // _workers(frame, jobs))
     recorded = np.ceil((frame["started"].fillna(frame["submitted"]) + frame["duration"]) / slot)
-    return int(max(1, alone.max(), recorded.max()))
+    return int(max(1, completion.max(), recorded.max()))
 
 
 def _workers(frame: Frame, jobs: Sequence[Job]) -> IntArray:
-    found: IntArray = np.minimum(frame["workers"].to_numpy(), [job.chunks for job in jobs])
-    return found
+    counts: IntArray = np.minimum(frame["workers"].to_numpy(), [job.chunks for job in jobs])
+    return counts
 
 
-def _held(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
+def _fitting_tasks(demand: Mapping[str, float], capacity: Mapping[str, float], sizes: Any) -> int:
     """Number of such workers, or parameter servers, that fit one server; 1 if there are none."""
     # 0.3 / 0.1 is below 3 as a float, and yet three fit.
     counts = {name: capacity[name] / n * (1 + 1e-12) for name, n in demand.items() if n > 0}

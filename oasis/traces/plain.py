@@ -78,10 +78,10 @@ def read_plain(
     """
     source = path if isinstance(path, TraceSource) else read_source(path)
     kind = FORMATS[format or format_of(source)]
-    given = reading_options(kind, {"virtual_cluster": virtual_cluster, **(options or {})})
-    trace = kind.table(source, given)
-    trace.choose(given)
-    if given.cpu_jobs:
+    chosen = reading_options(kind, {"virtual_cluster": virtual_cluster, **(options or {})})
+    trace = kind.table(source, chosen)
+    trace.choose(chosen)
+    if chosen.cpu_jobs:
         count = int((trace.frame["gpus"] == 0).sum())
         trace.frame = trace.frame.assign(gpus=trace.frame["gpus"].clip(lower=1))
         note = f"jobs without GPUs, which hold one each here: {count}"
@@ -96,9 +96,9 @@ def read_plain(
     trace.keep("max_jobs", slice(None, jobs), f"by max_jobs ({jobs})")
     trace.left_out = {rule: count for rule, count in trace.left_out.items() if count}
     if not len(trace.frame):
-        what = "no rows" if trace.is_whole and not trace.malformed else trace.kept
+        loss = "no rows" if trace.is_whole and not trace.malformed else trace.kept
         raise InstanceError(
-            "jobs", f"expected at least one job, got none from {source.path}: {what}"
+            "jobs", f"expected at least one job, got none from {source.path}: {loss}"
         )
     trace.count_from(trace.frame["submitted"].iloc[0])
     trace.notes = (*trace.notes, *trace.gpu_notes)
@@ -106,7 +106,7 @@ def read_plain(
 
 
 def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
-    """The format that `source` looks like: a key of `FORMATS`; what is no trace is refused."""
+    """Recognise the format of `source`, a key of `FORMATS`; refuse a file that is no trace."""
     kind = source.kind()
     refuse_other(kind, FORMATS, expected)
     if kind is None and source.header.lstrip().startswith(("[", "{")):
@@ -116,11 +116,11 @@ def format_of(source: TraceSource, expected: str = EXPECTED) -> str:
     return "plain" if kind is None else kind.name
 
 
-def reading_options(trace: JobTrace, given: Mapping[str, object]) -> TraceOptions:
-    """Options of a format, with those `given`; empty ones are not given."""
-    wanted = {name: value for name, value in given.items() if value not in ("", None)}
+def reading_options(trace: JobTrace, values: Mapping[str, object]) -> TraceOptions:
+    """Options of a format with these `values`; an empty value is the default."""
+    wanted = {name: value for name, value in values.items() if value not in ("", None)}
     known = {entry.name for entry in fields(trace.options) if entry.metadata["reading"]}
-    for name in (each for each in wanted if each not in known):
+    for name in (name for name in wanted if name not in known):
         having = [t.name for t in FORMATS.values() if name in t.options.__dataclass_fields__]
         expected = f"is an option of {' and '.join(having) or 'no format'}"
         raise InstanceError(name, f"{expected}, the file is read as {trace.name}")
@@ -176,8 +176,8 @@ def read_instance(
     >>> [(job.id, job.work(instance.slot_seconds)) for job in instance.jobs]
     [('17', 16)]
     """
-    told = (name for name, trace in FORMATS.items() if type(options) is trace.options)
-    trace = FORMATS[format or next(told, "") or format_of(read_source(path))]
+    matching = (name for name, trace in FORMATS.items() if type(options) is trace.options)
+    trace = FORMATS[format or next(matching, "") or format_of(read_source(path))]
     if (nodes is None) != (trace.nodes is None):
         expected = f"expected {readers.NODES_LOOK} beside its pods, and there alone"
         raise InstanceError("nodes", expected)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import nan
-from sys import intern
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,8 @@ class JobTrace:
         if document is not None:
             jobs = document.get("jobs", document) if isinstance(document, dict) else document
             first = jobs[0] if isinstance(jobs, list) and jobs else {}
-            there = [key for each in (document, first) if isinstance(each, dict) for key in each]
-            return bool(self.keys) and set(self.keys) <= set(there)
+            keys = [key for entry in (document, first) if isinstance(entry, dict) for key in entry]
+            return bool(self.keys) and set(self.keys) <= set(keys)
         if self.header and set(self.header) <= set(table.csv_cells(lines[0])):
             return True
         texts = (line.strip() for line in lines) if self.line else ()
@@ -113,23 +112,29 @@ class JobTrace:
             with located_at(source=path):  # of two files, the error names the wrong one
                 refuse_other(source.kind(), (self.name,), self.looks)
         trace = self.table(source, options)
-        what = "jobs" if self.nodes is None else "pods"
+        noun = "jobs" if self.nodes is None else "pods"
         machines = None if self.nodes is None else self.nodes(nodes, options)
-        files, rows = {what: source.name}, {what: len(trace.frame)}
-        malformed, notes = {what: trace.malformed}, {what: [*trace.notes]}
+        files, rows = {noun: source.name}, {noun: len(trace.frame)}
+        malformed, notes = {noun: trace.malformed}, {noun: [*trace.notes]}
         trace.choose(options)
         if machines is None:
             trace.frame = options.sized(trace.frame)
-            notes[what] += trace.gpu_notes
+            notes[noun] += trace.gpu_notes
         if trace.frame["utility"].notna().any():
             drawn = f"utilities are drawn with seed {options.seed}, not those of the table"
-            notes[what].append(drawn)
+            notes[noun].append(drawn)
         options = trace.window(options, fixed)
         jobs, slot = job_table.jobs_of(trace.frame, options), options.slot_seconds
         if fixed is not None:
             fit = job_table.fit_machines if machines is None else machines.fit
             options = fit(options, trace.frame, jobs, fixed)
         cluster = options.cluster() if machines is None else machines.cluster(options)
+        begun = trace.running["started"] < options.horizon * slot
+        if held := int(trace.running["gpus"][begun].sum()):
+            is_given = fixed is None or "worker_servers" in fixed
+            cluster = job_table.without(cluster, held) if is_given else cluster
+            rule = "the machines lack at all times" if is_given else "are beside the machines"
+            notes[noun].append(f"GPUs of jobs that still run, which {rule}: {held}")
         if machines is not None:
             files["nodes"], rows["nodes"] = machines.rows.name, len(machines.frame)
             malformed["nodes"] = machines.rows.malformed
@@ -142,7 +147,7 @@ class JobTrace:
             **({"licence": self.licence} if self.licence else {}),
             **{"files": files, "rows": rows},
             "malformed": {name: kinds for name, kinds in malformed.items() if kinds},
-            "notes": {name: told for name, told in notes.items() if told},
+            "notes": {name: texts for name, texts in notes.items() if texts},
             **{"window_start": trace.window_start, "kept": trace.kept},
         }
         return Instance(options.horizon, cluster, jobs, metadata), trace, options
@@ -175,10 +180,10 @@ class _Reader:
         words = self._texts("state")
         known = {word: state_of(form.states.get(word, word)) for word in words.unique()}
         states = words.map(known).to_numpy(object)
-        goes_on = goes = np.isin(states.astype(str), UNENDED)
+        goes_on = unended = np.isin(states.astype(str), UNENDED)
         if "ended" in columns:  # a run that began and has no end; sacct says how long it has run
             endless = bool(form.joins) | (self._missing("duration") & (states == ""))
-            goes = goes | (~self._missing("started") & self._missing("ended") & endless)
+            unended = unended | (~self._missing("started") & self._missing("ended") & endless)
         self.clock.look_at(self._texts("submitted"), self._units.get("submitted", ""))
         relative = self.clock.form == times.RELATIVE and not self._options.time_unit
         units = [
@@ -197,18 +202,18 @@ class _Reader:
         started = np.where(np.isnan(started), submitted + self._seconds("waiting"), started)
         started = np.where(states == UNENDED[1], nan, started)  # of one that waits, an estimate
         if not form.joins:
-            rows.reject(goes, table.NOT_ENDED)
+            rows.reject(unended, table.NOT_ENDED)
         ended = self._seconds("ended", after=started)
-        duration = np.where(goes, 0.0, self._duration(started, ended, goes))
+        duration = np.where(unended, 0.0, self._duration(started, ended, unended))
         if not form.joins:
             # Such a job was cancelled before it ran; it takes nothing and would count as served.
             rows.reject(duration == 0, table.NEVER_RAN)
             rows.reject(started < submitted, self.late)
         first = started + duration
         keeps = ended >= first if form.joins else ~np.isnan(ended)
-        told = rows.each(self._texts("gpus"), self._gpus_of, ~goes, empty=(nan, False))
-        held = np.array([each[0] for each in told], dtype=float) * self._instances()
-        rows.reject(~goes & (held > table.LARGEST), f"bad {columns['gpus']}: above 2^53")
+        requests = rows.convert(self._texts("gpus"), self._gpus_of, ~unended, empty=(nan, False))
+        gpus = np.array([request[0] for request in requests], dtype=float) * self._instances()
+        rows.reject(~unended & (gpus > table.LARGEST), f"bad {columns['gpus']}: above 2^53")
         # A job waits from when it could run: before, it was held or needed another job.
         waits = (eligible > submitted) & ~(eligible > started)
         rows.note(f"jobs that wait from {columns.get('eligible')} on", np.sum(waits & rows.is_good))
@@ -216,27 +221,25 @@ class _Reader:
         owners = self._texts("owner")
         owners = owners.mask(owners == "", self._texts("group"))
         names = [form.named.format(line) for line in rows.lines.tolist()]
-        found = {
+        values = {
             "id": self._texts("id") if "id" in columns else names,
-            **{"submitted": submitted, "duration": duration, "started": started, "gpus": held},
-            **{"is_share": [each[1] for each in told], "told": told},
+            **{"submitted": submitted, "duration": duration, "started": started, "gpus": gpus},
+            **{"is_share": [request[1] for request in requests], "request": requests},
             "ended": np.where(keeps, ended, first),
-            # A million rows have few owners: each name is kept once.
-            "owner": owners.map(intern),
-            "state": np.where(goes_on, "", states),
-            **{"model": self._texts("model"), "has_ended": ~goes},
+            **{"owner": owners, "state": np.where(goes_on, "", states)},
+            **{"model": self._texts("model"), "has_ended": ~unended},
         }
         if form.check:
-            form.check(rows, found, self._options)
-        found["utility"] = self._utility(submitted)
-        found["gpus"] = np.ceil(np.where(held <= table.LARGEST, held, 0)).astype(np.int64)
-        return found
+            form.check(rows, values, self._options)
+        values["utility"] = self._utility(submitted)
+        values["gpus"] = np.ceil(np.where(gpus <= table.LARGEST, gpus, 0)).astype(np.int64)
+        return values
 
     def _gpus_of(self, text: Any) -> tuple[Any, ...]:
-        if (found := self._form.gpus(text)) is None:
+        if (request := self._form.gpus(text)) is None:
             shown = f"{text!r:.40}" if "gpu" in text.lower() else ""
             raise MalformedError(f"bad {self.columns['gpus']}", shown, "a number >= 0")
-        return found
+        return request
 
     def _texts(self, name: str) -> Frame:
         """The cells of a column, empty ones if there is no such."""
@@ -247,8 +250,8 @@ class _Reader:
 
     def unit(self, name: str) -> str:
         is_given = name in DURATIONS and not self._form.in_seconds
-        given: str = self._options.duration_unit if is_given else ""
-        return given or self._units.get(name, "")
+        chosen: str = self._options.duration_unit if is_given else ""
+        return chosen or self._units.get(name, "")
 
     def _seconds(self, name: str, wanted: Any = None, after: Any = nan) -> FloatArray:
         """Seconds of a column of times or durations, NaN where there is none, or none `wanted`."""
@@ -260,8 +263,8 @@ class _Reader:
         keys: Any = np.where(where, self._texts(name), nothing)
         clock, unit = self.clock, self.unit(name)
         read: Any = times.duration_seconds if name in DURATIONS else clock.seconds
-        made = self.rows.each(keys, partial(read, name=column, unit=unit), empty=nan)
-        values = np.array(made, dtype=float)
+        seconds = self.rows.convert(keys, partial(read, name=column, unit=unit), empty=nan)
+        values = np.array(seconds, dtype=float)
         if name == "duration":
             self.read = np.where(np.isnan(values), nan, numbers(keys))
             self.read_as = (column, unit, "duration_unit")
@@ -272,33 +275,33 @@ class _Reader:
             values = np.where(values < after, np.fmax(values, double), values)
         return values
 
-    def _duration(self, started: FloatArray, ended: FloatArray, goes: Mask) -> FloatArray:
+    def _duration(self, started: FloatArray, ended: FloatArray, unended: Mask) -> FloatArray:
         """How long each job ran, by its own column or from start to end."""
         rows, columns, joins = self.rows, self.columns, self._form.joins is not None
         if "ended" in columns and "started" in columns:
             rows.reject(ended < started, f"{columns['ended']} is before {columns['started']}")
         took = ended - started
-        has_run, told = ~np.isnan(took), np.zeros(len(started), dtype=bool)
+        has_run, recorded = ~np.isnan(took), np.zeros(len(started), dtype=bool)
         if "duration" in columns:
             can_miss = has_run | (joins and "started" in columns)
-            told = ~(can_miss & self._missing("duration")) & ~goes
-            duration = self._seconds("duration", told)
-            differ = told & has_run & rows.is_good & (np.abs(took - duration) > ROUNDED)
+            recorded = ~(can_miss & self._missing("duration")) & ~unended
+            duration = self._seconds("duration", recorded)
+            differ = recorded & has_run & rows.is_good & (np.abs(took - duration) > ROUNDED)
             if differ.any() and not joins:
                 column, begin, end = (columns[name] for name in ("duration", "started", "ended"))
                 used = f"{column} is used (--map duration= takes the time between them)"
-                what = f"jobs whose {column} is not the time from {begin} to {end}"
-                rows.note(what, f"{differ.sum()}; {used}")
-            took = np.where(told, duration, took)
+                differing = f"jobs whose {column} is not the time from {begin} to {end}"
+                rows.note(differing, f"{differ.sum()}; {used}")
+            took = np.where(recorded, duration, took)
         elif not self._form.columns and self.clock.form == times.RELATIVE:
             unit = self._options.time_unit or self.unit("started")
             self.read = took / times.UNIT_SECONDS[unit]
             self.read_as = ("", unit, "time_unit")  # no column has them
-        never = ~told & ~goes & np.isnan(started)
+        never = ~recorded & ~unended & np.isnan(started)
         if joins:
             return np.where(never, 0.0, took)
         rows.reject(never, self._form.never)
-        rows.reject(~told & np.isnan(ended), table.NOT_ENDED)
+        rows.reject(~recorded & np.isnan(ended), table.NOT_ENDED)
         return took
 
     def _instances(self) -> FloatArray | float:
@@ -326,13 +329,13 @@ class _Reader:
         if "worth" not in columns and "deadline" not in columns:
             return None
         worth = self.rows.number(columns["worth"]) if "worth" in columns else np.ones(size)
-        left = self._seconds("deadline") - submitted
-        found = np.empty(size, dtype=object)
+        limit = self._seconds("deadline") - submitted
+        utilities = np.empty(size, dtype=object)
         for k in np.flatnonzero(~np.isnan(worth)).tolist():
             # A deadline before the submission cannot be met: the job is worth nothing.
-            always = Constant(float(worth[k]) if np.isnan(left[k]) else 0.0)
-            found[k] = Deadline(float(worth[k]), float(left[k])) if left[k] >= 0 else always
-        return found
+            always = Constant(float(worth[k]) if np.isnan(limit[k]) else 0.0)
+            utilities[k] = Deadline(float(worth[k]), float(limit[k])) if limit[k] >= 0 else always
+        return utilities
 
 
 def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
@@ -345,15 +348,16 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     else:
         rows, columns = _with_header(form, source, options)
     reader = _Reader(rows, columns, form, options)
-    found = reader.jobs()
+    values = reader.jobs()
     owners = {"user": columns.get("owner"), "virtual_cluster": columns.get("virtual_cluster")}
     for label, column in (form.labels or owners).items():
         if getattr(options, label, "") and column in rows.cells:
-            found[label] = rows.texts(column)
+            values[label] = rows.texts(column)
     if "id" in columns and not form.joins:
         rows.unique(columns["id"])
     good = rows.settle()
-    every = pd.DataFrame({**job_table.FIELDS, **found}, index=rows.lines)
+    every = pd.DataFrame({**job_table.FIELDS, **values}, index=rows.lines)
+    del values, rows.cells  # of a million rows, they are not kept beside their jobs
     jobs = every[good]
     # Jobs that still run are no fault: whether a file can be used is judged by the others.
     ended = int(jobs["has_ended"].sum())
@@ -371,8 +375,8 @@ def read_table(form: JobTrace, source: TraceSource, options: Any) -> PlainTrace:
     # As far as the trace tells, it ends with the last time in it.
     running["ended"] = np.fmax(*(every[names].max(axis=None) for every in (jobs, running)))
     gpus = running["gpus"].sum()
-    told = f"{len(running)}, on {gpus} GPUs, held to the end of the trace; free in an instance"
-    rows.note("jobs that had begun and not ended", told if gpus else "")
+    remark = f"{len(running)}, on {gpus} GPUs, held to the end of the trace"
+    rows.note("jobs that had begun and not ended", remark if gpus else "")
     twice = "in the hour that clocks repeat in autumn, read as the first of the two"
     rows.note(f"times of {reader.clock.zone} {twice}", reader.clock.repeated)
     return PlainTrace(jobs, rows.malformed, rows.notes, reader.clock, running=running)
@@ -389,8 +393,8 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
     else:
         some = (row for row in records if isinstance(row, dict))
         header = list(dict.fromkeys(name for row in some for name in row))
-    given = parse_map(getattr(options, "map", ""))
-    columns = columns_of(header, given, source.name, form.columns)
+    mapped = parse_map(getattr(options, "map", ""))
+    columns = columns_of(header, mapped, source.name, form.columns)
     wanted = (*form.more, *columns.values())
     if records is None:
         rows = table.csv_rows(source, wanted, delimiter=delimiter)
@@ -400,16 +404,16 @@ def _with_header(form: JobTrace, source: TraceSource, options: Any) -> tuple[Row
         )
     name = columns.get("id", "")
     # A column `job` may have the kinds of jobs: it then names none of them.
-    if name.lower() == "job" and "id" not in given and rows.cells[name].duplicated().any():
+    if name.lower() == "job" and "id" not in mapped and rows.cells[name].duplicated().any():
         del columns["id"]
     if not form.columns:
         guessed = ", ".join(
             f"{name}={column}"
             for name, column in columns.items()
-            if name not in (*given, column, DOCUMENTED.get(column), "instances")
+            if name not in (*mapped, column, DOCUMENTED.get(column), "instances")
         )
-        told = f"{guessed} (--map names others)" if guessed else ""
-        rows.note("columns guessed from their names", told)
+        guesses = f"{guessed} (--map names others)" if guessed else ""
+        rows.note("columns guessed from their names", guesses)
         if "id" not in columns:
             rows.notes.append("jobs are named after their lines: no column names them")
         has_commas = records is None and delimiter == ","
@@ -454,45 +458,45 @@ def _sign(rows: Rows, column: str, has_commas: bool) -> dict[str, int]:
 
 def parse_map(text: str) -> dict[str, str]:
     """Parse ``--map``: a column for each name; an empty one means no such column."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for part in table.csv_cells(text) if text else []:
         name, equals, column = (piece.strip() for piece in part.partition("="))
         if not equals or name not in KNOWN:
             expected = f"expected NAME=COLUMN with a name of {', '.join(KNOWN)}"
             raise InstanceError("map", expected, part)
-        if name in found:
+        if name in columns:
             raise InstanceError("map", f"expected {name} once", text)
-        found[name] = column
-    return found
+        columns[name] = column
+    return columns
 
 
 def columns_of(
-    header: Sequence[str], given: Mapping[str, str], file: str, preset: Mapping[str, str]
+    header: Sequence[str], mapped: Mapping[str, str], file: str, preset: Mapping[str, str]
 ) -> dict[str, str]:
     """Columns by what is `given`, the `preset` or their names."""
-    found = {name: column for name, column in given.items() if column}
+    columns = {name: column for name, column in mapped.items() if column}
     for name in KNOWN:
         column = preset.get(name, "").removesuffix("?")
-        if name not in given and column and (column in header or column == preset[name]):
-            found[name] = column
+        if name not in mapped and column and (column in header or column == preset[name]):
+            columns[name] = column
         # A known format is not guessed at: a column of a likely name may mean something else there.
-        elif not (name in given or preset or (name == "waiting" and "started" in found)):
-            free = [column for column in header if column not in found.values()]
+        elif not (name in mapped or preset or (name == "waiting" and "started" in columns)):
+            free = [column for column in header if column not in columns.values()]
             if column := guess(header, free, name):
-                found[name] = column
-    for name, column in found.items():
+                columns[name] = column
+    for name, column in columns.items():
         if header.count(column) != 1 and not preset:
             often = "twice or more" if column in header else "not"
             shown = f"for {name}: {','.join(header)[:200]}"
             raise InstanceError(
                 f"{table.COLUMN}{column}", f"is {often} in the header of {file}, {shown}"
             )
-    has_run = "ended" in found and ("started" in found or "waiting" in found)
+    has_run = "ended" in columns and ("started" in columns or "waiting" in columns)
     missing = [
-        name for name in NEEDED if name not in found and not (name == "duration" and has_run)
+        name for name in NEEDED if name not in columns and not (name == "duration" and has_run)
     ]
     if not missing:
-        return {name: found[name] for name in KNOWN if name in found}
+        return {name: columns[name] for name in KNOWN if name in columns}
     expected = f"expected {'these columns' if len(missing) > 1 else 'this column'}"
     expected += ", or started and ended for duration," if "duration" in missing else ""
     hint = f"--map {','.join(f'{name}=COLUMN' for name in missing)} names others"

@@ -1,4 +1,4 @@
-"""The job of a plain trace, and what is known of formats."""
+"""The job of a plain trace, and the facts about formats."""
 
 from __future__ import annotations
 

@@ -42,10 +42,10 @@ SUPERCLOUD = known_trace("supercloud", gpus=numbered_gpus)
 # --- Philly: its own log, or the table distributed with the Sia artifact --------------------------
 
 
-def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
+def _check(rows: Rows, jobs: dict[str, Any], options: Any) -> None:
     """Find columns that were swapped or cut: the third number follows from the other two."""
     total = rows.number("gpu_time") * UNIT_SECONDS[options.duration_unit]
-    off = np.abs(total - found["duration"] * found["gpus"]) > 1e-6 * total
+    off = np.abs(total - jobs["duration"] * jobs["gpus"]) > 1e-6 * total
     rows.reject(off, "gpu_time is not duration times num_gpus")
 
 
@@ -58,7 +58,7 @@ def _read_log(source: TraceSource, options: Any) -> Rows:
 
 def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
     attempts = job.get("attempts")
-    if not isinstance(attempts, list) or not all(isinstance(each, dict) for each in attempts):
+    if not isinstance(attempts, list) or not all(isinstance(entry, dict) for entry in attempts):
         raise MalformedError("bad attempts", expected="a list of objects")
     of_job = {name: cell(job, name) for name in ("jobid", "submitted_time", "vc", "user", "status")}
     runs = []
@@ -68,9 +68,9 @@ def _attempts(job: Mapping[str, Any]) -> list[dict[str, str]]:
             detail = attempt.get("detail")
             servers = detail if isinstance(detail, list) else [None]
             gpus: list[Any] = [
-                each.get("gpus") if isinstance(each, dict) else None for each in servers
+                entry.get("gpus") if isinstance(entry, dict) else None for entry in servers
             ]
-            if not all(isinstance(each, list) for each in gpus):
+            if not all(isinstance(entry, list) for entry in gpus):
                 raise MalformedError("bad detail", expected="servers, each with a list of gpus")
             runs.append({**of_job, **times, "gpus": str(sum(map(len, gpus)))})
     return runs or [{**of_job, "start_time": "", "end_time": "", "gpus": "0"}]
@@ -119,21 +119,21 @@ def _parts(path: str, columns: tuple[str, ...], jobs: Rows, known: Any = None) -
         source = table.read_source(path)
         rows = table.csv_rows(source, columns, columns)
         cells = rows.cells
-        found = pd.DataFrame({"job_name": cells["job_name"]})
+        parts = pd.DataFrame({"job_name": cells["job_name"]})
         if columns is TASKS:
             cells["inst_num"] = cells["inst_num"].replace("", "1")
             cells["plan_gpu"] = cells["plan_gpu"].replace("", "0")
-            found["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / 100  # percent
+            parts["gpus"] = rows.number("inst_num") * rows.number("plan_gpu") / 100  # percent
         began, ended = (~rows.missing(name, zero=True) for name in ("start_time", "end_time"))
         for time, part, has in (("start_time", "begin", began), ("end_time", "end", began & ended)):
             cells[time] = cells[time].where(has, "0")
-            found[part] = np.where(has, rows.number(time), np.nan)
-        found["goes_on"] = began & ~ended
-        found = found[rows.settle()]
-        rows.check_usable(len(found))
-    found = found if known is None else found[found["job_name"].isin(known)]
-    jobs.notes.append(f"{Path(path).name} is joined by job_name: {len(found)} rows")
-    return found
+            parts[part] = np.where(has, rows.number(time), np.nan)
+        parts["goes_on"] = began & ~ended
+        parts = parts[rows.settle()]
+        rows.check_usable(len(parts))
+    parts = parts if known is None else parts[parts["job_name"].isin(known)]
+    jobs.notes.append(f"{Path(path).name} is joined by job_name: {len(parts)} rows")
+    return parts
 
 
 PAI = known_trace("pai", read=_read_pai)
@@ -165,8 +165,8 @@ def _read_swf(source: TraceSource, options: Any) -> Rows:
     took = rows.number("run time")
     # Processors that were allocated count; what was requested stands in where a log lacks them. A
     # job that was cancelled while it waited need not name processors.
-    held = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
-    frame[HELD] = held.mask(took == 0, "1")
+    processors = frame["allocated"].where(frame["allocated"] != UNKNOWN, frame["requested"])
+    frame[HELD] = processors.mask(took == 0, "1")
     gpus = rows.number(HELD, 1, whole=True)
     frame[HELD] = [f"{-(-n // options.processors_per_gpu):.0f}" for n in gpus.tolist()]
     # The number of the group stands in where a log has none of the user.
@@ -200,7 +200,7 @@ def _read_gavel(source: TraceSource, options: Any) -> Rows:
 
         counts = np.nan_to_num(numbers(rows.texts("scale_factor"))).tolist()
         kinds = list(zip(rows.texts("job_type"), counts, strict=True))
-        steps = rows.number("total_steps") / np.array(rows.each(kinds, rate), dtype=float)
+        steps = rows.number("total_steps") / np.array(rows.convert(kinds, rate), dtype=float)
         rows.cells["duration"] = [f"{seconds:.17g}" for seconds in steps.tolist()]
     return rows
 
@@ -215,12 +215,12 @@ def _rates(options: Any) -> Mapping[tuple[str, float], float]:
     if not isinstance(kinds := types.get(options.worker_type), dict):
         known = ", ".join(types) or "none"
         raise InstanceError("worker_type", f"expected one of {known:.200}", options.worker_type)
-    found = {}
+    steps = {}
     for name, rates in kinds.items():
         key, rate = KEY.fullmatch(name), rates.get("null") if isinstance(rates, dict) else None
         if key and isinstance(rate, (int, float)) and rate > 0:
-            found[key[1], float(key[2])] = float(rate)
-    return found
+            steps[key[1], float(key[2])] = float(rate)
+    return steps
 
 
 GAVEL = known_trace("gavel", read=_read_gavel)
@@ -301,8 +301,8 @@ class Nodes:
         """Nodes evenly over the list: for workers, then for servers without GPUs."""
         fitting = _fitting(self.frame, options)
         if len(fitting) < options.worker_servers + options.ps_servers:
-            wanted = f"expected {options.worker_servers} + {options.ps_servers} nodes"
-            raise InstanceError("worker_servers", f"{wanted}, the options leave {len(fitting)}")
+            expected = f"expected {options.worker_servers} + {options.ps_servers} nodes"
+            raise InstanceError("worker_servers", f"{expected}, the options leave {len(fitting)}")
         workers = job_table.spread(fitting, options.worker_servers)
         ps = job_table.spread(fitting.drop(index=workers.index), options.ps_servers)
         ps = ps.assign(gpu=0.0, model="")
@@ -317,16 +317,16 @@ class Nodes:
             horizon=max(options.arrival_slots, job_table.last_slot(pods, jobs, options)),
         )
         fitting = _fitting(self.frame, options)
-        asked = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*job_table.RESOURCES]]
-        held = asked.mul(pods["workers"], axis=0)
-        most = held.apply(lambda amount: job_table.busiest(pods, amount))
-        fewest = _fewest(fitting, asked.max(), most, "worker_servers")
+        worker = pods.assign(**{BANDWIDTH: options.worker_bandwidth_gbps})[[*job_table.RESOURCES]]
+        totals = worker.mul(pods["workers"], axis=0)
+        most = totals.apply(lambda amount: job_table.busiest(pods, amount))
+        fewest = _fewest(fitting, worker.max(), most, "worker_servers")
         options = job_table.chosen(options, fixed, worker_servers=fewest)
-        taken = job_table.spread(fitting, min(options.worker_servers, len(fitting)))
-        each = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in job_table.RESOURCES})
-        most = each * job_table.busiest(pods, job_table.ps_counts(pods, jobs))
-        others = fitting.drop(index=taken.index)
-        fewest = _fewest(others, each, most, "ps_servers")
+        workers = job_table.spread(fitting, min(options.worker_servers, len(fitting)))
+        ps = pd.Series({name: jobs[0].ps.get(name, 0.0) for name in job_table.RESOURCES})
+        most = ps * job_table.busiest(pods, job_table.ps_counts(pods, jobs))
+        others = fitting.drop(index=workers.index)
+        fewest = _fewest(others, ps, most, "ps_servers")
         return job_table.chosen(options, fixed, ps_servers=fewest)
 
     def notes(self, pods: Frame, cluster: Cluster) -> dict[str, list[str]]:
@@ -334,11 +334,11 @@ class Nodes:
         labels = [server.labels for server in cluster.worker_servers]
         asking = [Requirement(one).unmet_by(labels) for one in pods["requires"] if one]
         lost = sum(unmet is not None for unmet in asking)
-        told = f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for"
+        text = f"pods that ask for a model of GPU: {len(asking)}, of which no node has it for"
         bare = int((self.frame["gpu"] == 0).sum())
         return {
             "nodes": [f"nodes without GPUs, which are not taken: {bare}"] if bare else [],
-            "pods": [f"{told} {lost}"] if asking else [],
+            "pods": [f"{text} {lost}"] if asking else [],
         }
 
 
@@ -360,27 +360,27 @@ def _fitting(nodes: Frame, options: Any) -> Frame:
     return nodes[fits].assign(**{BANDWIDTH: options.server_bandwidth_gbps})
 
 
-def _fewest(nodes: Frame, largest: Frame, most: Frame, what: str) -> int:
+def _fewest(nodes: Frame, largest: Frame, most: Frame, option: str) -> int:
     """The smallest number of `nodes` that, of all resources, hold `most` in all and a `largest`."""
     # Every number is tried in turn: with one more, other nodes are chosen, which may hold less.
     for count in range(1, len(nodes) + 1):
-        there = job_table.spread(nodes, count)[[*job_table.RESOURCES]]
-        if (there.sum() >= most - 1e-9).all() and (there.max() >= largest - 1e-9).all():
+        chosen = job_table.spread(nodes, count)[[*job_table.RESOURCES]]
+        if (chosen.sum() >= most - 1e-9).all() and (chosen.max() >= largest - 1e-9).all():
             return count
     expected = "expected nodes that hold the busiest moment of the pods that are kept"
-    raise InstanceError(what, f"{expected}, the {len(nodes)} nodes of the list do not")
+    raise InstanceError(option, f"{expected}, the {len(nodes)} nodes of the list do not")
 
 
-def _amounts(rows: Rows, found: dict[str, Any], _: Any) -> None:
-    """What a worker of a pod asks for: CPUs and memory are of the whole pod, shared evenly."""
-    gpus = found["gpus"]
+def _amounts(rows: Rows, jobs: dict[str, Any], _: Any) -> None:
+    """Compute the demand of one worker: it has an even share of the pod's CPUs and memory."""
+    gpus = jobs["gpus"]
     rows.reject(gpus % 1 != 0, "bad num_gpu")
     share = rows.number("gpu_milli") / 1000
     # gpu_milli is the share of each GPU of the pod, so it is 0 exactly if there is none.
     rows.reject(((gpus > 0) != (share > 0)) | (share > 1), "bad gpu_milli")
     workers = np.fmax(1, gpus)
     models = [[model for model in text.split("|") if model] for text in rows.texts("gpu_spec")]
-    found |= {
+    jobs |= {
         **{"qos": rows.texts("qos"), "workers": workers.astype(np.int64), "gpu": share},
         "cpu": rows.number("cpu_milli") / 1000 / workers,
         "memory_gb": rows.number("memory_mib") * GB_PER_MIB / workers,

@@ -37,11 +37,8 @@ RULE = re.compile(r"-+(?: +-+)*\s*")  # below the header of columns of fixed wid
 HETEROGENEOUS = r"(?P<job>.+)\+(?P<component>\d+)\Z"  # 838+0 and 838+1 are components of 838
 
 
-# --- text -----------------------------------------------------------------------------------------
-
-
 def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
-    """The rows of lines, by `columns` of a file without a header or by what its header shows."""
+    """Read rows of text; `columns` names the columns of a file without a header."""
     header, below = source.header, source.first + 1
     spans: Sequence[tuple[int, int]] = ()
     rule = "".join(source.lines[below : below + 1])
@@ -50,7 +47,7 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
         header = ",".join(known.get(name.strip().lower(), name) for name in columns.split(","))
         names, delimiter, below = header.split(","), delimiter or "|", 0
     elif RULE.fullmatch(rule) and not delimiter:
-        spans = tuple(found.span() for found in re.finditer(r"-+", rule))
+        spans = tuple(match.span() for match in re.finditer(r"-+", rule))
         names, below = _fixed(header, spans), below + 1
     elif not KNOWN & set(re.findall(r"\w+", header)) and ROW.fullmatch(header.strip()):
         expected = "expected the names of the columns, got a row of values"
@@ -62,12 +59,12 @@ def _text_rows(source: TraceSource, columns: str, delimiter: str) -> Rows:
         names = names if names[-1] else names[:-1]  # --parsable ends each line with the delimiter
     # Quotes are written by other programs than sacct.
     has_quotes = len(delimiter) == 1 and (delimiter == "," or '"' in header) and not columns
-    there = f"in {source.name}, which has: {', '.join(names)[:200] or 'none'}"
+    place = f"in {source.name}, which has: {', '.join(names)[:200] or 'none'}"
     has_run = {"Start", "End"} <= set(names)
     for wanted in (NAMES, ("Submit",), () if has_run else (*DURATIONS, "Start and End"), RESOURCES):
         if wanted and not set(wanted) & set(names):
             expected = " or ".join(("expected this column", *wanted[1:]))
-            raise InstanceError(f"{table.COLUMN}{wanted[0]}", f"{expected} {there}")
+            raise InstanceError(f"{table.COLUMN}{wanted[0]}", f"{expected} {place}")
     fault = f"more cells than columns: is {delimiter!r} in a cell? {PARSABLE}"
     split: Any = partial(_fixed, spans=spans) if spans else None
     return table.rows_of(
@@ -106,9 +103,6 @@ def _fixed(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
     return [text] * (len(spans) + 1)  # too many: that is the fault of such a line
 
 
-# --- JSON -----------------------------------------------------------------------------------------
-
-
 def _json_row(job: Mapping[str, Any]) -> list[dict[str, str]]:
     """A job that ``sacct --json`` prints, with sacct's columns."""
     if "job_id" not in job:
@@ -144,11 +138,8 @@ def _json_cell(value: Any, place: str, zero: str = "") -> str:
     return str(value) if value else zero
 
 
-# --- rows -----------------------------------------------------------------------------------------
-
-
 def _read(source: TraceSource, options: Any) -> Rows:
-    """The rows of sacct without those of steps."""
+    """Read the rows of jobs in sacct's output; rows of job steps are left out."""
     if source.header.lstrip().startswith("{"):
         document = source.document()
         rows = table.entry_rows(source, document.get("jobs"), "jobs", _json_row)
@@ -170,7 +161,7 @@ def _read(source: TraceSource, options: Any) -> Rows:
         rows.reject(rows.texts(column).str.endswith(CUT), _cut(column))
     # Reports of periods that overlap hold the jobs of both periods twice.
     rows.reject(cells.duplicated(), table.REPEATED_ROW)
-    cells["State"] = rows.each(rows.texts("State"), _uncut, empty="")
+    cells["State"] = rows.convert(rows.texts("State"), _uncut, empty="")
     took = [column for column in DURATIONS if column in cells]
     if len(took) > 1:
         cells[took[0]] = cells[took[0]].mask(rows.missing(took[0]), cells[took[1]])
@@ -191,42 +182,42 @@ def _uncut(text: str) -> str:
     state = next(iter(text.upper().split(maxsplit=1)), "")
     begin = state.removesuffix(CUT)
     whole = [name for name in CUT_STATES if begin != state and name.startswith(begin)]
-    goes = {STATES.get(name) in UNENDED for name in whole}
-    if len(goes) > 1:
+    unended = {STATES.get(name) in UNENDED for name in whole}
+    if len(unended) > 1:
         raise _cut("State")
-    return whole[0] if True in goes else text
+    return whole[0] if True in unended else text
 
 
 def _gpus(key: tuple[str, ...]) -> tuple[int, bool, Sequence[str], Sequence[str]]:
-    """GPUs of a row, whether they are parts, what else it names, a column of one node."""
+    """(GPUs, whether parts of GPUs, other resources, column if it counts one node) of a row."""
     row = dict(zip((*RESOURCES, *NODES), key, strict=True))
-    found: list[Resources] = []
+    lists: list[Resources] = []
     for column in RESOURCES:
         if row[column].endswith(CUT):
             raise _cut(column)
-        found.append(each := resources_of(row[column]))
-        if each.gpus:
-            told = [int(row[name]) for name in NODES if re.fullmatch(r"[1-9]\d*", row[name])]
+        lists.append(resources := resources_of(row[column]))
+        if resources.gpus:
+            counts = [int(row[name]) for name in NODES if re.fullmatch(r"[1-9]\d*", row[name])]
             nodes: int | None = 1
-            if column in PER_NODE or each.is_per_node:
-                nodes = next((n for n in (*told, *(each.nodes for each in found)) if n), None)
-            return each.gpus * (nodes or 1), each.is_share, (), () if nodes else (column,)
-    return 0, False, sorted({name for each in found for name in each.others}), ()
+            if column in PER_NODE or resources.is_per_node:
+                nodes = next((n for n in (*counts, *(entry.nodes for entry in lists)) if n), None)
+            return resources.gpus * (nodes or 1), resources.is_share, (), () if nodes else (column,)
+    return 0, False, sorted({name for entry in lists for name in entry.others}), ()
 
 
-def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
-    """Say what was read as GPUs and what not; a file without any GPUs is refused."""
-    ended = found["has_ended"] & rows.is_good
-    told = [found["told"][k] for k in np.flatnonzero(ended).tolist()]
-    others, one_node = (Counter(name for each in told for name in each[k]) for k in (2, 3))
-    ran = ended & (found["duration"] > 0)
-    held = found["gpus"] > 0
-    if options.min_gpus and ran.any() and not (held & ran).any():
-        there = [column for column in RESOURCES if column in rows.cells]
+def _check(rows: Rows, jobs: dict[str, Any], options: Any) -> None:
+    """Note which entries were not read as GPUs; refuse a file without any GPUs."""
+    ended = jobs["has_ended"] & rows.is_good
+    requests = [jobs["request"][k] for k in np.flatnonzero(ended).tolist()]
+    others, one_node = (Counter(name for row in requests for name in row[k]) for k in (2, 3))
+    ran = ended & (jobs["duration"] > 0)
+    has_gpus = jobs["gpus"] > 0
+    if options.min_gpus and ran.any() and not (has_gpus & ran).any():
+        present = [column for column in RESOURCES if column in rows.cells]
         named = f"; they name {', '.join(sorted(others))}" if others else ""
-        expected = f"expected gres/gpu in some row, got none in {', '.join(there)}"
-        raise InstanceError(f"{table.COLUMN}{there[0]}", f"{expected}{named}")
-    rows.note("rows of jobs without GPUs", np.sum(ran & ~held))
+        expected = f"expected gres/gpu in some row, got none in {', '.join(present)}"
+        raise InstanceError(f"{table.COLUMN}{present[0]}", f"{expected}{named}")
+    rows.note("rows of jobs without GPUs", np.sum(ran & ~has_gpus))
     rows.notes += [
         f"{name} is not read as GPUs (rows that name it and no GPU: {count})"
         for name, count in sorted(others.items())
@@ -234,7 +225,7 @@ def _check(rows: Rows, found: dict[str, Any], options: Any) -> None:
     columns = " and ".join(column for column in RESOURCES if one_node[column])
     named = "names the GPUs of one node; rows without a number of nodes (NNodes), read as one node"
     rows.note(f"{columns} {named}", one_node.total())
-    found |= {"cluster": rows.texts("Cluster"), "user_of": rows.texts("User")}
+    jobs |= {"cluster": rows.texts("Cluster"), "user_of": rows.texts("User")}
 
 
 def _joined(runs: Frame, rows: Rows) -> Frame:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from math import nan
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ pd: Any = _Pandas()  # `import oasis` needs NumPy alone
 
 @dataclass(frozen=True, slots=True)
 class TraceSource:
-    """The lines of a trace without their ends, but for blank ones at its end; its name and path."""
+    """A trace: its name, its path and its lines, without line ends and trailing blank lines."""
 
     name: str
     lines: tuple[str, ...]
@@ -76,15 +77,15 @@ class TraceSource:
     def records(self) -> list[Any] | None:
         """The records of a JSON list, or of lines of JSON objects; None if the file is neither."""
         begin = self.header.lstrip()[:1]
-        found: list[Any] = self.document() if begin == "[" else []
+        entries: list[Any] = self.document() if begin == "[" else []
         for number, line in enumerate(self.lines if begin == "{" else (), start=1):
             try:
-                found += [json.loads(line)] if line.strip() else []
+                entries += [json.loads(line)] if line.strip() else []
             except ValueError as error:
-                if not found:
+                if not entries:
                     return None
                 raise InstanceError(f"row {number}", f"expected a JSON object: {error}") from None
-        return found or None
+        return entries or None
 
 
 def read_source(path: str | os.PathLike[str]) -> TraceSource:
@@ -107,9 +108,8 @@ def _table_of_parquet(content: bytes) -> bytes:
     except (ValueError, OSError) as error:  # what pyarrow says may have several lines
         detail = " ".join(f"{error}".split())
         raise InstanceError("", f"expected a whole Parquet file ({detail})") from None
-    if any(frame.index.names):  # such as the names of the jobs: columns like others
-        frame = frame.reset_index()
-    rows: str = frame.to_csv(index=False, lineterminator=ROW_END)
+    is_named = any(frame.index.names)  # such as the names of the jobs: columns like others
+    rows: str = frame.to_csv(index=is_named, lineterminator=ROW_END)
     # A cell may hold lines of text; a row has one.
     return rows.replace("\r", " ").replace("\n", " ").replace(ROW_END, "\n").encode()
 
@@ -168,10 +168,10 @@ def malformed_sentences(report: Mapping[str, Any]) -> list[str]:
     """
     sentences = []
     for name, kinds in report.items():
-        for kind, found in kinds.items():
-            unit, where = (ENTRY, ENTRY) if "first_entry" in found else (ROW, "line")
-            rows = how_many(found["count"], unit if kind in SOUND else f"malformed {unit}")
-            sentences.append(f"{name}: {rows} ({kind}), first at {where} {found[f'first_{unit}']}")
+        for kind, row in kinds.items():
+            unit, where = (ENTRY, ENTRY) if "first_entry" in row else (ROW, "line")
+            rows = how_many(row["count"], unit if kind in SOUND else f"malformed {unit}")
+            sentences.append(f"{name}: {rows} ({kind}), first at {where} {row[f'first_{unit}']}")
     return sentences
 
 
@@ -192,13 +192,13 @@ class Rows:
         cells: Frame,
         name: str,
         unit: str = ROW,
-        found: Iterable[tuple[int, MalformedError]] = (),
+        faults: Iterable[tuple[int, MalformedError]] = (),
     ) -> None:
         self.cells, self.name, self.unit = cells, name, unit
         self.lines = cells.index.to_numpy()
         self.notes: list[str] = []
         self.fault = np.full(len(cells), None, dtype=object)  # the first one of each row
-        self._found = list(found)  # what was counted, with its line
+        self._counted = list(faults)  # what was counted, with its line
         if not len(cells):
             self.check_usable(0)
 
@@ -209,7 +209,7 @@ class Rows:
         return pd.Series("", index=self.cells.index, dtype=object)
 
     def missing(self, column: str | None, *, zero: bool = False) -> Mask:
-        """Whether each cell of a column says nothing; `zero` may stand for nothing, too."""
+        """Mask of the cells of a column without a value; with `zero`, 0 is no value either."""
         texts = self.texts(column)
         nothing = [
             t for t in texts.unique() if MISSING.fullmatch(t) or (zero and t in ("0", "0.0"))
@@ -225,13 +225,16 @@ class Rows:
         """Give the `bad` rows this fault, but for those that have one."""
         places = np.asarray(bad, dtype=bool)
         if places.any():
-            found = MalformedError(fault) if isinstance(fault, str) else fault
-            self.fault[places & self.is_good] = found
+            error = MalformedError(fault) if isinstance(fault, str) else fault
+            self.fault[places & self.is_good] = error
 
-    def each(
+    def convert(
         self, keys: Iterable[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
-        """What `read` makes of each key, or `empty`; good rows `where` it fails have its fault."""
+        """Return `read(key)` for each key, `empty` for None and for keys that `read` refuses.
+
+        Good rows in `where` get the fault of their key.
+        """
         known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
         keys = list(keys)
@@ -254,32 +257,32 @@ class Rows:
         return np.where(bad, nan, values)
 
     def unique(self, key: str) -> None:
-        """Reject rows whose `key` is empty, or that of a row before that can be used."""
+        """Reject rows whose `key` is empty, or repeats the key of an earlier good row."""
         names = self.cells[key]
         self.reject(names == "", f"no {key}")
-        taken = names[self.is_good].drop_duplicates()
-        first = names.map(pd.Series(taken.index, index=taken))
+        earliest = names[self.is_good].drop_duplicates()
+        first = names.map(pd.Series(earliest.index, index=earliest))
         self.reject(first.to_numpy(float) < self.lines, f"repeated {key}")
 
     def settle(self) -> Mask:
-        """Count the rows with a fault; whether each of the others is good."""
-        found = pd.Series(self.fault, index=self.lines).dropna()
-        first = found[~found.index.duplicated()]
-        self._found += zip(first.index.tolist(), first, strict=True)
+        """Count the faulty rows by kind of fault; return a mask of the rows without a fault."""
+        faults = pd.Series(self.fault, index=self.lines).dropna()
+        first = faults[~faults.index.duplicated()]
+        self._counted += zip(first.index.tolist(), first, strict=True)
         return np.asarray(~np.isin(self.lines, first.index), dtype=bool)
 
     def count(self, lines: Iterable[int], fault: str) -> None:
         """Count rows at these lines with this fault."""
-        self._found += [(int(line), MalformedError(fault)) for line in lines]
+        self._counted += [(int(line), MalformedError(fault)) for line in lines]
 
     def note(self, text: str, count: Any) -> None:
         """Note that so many rows were read in this way, if there are such."""
         self.notes += [f"{text}: {count}"] if count else []
 
     def _kinds(self) -> list[tuple[int, int, MalformedError]]:
-        """How many rows have each kind of fault, and the first line and fault, by that line."""
+        """Return (number of rows, first line, first fault) per kind of fault, by first line."""
         kinds: dict[str, tuple[int, int, MalformedError]] = {}
-        for line, fault in sorted(self._found, key=lambda each: each[0]):
+        for line, fault in sorted(self._counted, key=lambda entry: entry[0]):
             count, begin, first = kinds.get(fault.kind, (0, line, fault))
             kinds[fault.kind] = (count + 1, begin, first)
         return list(kinds.values())
@@ -294,9 +297,9 @@ class Rows:
 
     def check_usable(self, good: int, *, allow_malformed: bool = False) -> None:
         """Refuse a file with no usable row, or with more faults than `good` rows."""
-        every = sorted(self._kinds(), key=lambda each: -each[0])
-        faults = [each for each in every if each[2].kind not in SOUND]
-        count = sum(each[0] for each in faults)
+        every = sorted(self._kinds(), key=lambda kind: -kind[0])
+        faults = [kind for kind in every if kind[2].kind not in SOUND]
+        count = sum(kind[0] for kind in faults)
         # More bad rows than good ones are a sign of another format or of a wrong option.
         if (good and (allow_malformed or count <= good)) or not every:
             return
@@ -308,7 +311,7 @@ class Rows:
         ]
         if len(named) > MOST_KINDS:
             kinds.append(how_many(len(named) - MOST_KINDS, "other kind"))
-        total = sum(each[0] for each in every)
+        total = sum(kind[0] for kind in every)
         many = f"{how_many(0, self.unit).removeprefix('0 ')} of {self.name}"
         what = f"none of the {total} {many} can be used"
         if good:
@@ -340,7 +343,7 @@ def rows_of(
             expected = f"expected this column once in the header of {source.name}: {shown}"
             raise InstanceError(f"{COLUMN}{name}", f"{expected}; got {count or 'none'}")
     places = [header.index(name) for name in names]
-    rows, lines, found = [], [], []
+    rows, lines, rejected = [], [], []
     size, end, total = len(header), first, len(source.lines)
     while end < total:
         text, line, count = source.lines[end], end + 1, 1
@@ -351,17 +354,18 @@ def rows_of(
         end += count
         if len(cells) == size + 1 and not cells[-1].strip():  # sacct --parsable ends so
             cells.pop()
-        kept = [cells[place].strip() for place in places] if len(cells) == size else names
-        if kept != names and "\0" not in text and any(map(str.strip, cells)):
-            rows.append(kept)
+        # A million rows have few owners and sizes: each such text is kept once.
+        values = [intern(cells[k].strip()) for k in places] if len(cells) == size else names
+        if values != names and "\0" not in text and any(map(str.strip, cells)):
+            rows.append(values)
             lines.append(line)
         elif not text.lstrip().startswith(comment):
             # Philly's file has its header a second time, in the middle.
             fault = "repeated header" if len(cells) == size else faults[len(cells) > size]
             fault = fault if any(map(str.strip, cells)) else "blank row"
-            found.append((line, MalformedError("NUL byte" if "\0" in text else fault)))
+            rejected.append((line, MalformedError("NUL byte" if "\0" in text else fault)))
     frame = pd.DataFrame(rows, index=lines, columns=names, dtype=object)
-    return Rows(frame, source.name, ROW, found)
+    return Rows(frame, source.name, ROW, rejected)
 
 
 def csv_rows(
@@ -371,9 +375,9 @@ def csv_rows(
     delimiter: str = ",",
 ) -> Rows:
     """The rows of a table with this sign between columns, whose `header` may stand above them."""
-    there = csv_cells(source.header, delimiter)
-    header = list(header) or there
-    first = source.first + (header[:1] == there[:1])
+    first_line = csv_cells(source.header, delimiter)
+    header = list(header) or first_line
+    first = source.first + (header[:1] == first_line[:1])
     return rows_of(source, header, first, wanted, delimiter, quotes=True)
 
 
@@ -409,17 +413,17 @@ def entry_rows(
     if not isinstance(jobs, list) or not jobs:
         got = "an empty list" if jobs == [] else f"{jobs!r:.60}"
         raise InstanceError(where, f"expected a list of at least one job, got {got}")
-    rows, lines, found = [], [], []
+    rows, lines, faults = [], [], []
     for number, job in enumerate(jobs, start=1):
         fault = MalformedError("not an object", expected="a job as a JSON object")
         try:
-            made = list(read(job)) if isinstance(job, dict) else []
-        except MalformedError as told:
-            made, fault = [], told
-        found += [] if made else [(number, fault)]
-        rows += made
-        lines += [number] * len(made)
-    return Rows(pd.DataFrame(rows, index=lines, dtype=object), source.name, ENTRY, found)
+            entries = list(read(job)) if isinstance(job, dict) else []
+        except MalformedError as error:
+            entries, fault = [], error
+        faults += [] if entries else [(number, fault)]
+        rows += entries
+        lines += [number] * len(entries)
+    return Rows(pd.DataFrame(rows, index=lines, dtype=object), source.name, ENTRY, faults)
 
 
 def cell(job: Mapping[str, Any], key: str) -> str:

@@ -75,7 +75,7 @@ class TraceTimes:
             expected = "expected a time zone such as Europe/Berlin or UTC"
             raise InstanceError("time_zone", expected, options.time_zone) from None
         # Of numbers; empty: seconds, or what they look like. The first is that of the option.
-        self._given = self.unit = options.time_unit
+        self._chosen_unit = self.unit = options.time_unit
         self._is_dated = is_dated and not self.unit
         self._counts = bool(self.unit)  # whether every number is a time since some moment
         self._digits = 0  # of dates without signs, if most numbers are such
@@ -83,9 +83,9 @@ class TraceTimes:
         self.second: dict[str, float] = {}  # of times that the clocks of the zone showed twice
         self.repeated = 0  # how many cells have such times
         self.form = LOCAL if self._is_dated else RELATIVE
-        self._wanted = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
+        self._expected = f"expected {'' if self._is_dated else f'{RELATIVE}, '}{WANTED}; {OTHERS}"
         if self._format:
-            self._wanted = f"expected --time-format {self._format!r}"
+            self._expected = f"expected --time-format {self._format!r}"
             if "%Z" in self._format.replace("%%", ""):  # strptime reads the name, and forgets it
                 expected = "expected %z, an offset such as +02:00, or --time-zone for a zone's name"
                 raise InstanceError("time_format", f"{expected}, got %Z")
@@ -98,7 +98,7 @@ class TraceTimes:
                 raise InstanceError("time_format", f"{expected}: {error}") from None
 
     def look_at(self, texts: Sequence[str], unit: str = "") -> None:
-        """Find the form of a column, whose name ends with `unit`: that of most of its times."""
+        """Set the time format to the most frequent one of a column; its name ends with `unit`."""
         # 20240301 is a number of seconds too. Where at least half of the whole numbers read as
         # dates, none is taken for seconds, and the error says how to read them.
         digits = [text for text in texts if text.isdecimal()]
@@ -121,17 +121,17 @@ class TraceTimes:
     def seconds(self, text: str, name: str, unit: str = "") -> float:
         """Seconds of a time in the column `name`, whose name ends with `unit`."""
         known = self._known.pop(text, None)
-        form, seconds, told = known or self._parse(text, self._format)
+        form, seconds, fault = known or self._parse(text, self._format)
         if form and form != self.form:
             hint = "; --time-zone says which" if {form, self.form} == {LOCAL, ZONED} else ""
-            told = f"{form}, but most are {self.form}{hint}"
+            fault = f"{form}, but most are {self.form}{hint}"
         elif form == RELATIVE:
-            seconds *= UNIT_SECONDS[self._given or unit]
+            seconds *= UNIT_SECONDS[self._chosen_unit or unit]
             if not 0 <= seconds <= LARGEST:  # below 0, it often stands for an unknown time
-                told = f"{'below 0' if seconds < 0 else 'above 2^53'}, expected {RELATIVE}"
-        if told:
-            shown = f"{text!r:.40}, {self._wanted}" if told == NOT_A_TIME else ""
-            raise MalformedError(f"bad {name}: {told}", shown)
+                fault = f"{'below 0' if seconds < 0 else 'above 2^53'}, expected {RELATIVE}"
+        if fault:
+            shown = f"{text!r:.40}, {self._expected}" if fault == NOT_A_TIME else ""
+            raise MalformedError(f"bad {name}: {fault}", shown)
         return seconds
 
     def start(self, text: str) -> float | None:
@@ -177,7 +177,7 @@ class TraceTimes:
             if match:
                 return "", nan, "a date or a time of day that does not exist"
         if MISSING.fullmatch(text):
-            return "", nan, f"{'unknown' if text else 'empty'}, {self._wanted}"
+            return "", nan, f"{'unknown' if text else 'empty'}, {self._expected}"
         return "", nan, NOT_A_TIME
 
     def _date(self, moment: datetime, text: str) -> Moment:
@@ -202,13 +202,13 @@ class TraceTimes:
         """A moment by a number."""
         value = float(text)
         if isinf(value):
-            return "", nan, f"too large a number, {self._wanted}"
+            return "", nan, f"too large a number, {self._expected}"
         if self._counts:
             return RELATIVE, value, ""
         if self._digits and text.isdecimal():  # a mistyped one is no number of seconds
             hint = f"--time-format {DATE_OF_DIGITS[: self._digits - 2]} reads it"
-            told = f"a date of {self._digits} digits, {self._wanted.replace(OTHERS, hint)}"
-            return "", nan, told
+            fault = f"a date of {self._digits} digits, {self._expected.replace(OTHERS, hint)}"
+            return "", nan, fault
         ticks = (form for form in EPOCH if FIRST_SECOND <= value / EPOCH[form] < LAST_SECOND)
         form = next(ticks, "")
         if abs(value) < FIRST_SECOND and not self._is_dated:
@@ -218,7 +218,7 @@ class TraceTimes:
         if not form:
             digits = f" of {len(text)} digits" if text.isdecimal() else ""
             years = f"which is no epoch time of the years {FIRST_YEAR} to {LAST_YEAR}"
-            return "", nan, f"a number{digits}, {years}, {self._wanted}"
+            return "", nan, f"a number{digits}, {years}, {self._expected}"
         # Nanoseconds have 19 digits, a float has 16: they are divided before they are rounded.
         seconds = (int(text) if text.isdecimal() else value) / EPOCH.get(form, 1)
         return form, seconds, ""
@@ -234,22 +234,25 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
         raise MalformedError(kind, expected="hh:mm:ss")
     seconds = elapsed_seconds(text)
     if not seconds <= LARGEST:
-        what = ": above 2^53 seconds" if max(value, seconds) > LARGEST else ""
-        raise MalformedError(f"bad {name}{what}", expected=DURATION)
+        excess = ": above 2^53 seconds" if max(value, seconds) > LARGEST else ""
+        raise MalformedError(f"bad {name}{excess}", expected=DURATION)
     return seconds
 
 
-def notes_of_durations(found: FloatArray, name: str, unit: str, option: str) -> list[str]:
-    """How durations, from a column if it has a name, were read; refuse odd ones as seconds."""
-    found = found[found > 0]  # a job that never ran says nothing about the unit
-    if not len(found):
+def notes_of_durations(durations: FloatArray, name: str, unit: str, option: str) -> list[str]:
+    """Say in which unit durations were read; refuse ones that are implausible as seconds.
+
+    `name` is the column that they come from, empty if they were computed.
+    """
+    durations = durations[durations > 0]  # a job that never ran says nothing about the unit
+    if not len(durations):
         return []
-    middle = float(np.median(found))
+    middle = float(np.median(durations))
     if not unit and not SHORTEST_MEDIAN <= middle <= LONGEST_MEDIAN:
         odd = "below one second" if middle < SHORTEST_MEDIAN else "above thirty days"
         expected = "expected s, ms, min, h or d, the unit of the durations"
-        told = f"the median of {f'the column {name}' if name else 'them'} is {middle:.6g}"
-        raise InstanceError(option, f"{expected}: {told}, which in seconds is {odd}")
+        median = f"the median of {f'the column {name}' if name else 'them'} is {middle:.6g}"
+        raise InstanceError(option, f"{expected}: {median}, which in seconds is {odd}")
     shown = f"{UNIT_WORDS[unit or 's']}; median {middle:.6g} {unit or 's'}"
     return [f"durations read as {shown} (--{option.replace('_', '-')})"]
 
@@ -260,12 +263,12 @@ def elapsed_seconds(text: str) -> float:
     if named and any(named.groups()):
         parts = zip(named.groups(), LONGEST_FIRST, strict=True)
         return sum(float(amount) * UNIT_SECONDS[unit] for amount, unit in parts if amount)
-    found = ELAPSED.fullmatch(text)
-    if found is None:
+    match = ELAPSED.fullmatch(text)
+    if match is None:
         return nan
-    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
-    seconds = float(found[4])
+    days, hours, minutes = (int(part or 0) for part in match.groups()[:3])
+    seconds = float(match[4])
     # Only the first of the parts may be large: 90:00 is ninety minutes, 1:90:00 is a mistake.
-    if seconds >= 60 or (found[2] and minutes >= 60) or (found[1] and hours >= 24):
+    if seconds >= 60 or (match[2] and minutes >= 60) or (match[1] and hours >= 24):
         return nan
     return ((24 * days + hours) * 60 + minutes) * 60 + seconds

@@ -70,8 +70,8 @@ def slot_weights(
         hours = np.arange(horizon + 1) * (slot_seconds / SECONDS_PER_HOUR)
         # Counts are summed up first, so that slots of any
         # length, also parts of an hour, get their share.
-        rounds, rest = np.divmod(hours, counts.size)
-        total = np.interp(rest, np.arange(counts.size + 1), cumulative)
+        rounds, parts = np.divmod(hours, counts.size)
+        total = np.interp(parts, np.arange(counts.size + 1), cumulative)
         weights = np.diff(rounds * cumulative[-1] + total)
     weights[last_arrival + 1 :] = 0.0
     if not weights.sum() > 0:
@@ -175,8 +175,8 @@ def resolve(preset: Any, **settings: Any) -> GeneratorSettings:
         settings["arrivals"] = "google" if has_counts else "uniform"
     settings["arrivals"] = choice(settings["arrivals"], ARRIVALS, "arrivals")
     if (settings["arrivals"] == "google") != has_counts:
-        wanted = "no counts" if has_counts else "hourly counts (a path or an array)"
-        raise InputError("counts", f"expected {wanted} with arrivals={settings['arrivals']!r}")
+        expected = "no counts" if has_counts else "hourly counts (a path or an array)"
+        raise InputError("counts", f"expected {expected} with arrivals={settings['arrivals']!r}")
     settings["counts"] = read_counts(settings["counts"]) if has_counts else None
     known = ("gpu_workers",) if preset in OWN_MACHINES else MACHINES
     settings["machines"] = choice(settings["machines"], known, "machines")
@@ -296,7 +296,7 @@ def _draw(settings: GeneratorSettings) -> Instance:
     drawn = _jobs(columns)
     if settings.preset == "kinds":
         speeds = draw_speeds(models, len(drawn))
-        drawn = tuple(replace(job, speeds=each) for job, each in zip(drawn, speeds, strict=True))
+        drawn = tuple(replace(job, speeds=speed) for job, speed in zip(drawn, speeds, strict=True))
     return Instance(settings.horizon, cluster, drawn, metadata | settings.metadata())
 
 
@@ -327,7 +327,7 @@ def _work(
     if settings.preset == "calibrated":
         # A job completes with a whole slot, so a target of 4.7 slots leaves four.
         allowed = np.minimum(np.floor(target).astype(np.int64), settings.horizon - arrival)
-        return work.calibrated(rng, table, allowed, settings.slot_seconds)
+        return work.calibrate(rng, table, allowed, settings.slot_seconds)
     return work.paper(rng, table, arrival.size)
 
 

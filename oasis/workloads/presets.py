@@ -95,7 +95,7 @@ def draw_speeds(rng: np.random.Generator, count: int) -> list[Speeds]:
     """Draw for each job the speeds of the kinds for one of the models; a P100 has 1."""
     steps = list(STEPS_PER_SECOND.values())
     kinds = [
-        Speeds("gpu", {kind: each / row[1] for kind, each in zip(KINDS, row, strict=True)})
+        Speeds("gpu", {kind: speed / row[1] for kind, speed in zip(KINDS, row, strict=True)})
         for row in steps
     ]
     return [kinds[k] for k in rng.integers(len(kinds), size=count).tolist()]
@@ -110,10 +110,10 @@ def fitting(demand: FloatArray, capacity: FloatArray) -> FloatArray:
     """Units of each `demand` (n, R) that empty machines of `capacity` (H, R) hold, shape (n,)."""
     # Catalogues have few shapes of machines: each is divided once, however many machines there are.
     shapes, machines = np.unique(capacity, axis=0, return_counts=True)
-    each = np.full((demand.shape[0], *shapes.shape), np.inf)
-    positive = np.broadcast_to(demand[:, None, :] > 0, each.shape)
-    np.divide(shapes, demand[:, None, :], out=each, where=positive)
-    total: FloatArray = rounding.floor(each.min(axis=2)) @ machines
+    fitting_tasks = np.full((demand.shape[0], *shapes.shape), np.inf)
+    positive = np.broadcast_to(demand[:, None, :] > 0, fitting_tasks.shape)
+    np.divide(shapes, demand[:, None, :], out=fitting_tasks, where=positive)
+    total: FloatArray = rounding.floor(fitting_tasks.min(axis=2)) @ machines
     return total
 
 

@@ -113,7 +113,7 @@ def paper(rng: np.random.Generator, preset: Preset, size: int) -> Columns:
     }
 
 
-def calibrated(
+def calibrate(
     rng: np.random.Generator, preset: Preset, allowed: IntArray, slot_seconds: float
 ) -> Columns:
     """Redraw E, M, e and b, then fit tau, so that every job alone could meet its target.
@@ -175,8 +175,8 @@ def testbed(
             "expected room for a job of the preset 'testbed' between its arrival "
             f"and slot {horizon} on the machines given",
         )
-    kept = np.rint(preset.epochs_kept * columns["epochs"]).astype(np.int64)
-    return columns | {"epochs": np.maximum(1, kept)}
+    epochs = np.rint(preset.epochs_kept * columns["epochs"]).astype(np.int64)
+    return columns | {"epochs": np.maximum(1, epochs)}
 
 
 def _testbed_candidates(
@@ -239,11 +239,11 @@ def redraw(size: int, draw: Draw) -> Columns | None:
         if not pending.size and columns:
             return columns
         # The fewer jobs are left, the harder they are to fit: each gets more candidates.
-        each = int(np.clip(CANDIDATES // max(pending.size, 1), 1, MAX_PER_JOB))
-        drawn, good = draw(np.repeat(pending, each))
-        table = good.reshape(pending.size, each)
+        per_job = int(np.clip(CANDIDATES // max(pending.size, 1), 1, MAX_PER_JOB))
+        drawn, good = draw(np.repeat(pending, per_job))
+        table = good.reshape(pending.size, per_job)
         done = table.any(axis=1)
-        first = (np.arange(pending.size) * each + table.argmax(axis=1))[done]
+        first = (np.arange(pending.size) * per_job + table.argmax(axis=1))[done]
         for name, values in drawn.items():
             blank = np.zeros((size, *values.shape[1:]), values.dtype)
             columns.setdefault(name, blank)[pending[done]] = values[first]

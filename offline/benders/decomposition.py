@@ -176,7 +176,7 @@ class Decomposition:
             if solution is None:
                 break
             values = solution.values
-            self.state.proved(solution.bound * (1 + SAFETY))
+            self.state.record_bound(solution.bound * (1 + SAFETY))
             bounds.append(solution.bound)
             if len(bounds) > ROOT_ROUNDS:
                 progress = bounds[-1 - ROOT_ROUNDS] - bounds[-1]
@@ -200,7 +200,7 @@ class Decomposition:
                 self._take_a_turn(self.budget.within(self.budget.elapsed - before))
 
     def cycle(self) -> None:
-        """Solve one master, look for schedules meanwhile, and cut off what its plan violates."""
+        """Solve one master, search for schedules meanwhile, and add cuts that its plan violates."""
         is_last_level = self._level == len(LEVELS) - 1
         before = self.state.bound
         solution = self._master_and_meanwhile(0.0 if is_last_level else self._tolerance)
@@ -249,7 +249,7 @@ class Decomposition:
         return solution
 
     def _take_a_turn(self, budget: Budget) -> None:
-        """Look for schedules after a master, where a limit in work forbids to do so beside it."""
+        """Search for schedules after a master: a limit in work forbids a search during it."""
         while not (budget.passed or self.is_done):
             self.look_around()
 
@@ -334,9 +334,9 @@ class Decomposition:
             master.stop()
             if self.budget.is_repeatable:  # how far it came depends on the machine
                 return UNFINISHED
-        solution = master.finish(self.state.saw_bound)
+        solution = master.finish(self.state.record_solver_bound)
         self._check(solution)
-        self.state.proved(solution.bound)
+        self.state.record_bound(solution.bound)
         if solution.status is Status.INTERRUPTED and not is_stopped:
             raise KeyboardInterrupt
         return solution
@@ -350,10 +350,13 @@ class Decomposition:
         self._least_bounds[self._level] = min(self._least_bounds[self._level], solution.bound)
 
     def _is_awaited(self, master: RunningSolve) -> bool:
-        """Return whether the search should continue while the master still runs."""
+        """Return whether to keep searching for schedules until the master is done.
+
+        A limit in work forbids it: how many searches fit then depends on the machine.
+        """
         return not (master.is_done or self.budget.is_repeatable)
 
     def _note(self, master: RunningSolve) -> None:
         """Record the bound of an unfinished master; its value depends on the machine."""
         if master.progress is not None and not self.budget.is_repeatable:
-            self.state.proved(master.progress.bound, LEVELS[self._level].phase)
+            self.state.record_bound(master.progress.bound, LEVELS[self._level].phase)

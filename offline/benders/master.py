@@ -186,7 +186,7 @@ class CountModel(ScheduleModel):
             for slot, variable in c.runs.items():
                 variable.cat = pulp.LpInteger if slot in workers else pulp.LpContinuous
 
-    def held(self, values: Mapping[str, float], slots: range) -> Limits:
+    def capped(self, values: Mapping[str, float], slots: range) -> Limits:
         """Limits by which no count of these slots exceeds what it is in `values`, rounded."""
         names = (name for slot, name in self._counts() if slot in slots)
         return {name: (0.0, round(values.get(name, 0.0))) for name in names}

@@ -17,12 +17,12 @@ import numpy as np
 
 from oasis.model.rounding import FloatArray, IntArray
 from oasis.model.schedule import Schedule
-from oasis.solvers import Solution, Status, highs
+from oasis.solvers import Solution, highs
 from oasis.solvers.arrays import ArrayModel, Limits, RowArrays, narrowed
 from oasis.solvers.budget import Budget, OutOfTimeError
 from offline.benders.master import CountModel
 from offline.benders.slot_model import Fill, Shortfall, SlotModel, Units
-from offline.benders.subproblem import Separation, adjusted, place, place_by_patterns
+from offline.benders.subproblem import Separation, adjust, place, place_by_patterns
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import GROUPS
 from offline.model.schedule_model import without_surplus
@@ -33,7 +33,7 @@ DISTANCE_GAP = 0.02
 
 
 class PlanLimits(NamedTuple):
-    """How plans are looked for."""
+    """Limits of the search for plans."""
 
     limit: float = 3.0  # for one plan, or one step towards a whole one; seconds or units of work
     patience: int = 2  # plans in a row without a better schedule
@@ -60,7 +60,7 @@ def whole_plan(
         solution = close_plan(model, near, budget.within(limits.limit), rows, gap, known, radius)
         if not solution.values:
             break
-        near = narrowed(near, model.held(solution.values, range(first, last)))
+        near = narrowed(near, model.capped(solution.values, range(first, last)))
     return solution
 
 
@@ -88,9 +88,7 @@ def close_plan(
         proof=False,
         warm_start=None if radius is None else known,
         is_relaxation=True,
-    )
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    ).uninterrupted()
     if solution.objective is None:
         return solution
     return replace(solution, values={**within.fixed, **solution.values})
@@ -137,14 +135,8 @@ class PlanComparison(NamedTuple):
     def within(self, radius: float) -> ArrayModel:
         """The model with its own objective, and changes of this share of the scale at most."""
         columns = np.flatnonzero(self.sizes)
-        row = RowArrays(
-            starts=np.array([0, len(columns)]),
-            columns=columns,
-            values=self.sizes[columns],
-            lower=np.array([-np.inf]),
-            upper=np.array([radius * self.scale - self.moved]),
-        )
-        return self.model.with_rows(row)
+        limits = np.array([-np.inf]), np.array([radius * self.scale - self.moved])
+        return self.model.with_rows(RowArrays.of_terms([(columns, self.sizes[columns])], *limits))
 
 
 MOST_PLANS = 12  # in a row
@@ -249,9 +241,9 @@ class PrimalHeuristic:
     def place(
         self, plan: Mapping[str, Schedule], budget: Budget, seconds: float | None = None
     ) -> list[Misfit]:
-        """Place every slot of a plan and offer the schedules; return what did not fit."""
+        """Place every slot of a plan and offer the schedules; return counts that did not fit."""
         known = self._known_units()
-        units = [dict(here) for here in known]
+        units = [dict(units_of_slot) for units_of_slot in known]
         misfits: dict[tuple[str, bytes], Misfit] = {}
         for group, slot, counts in self._counts(plan):
             if (known[slot][group].sum(axis=1) == counts).all():
@@ -260,7 +252,7 @@ class PrimalHeuristic:
             if seconds is None:
                 resources = self.model.capacity(group), self.model.demand(group)
                 # Most counts are those of the best schedules, whose places are known to fit.
-                placed = adjusted(*resources, known[slot][group], counts)
+                placed = adjust(*resources, known[slot][group], counts)
             if placed is None:
                 placed = self._units(group, counts, budget, seconds)
             units[slot][group] = placed
@@ -312,10 +304,10 @@ class PrimalHeuristic:
             solution.put(c.owner, without_surplus(c, *rows))
         jobs = range(len(self.model.arrays.jobs))
         # Capacity that is left costs nothing, so that any job that fits is a gain.
-        rest = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
+        order = self.duals.order([k for k in jobs if k not in solution.schedules], self.rng)
         prices = self.duals.worker_prices, self.duals.ps_prices
         with suppress(OutOfTimeError):
-            solution.fill(self.best.state.budget.over(rest), *prices)
+            solution.fill(self.best.state.budget.over(order), *prices)
         self.best.offer(solution)
 
     def _squeeze(self, room: dict[tuple[str, int], float], misfit: Misfit) -> None:

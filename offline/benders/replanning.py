@@ -112,7 +112,7 @@ class Replanning:
             if self._is_over(solve) or is_spent or not self.model.jobs:
                 break
             if not self._is_new:
-                free, slots = self._chosen()
+                free, slots = self._choose()
                 self.begin(self._limits_around(free, slots), slots)
             self._is_new = False
             # Of the solve's budget, not of this turn's: a try that is cut short was for nothing.
@@ -125,7 +125,7 @@ class Replanning:
         rows = [self.model.worth(known + gain)]
         # Fractions first: they are quick, and a neighbourhood whose relaxation gains nothing is
         # left.
-        solution = self._plan(self._near, rows, budget, GAP * self._left)
+        solution = self._plan(self._near, rows, budget, GAP * self._difference)
         self._adapt(solution)
         if not solution.values:
             return
@@ -134,7 +134,7 @@ class Replanning:
             return
         plan = self.model.completions(solution.values)
         near = narrowed(self.model.near(plan, WINDOW), self._outside())
-        value = self._refined(solution, near, rows, budget)
+        value = self._refine(solution, near, rows, budget)
         if value is not None and not self._is_over(budget):
             self._walk(plan, value, budget)
             self._mix(plan, budget)
@@ -202,14 +202,14 @@ class Replanning:
         return self.span >= self.model.arrays.horizon
 
     @property
-    def _left(self) -> float:
+    def _difference(self) -> float:
         """The difference between the bound and the value of the best schedules."""
         return max(0.0, self.best.state.bound - self.best.value)
 
     @property
     def _gain(self) -> float:
         """Required improvement of a plan on the best schedules."""
-        return LEAST_GAIN * self._left
+        return LEAST_GAIN * self._difference
 
     def _plan(
         self,
@@ -230,14 +230,14 @@ class Replanning:
         else:
             self._size = max(FEWEST_JOBS, self._size - SHRINKAGE)
 
-    def _refined(
+    def _refine(
         self,
         solution: Solution,
         near: Limits,
         rows: Sequence[RowArrays],
         budget: Budget,
     ) -> float | None:
-        """Cut off violated cuts close to a plan; return what is left of its value, if any is."""
+        """Add violated cuts near a plan; return the plan's value with them, if it has one."""
         value = solution.objective
         budget = budget.within(CUTS_LIMIT)
         for _ in range(ROUNDS):
@@ -271,7 +271,7 @@ class Replanning:
                 completing[c.index] = range(now if c.owner in late else 0, now + 1)
         return self.model.completing(completing)
 
-    def _chosen(self) -> tuple[set[int], range]:
+    def _choose(self) -> tuple[set[int], range]:
         """Choose the jobs with free completions and the slots with free counts."""
         rng, current = self.rng, self.best.solution
         jobs = current.arrays.jobs

@@ -37,7 +37,7 @@ class SlotModel:
         self._classes = {group: classes(model.capacity(group), None) for group in GROUPS}
         ratios = [ps_ratio(c.job, c.parallel) or (0, 0, 0) for c in model.jobs]
         self._ratios = np.array(ratios, np.float64).reshape(-1, 3).T
-        self._least = np.array([c.job.min_workers for c in model.jobs], dtype=np.int64)
+        self._least = np.array([c.job.worker_counts[0] for c in model.jobs], dtype=np.int64)
 
     def at_least(self, workers: IntArray) -> IntArray:
         """Workers (I,) for this work of each job in a slot: none, or at least its minimum."""
@@ -114,7 +114,7 @@ class SlotModel:
         return {"worker": workers, "ps": at_most(known["ps"], self.ps_of(workers.sum(axis=1)))}
 
     def _filling(self, group: str, wanted: IntArray, known: IntArray, budget: Budget) -> Filling:
-        """Patterns that cover the wanted units, and those of the known units (I, S)."""
+        """Patterns to cover the wanted units with, the patterns of known units (I, S) included."""
         capacity = self.model.capacity(group)
         pool = PatternPool(*self._classes[group], self.model.demand(group), wanted)
         for k, patterns in enumerate(pool.patterns):
@@ -160,7 +160,7 @@ class Fill:
     def of(cls, units: Iterable[Units], due: IntArray) -> Fill:
         """Build a fill from units."""
         slots = list(units)
-        workers = [here["worker"].sum(axis=1) for here in slots]
+        workers = [units["worker"].sum(axis=1) for units in slots]
         return cls(slots, due, np.array(workers, dtype=np.int64))
 
     def copy(self) -> Fill:
@@ -226,11 +226,11 @@ class Shortfall:
             may_run = (self._arrival <= slot) & (slot <= fill.due)
             if budget.passed:
                 return
-            here = fill.workers[slot]
-            needed = self.work - fill.workers.sum(axis=0) + here
+            present = fill.workers[slot]
+            needed = self.work - fill.workers.sum(axis=0) + present
             most = np.where(may_run, np.clip(needed, 0, self._parallel), 0)
             most = self.slots.at_least(most)
-            if not ((lacking > 0) & (most > here)).any():
+            if not ((lacking > 0) & (most > present)).any():
                 continue
             noisy = weights * rng.uniform(1.0 - NOISE, 1.0 + NOISE, len(weights))
             part = budget.within(SLOT_LIMIT)
@@ -239,7 +239,7 @@ class Shortfall:
                 continue
             workers = units["worker"].sum(axis=1)
             # Equal weight is accepted, too: a fill may have to change before a worker fits.
-            if noisy @ workers >= noisy @ np.minimum(here, most):
+            if noisy @ workers >= noisy @ np.minimum(present, most):
                 fill.units[slot], fill.workers[slot] = units, workers
 
     def _relent(self, fill: Fill, lacking: IntArray, least: float) -> None:

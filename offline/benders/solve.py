@@ -43,7 +43,7 @@ class Benders(Method[BendersParams]):
     def solve(self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator) -> Status:
         """Solve by masters and subproblems, beside a search for schedules where that pays."""
         params, state = self.params, problem.state
-        decomposition = self.prepared(problem, stop, rng)
+        decomposition = self.prepare(problem, stop, rng)
         parts, remaining = decomposition.parts, stop.left
         is_large = parts.replanning is not None and remaining > params.process_limit
         may_start = params.second_process and not stop.is_repeatable
@@ -55,7 +55,7 @@ class Benders(Method[BendersParams]):
         with Helper(problem.instance, state, task) as helper:
             return decomposition.run(helper)
 
-    def prepared(
+    def prepare(
         self, problem: OfflineProblem, stop: Budget, rng: np.random.Generator
     ) -> Decomposition:
         """The decomposition with all its parts, after the bound and heuristics that guide it."""
@@ -71,7 +71,7 @@ class Benders(Method[BendersParams]):
             raise KeyboardInterrupt
         duals = DualValues.of(arrays, bound.worker_prices, bound.ps_prices, state.budget)
         parts = Parts.of(arrays, duals, best, windows, rng, params)
-        state.proved(parts.model.trivial_bound, Phase.TRIVIAL)
+        state.record_bound(parts.model.trivial_bound, Phase.TRIVIAL)
         return Decomposition(parts, params, stop)
 
     def assist(
@@ -112,10 +112,8 @@ class ScheduleSearch:
     def _approach(self, budget: Budget) -> None:
         """Mix the best schedules with the last plan of the other process, if there is a new one."""
         plan, self._plan = self._plan, None
-        replanning = self.parts.replanning
-        if plan is not None and replanning is not None and replanning.is_whole:
-            self.parts.best.state.enter(Phase.PLANS)
-            replanning.mix(plan, budget)
+        if plan is not None and self.parts.replanning is not None:
+            self.parts.replanning.mix(plan, budget)
 
     def _take_plan(self, plan: Mapping[int, int]) -> None:
         """Keep a plan until its turn comes; only the last one counts."""

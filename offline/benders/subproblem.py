@@ -66,20 +66,18 @@ class Filling(NamedTuple):
         return at_most(units, counts)
 
     def chosen(self, units: IntArray) -> IntArray:
-        """Servers per pattern (P,): the first pattern that holds what a server has of (I, S)."""
+        """Servers per pattern (P,): each takes the first pattern that covers its units (I, S)."""
         chosen = np.zeros(len(self.kind), dtype=np.int64)
         for k, servers in enumerate(self.hosts):
-            for here in units[:, servers].T:
-                holds = (self.kind == k) & (self.patterns >= here).all(axis=1)
+            for wanted in units[:, servers].T:
+                holds = (self.kind == k) & (self.patterns >= wanted).all(axis=1)
                 chosen[np.flatnonzero(holds)[:1]] += 1
         return chosen
 
 
 def solved(model: ArrayModel, budget: Budget, **options: Any) -> IntArray | None:
     """The variables of a good solution as whole numbers, None if there is none."""
-    solution = highs.solve(model, budget=budget, proof=False, **options)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    solution = highs.solve(model, budget=budget, proof=False, **options).uninterrupted()
     values = np.fromiter(solution.values.values(), float)
     return np.rint(values).astype(np.int64) if values.size else None
 
@@ -148,8 +146,8 @@ def _by_servers(
         for s in range(len(capacity))
     ]
     for i in items:
-        here = [variables[i] for variables in on if i in variables]
-        problem.addConstraint(pulp.lpSum(here) <= int(counts[i]))
+        placed = [variables[i] for variables in on if i in variables]
+        problem.addConstraint(pulp.lpSum(placed) <= int(counts[i]))
     limits: list[Limit] = []
     for room, variables in zip(capacity, on, strict=True):
         limits += limits_of_server(room, [(demand[i], v) for i, v in variables.items()])
@@ -158,9 +156,7 @@ def _by_servers(
     problem.setObjective(
         pulp.lpSum(float(worth[i]) * v for variables in on for i, v in variables.items())
     )
-    solution = solve_within(problem, lambda: limits, budget=budget, proof=False)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    solution = solve_within(problem, lambda: limits, budget=budget, proof=False).uninterrupted()
     units = np.zeros((len(counts), len(capacity)), dtype=np.int64)
     for s, variables in enumerate(on):
         for i, variable in variables.items():
@@ -188,22 +184,25 @@ def _greedy(capacity: FloatArray, demand: FloatArray, counts: IntArray) -> IntAr
     return units
 
 
-def adjusted(
+def adjust(
     capacity: FloatArray, demand: FloatArray, known: IntArray, counts: IntArray
 ) -> IntArray | None:
-    """Counts (I,) on the servers by few changes of known units (I, S); None if greed fails."""
-    kept = at_most(known, counts)
+    """Place `counts` (I,) with few changes to the units `known` (I, S) per item and server.
+
+    Known units stay as far as `counts` allows and greed adds the others; None if that fails.
+    """
+    staying = at_most(known, counts)
     # Tasks that stay cost no search, and the schedules of other slots agree with them.
-    free = np.maximum(capacity - kept.T @ demand, 0.0)
-    units: IntArray = kept + _greedy(free, demand, counts - kept.sum(axis=1))
+    free = np.maximum(capacity - staying.T @ demand, 0.0)
+    units: IntArray = staying + _greedy(free, demand, counts - staying.sum(axis=1))
     return units if (units.sum(axis=1) == counts).all() else None
 
 
 def at_most(units: IntArray, most: IntArray) -> IntArray:
-    """Units (I, S), as many of each item as `most` (I,) says, those of the first servers."""
+    """Cut units (I, S) down to `most` (I,) of each item; units on the first servers stay."""
     before = np.cumsum(units, axis=1) - units
-    kept: IntArray = np.clip(most[:, None] - before, 0, units)
-    return kept
+    reduced: IntArray = np.clip(most[:, None] - before, 0, units)
+    return reduced
 
 
 class Separation:
@@ -217,12 +216,12 @@ class Separation:
             for group in GROUPS
         }
         self._partner: Partner | None = None
-        self._heard: list[tuple[str, Cut]] = []
+        self._received: list[tuple[str, Cut]] = []
 
     def share(self, partner: Partner) -> None:
         """Exchange new cuts with another process from now on."""
         self._partner = partner
-        partner.on("cuts", self._heard.append)
+        partner.on("cuts", self._received.append)
 
     def cut(
         self,
@@ -259,10 +258,10 @@ class Separation:
         return self.model.add(group, cut, slots)
 
     def _take_up(self) -> None:
-        """Store the cuts of the other process; their rows are added where they are violated."""
-        heard = self._heard.copy()
-        self._heard.clear()
-        for group, cut in heard:
+        """Store the cuts that the other process sent; `cut` adds their rows where violated."""
+        received = self._received.copy()
+        self._received.clear()
+        for group, cut in received:
             self.model.add(group, cut, [])
 
     def _broken(self, group: str, slot: int, counts: FloatArray) -> list[Row]:

@@ -158,7 +158,7 @@ def configuration_bound(
     budget = stop.start()
     state = SolveState(budget)
     known = start.schedules
-    state.found(verify(instance, known) if start.value is None else start.value, known)
+    state.record_solution(verify(instance, known) if start.value is None else start.value, known)
     state.on_progress = on_progress
     assert start.prices is not None
     arrays = OfflineArrays.of(instance)
@@ -209,7 +209,7 @@ def _certificate_steps(arrays: OfflineArrays) -> int:
 
 
 def _certify(result: ConfigurationBound, independent: float) -> None:
-    """Let `oasis.dual_bound`, which shares no code with the search, object."""
+    """Check the bound against `oasis.dual_bound`, which shares no code with the search."""
     if not math.isclose(independent, result.bound, rel_tol=AGREE, abs_tol=AGREE):
         text = f"the search bounds the optimum by {result.bound:.9g}"
         raise SolverError(f"{text}, an independent computation by {independent:.9g}")

@@ -1,4 +1,4 @@
-"""The configuration LP with cuts on what runs in one slot: a smaller bound.
+"""The configuration LP with cuts on the jobs of one slot: a smaller bound.
 
 The LP spreads tasks over servers in fractions and jobs over schedules in fractions. What it runs
 in a slot on average may fit on the servers added up and still on no real ones. Cuts say so, and the
@@ -40,7 +40,7 @@ NOTHING = 1e-9  # weight of a column that counts as none
 
 
 class CutSearch:
-    """Finds cuts that average counts violate; what it has found for one slot is tried in all."""
+    """Finds cuts that average counts violate, and tries each new cut in all slots."""
 
     def __init__(self, arrays: OfflineArrays) -> None:
         self.arrays = arrays
@@ -51,12 +51,12 @@ class CutSearch:
         most = np.minimum(most, [form.chunks for form in arrays.forms]).astype(np.int64)
         groups = {group: arrays.group(group) for group in GROUPS}
         self._generators = {
-            group: CutGenerator.of(here.capacity, here.demand, most)
-            for group, here in groups.items()
+            group: CutGenerator.of(rows.capacity, rows.demand, most)
+            for group, rows in groups.items()
         }
         self._known: dict[str, list[Cut]] = {group: [] for group in GROUPS}
         self._placed: set[tuple[str, int, int]] = set()
-        self._kept: dict[tuple[str, int], bytes] = {}
+        self._fingerprints: dict[tuple[str, int], bytes] = {}
         self._next = 0  # group and slot in which the next search begins, by number
         self._searched = 0  # groups and slots since all of them had been searched
         self.is_complete = True
@@ -64,7 +64,7 @@ class CutSearch:
     def cuts(self, averages: dict[str, FloatArray], budget: Budget) -> list[SlotCut]:
         """Return cuts that the average units (T, F) of each group violate: known or new ones."""
         places = [(group, slot) for group in GROUPS for slot in range(len(averages[group]))]
-        by_place = {place: self._violated(*place, averages) for place in places}
+        by_place = {place: self._worst_cut(*place, averages) for place in places}
         new = [cut for cuts in by_place.values() for cut in cuts]
         # Known cuts cost no search, so new ones are looked for only where these are few.
         if len(new) >= ENOUGH:
@@ -76,7 +76,7 @@ class CutSearch:
                 return new
             place = places[(self._next + number) % len(places)]
             if not by_place[place]:
-                new += self._violated(*place, averages) or self._new(*place, averages, budget)
+                new += self._worst_cut(*place, averages) or self._new(*place, averages, budget)
         self._go_on_after(len(places), len(places))
         return new
 
@@ -88,7 +88,7 @@ class CutSearch:
         if self.is_complete:
             self._searched = 0
 
-    def _violated(self, group: str, slot: int, averages: dict[str, FloatArray]) -> list[SlotCut]:
+    def _worst_cut(self, group: str, slot: int, averages: dict[str, FloatArray]) -> list[SlotCut]:
         """The known cut that the counts of a slot violate most, if it is no row there yet."""
         known, counts = self._known[group], averages[group][slot]
         if not known or not counts.any():
@@ -106,11 +106,11 @@ class CutSearch:
         counts = averages[group][slot]
         # Counts without a cut stay without one, and come back in most rounds.
         print_of = np.round(counts, 6).tobytes()
-        if self._kept.get((group, slot)) == print_of:
+        if self._fingerprints.get((group, slot)) == print_of:
             return []
         cut = self._generators[group].separate(counts, budget)
         if cut is None:
-            self._kept[group, slot] = print_of
+            self._fingerprints[group, slot] = print_of
             return []
         self._known[group].append(cut)
         return [self._row(group, slot, len(self._known[group]) - 1)]

@@ -40,7 +40,7 @@ SPARE_COLUMNS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Iterate:
-    """One round: what its prices prove, and what the columns before it reach."""
+    """One round: the bound that its prices prove, and the value that earlier columns reach."""
 
     seconds: float
     dual: float
@@ -169,7 +169,7 @@ class ColumnGeneration:
     def _move(self, grouping: Grouping, duals: FloatArray, bound: float) -> None:
         prices, of_cuts = duals[: grouping.size], duals[grouping.size :]
         self.centre.move(grouping.prices(prices), bound, of_cuts)
-        self.state.proved(bound)
+        self.state.record_bound(bound)
 
     def _price(
         self, grouping: Grouping, duals: FloatArray, master: float, cuts: SlotCuts

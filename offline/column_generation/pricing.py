@@ -31,7 +31,7 @@ SMOOTHING_STEP = 0.1
 class MergedServers(ServerGroup):
     """The empty servers of a group in columns of one class each, at the prices of the class."""
 
-    each: FloatArray
+    capacities: FloatArray
     member: IntArray
 
     @classmethod
@@ -49,7 +49,7 @@ class MergedServers(ServerGroup):
             server=columns,
             copies=np.ones_like(columns),
             spare=None,
-            each=rows.capacity,
+            capacities=rows.capacity,
             member=rows.member,
         )
 
@@ -71,18 +71,18 @@ class MergedServers(ServerGroup):
         admitted: BoolArray | None = None,
     ) -> tuple[IntArray, IntArray, IntArray]:
         """Cheapest `admitted` servers for ``units[k]`` in ``slots[k]``, lower index first."""
-        held = self._units(demand, int(units.max(initial=0)), admitted)
+        fitting = self._units(demand, int(units.max(initial=0)), admitted)
         unit = self.unit_cost(demand, slots)[:, self.member]
-        unit[:, held == 0] = np.inf
+        unit[:, fitting == 0] = np.inf
         order = unit.argsort(axis=1, kind="stable")
-        taken = np.minimum(held[order].cumsum(axis=1), units[:, None])
-        taken[:, 1:] -= taken[:, :-1].copy()
-        slot, place = taken.nonzero()
-        return slot, order[slot, place], taken[slot, place]
+        placed = np.minimum(fitting[order].cumsum(axis=1), units[:, None])
+        placed[:, 1:] -= placed[:, :-1].copy()
+        slot, place = placed.nonzero()
+        return slot, order[slot, place], placed[slot, place]
 
     def _units(self, demand: FloatArray, most: int, admitted: BoolArray | None) -> IntArray:
         """Units that fit on each server, (S,): none where it is not admitted."""
-        units = rounding.units(self.each, demand, most)
+        units = rounding.units(self.capacities, demand, most)
         return units if admitted is None else units * admitted
 
 

@@ -129,7 +129,7 @@ class GroupRows:
         return by_class[:, self.member]
 
     def duals(self, prices: FloatArray) -> FloatArray:
-        """Dual values of the rows from prices (T, S, R): what all of a class's capacity costs."""
+        """Dual values of the rows from prices (T, S, R): costs of the whole capacity of a class."""
         classes, resources = self.total.shape
         duals = np.zeros((classes, self.horizon, resources))
         for server, member in enumerate(self.member.tolist()):
@@ -143,10 +143,10 @@ class GroupRows:
         # Servers of a class share a row: their tasks are one entry.
         used, inverse = np.unique(place, return_inverse=True)
         counts = np.bincount(inverse.ravel(), rows[:, COUNT], minlength=len(used))
-        wanted = np.flatnonzero(demand > 0)
-        amounts = counts[:, None] * demand[wanted]
-        shares = amounts / self.total[used % classes][:, wanted]
-        return (used[:, None] * resources + wanted).ravel(), shares.ravel()
+        used_resources = np.flatnonzero(demand > 0)
+        amounts = counts[:, None] * demand[used_resources]
+        shares = amounts / self.total[used % classes][:, used_resources]
+        return (used[:, None] * resources + used_resources).ravel(), shares.ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ class RestrictedMaster:
         # Columns of the solution stay, whatever rounding makes of their reduced costs.
         order = np.lexsort((-np.array(reduced), -solution.weights))
         self._lp.remove_columns(order[most:])
-        kept = np.sort(order[:most]).tolist()
-        self.columns = [self.columns[k] for k in kept]
-        self._usage = [self._usage[k] for k in kept]
+        chosen = np.sort(order[:most]).tolist()
+        self.columns = [self.columns[k] for k in chosen]
+        self._usage = [self._usage[k] for k in chosen]
         self._keys = {column.key for column in self.columns}

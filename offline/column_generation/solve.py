@@ -54,7 +54,7 @@ class Heuristics:
         Alternation(searches, self.best, *turns).search(self.stop)
 
     def _take_up_others(self) -> None:
-        """Mix in what another process has found, if there is any."""
+        """Mix in the schedules that another process has found, if any."""
         take_up(self.best, self.stop.within(MIX_LIMIT))
 
 

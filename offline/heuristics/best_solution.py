@@ -1,4 +1,4 @@
-"""The best verified solution so far, and the prices that say which job to try next."""
+"""The best verified solution so far, and the prices by which the next job is chosen."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class BestSolution:
         self.state = state
         self._verify = verify
         if state.incumbent is None:  # else it was verified when it became the incumbent
-            state.found(verify(start.by_id), start.by_id)
+            state.record_solution(verify(start.by_id), start.by_id)
 
     @classmethod
     def of(cls, instance: Instance, arrays: OfflineArrays, state: SolveState) -> Self:
@@ -138,7 +138,7 @@ class BestSolution:
         # No heuristic is trusted: what it offers is checked before it counts.
         value = self._verify(solution.by_id)
         self.solution, self.is_own = solution, True
-        self.state.found(value, solution.by_id)
+        self.state.record_solution(value, solution.by_id)
         return True
 
     def catch_up(self) -> None:
@@ -171,7 +171,7 @@ TINY = 1e-12  # so that every job has some chance
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DualValues:
-    """Prices of a bound, and what jobs are worth at these."""
+    """Prices of a bound, and the payoffs of jobs at these prices."""
 
     worker_prices: FloatArray
     ps_prices: FloatArray

@@ -22,7 +22,6 @@ from oasis.model import rounding
 from oasis.model.groups import GROUPS
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SERVER, SLOT, Schedule
-from oasis.solvers import Status
 from oasis.solvers.budget import Budget
 from offline.heuristics.best_solution import BestSolution, PartialSolution, is_better
 from offline.model.capacities import Limit, limits_of_server, solve_within
@@ -91,7 +90,7 @@ class Alternation:
 Choice = tuple[int, Schedule, pulp.LpVariable]
 
 
-def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
+def recombine(first: PartialSolution, second: PartialSolution, budget: Budget) -> PartialSolution:
     """The best mix of two solutions, or the best that was found before the budget was spent."""
     better = max((first, second), key=lambda solution: solution.value)
     mix = _common(first, second)
@@ -115,8 +114,7 @@ def recombined(first: PartialSolution, second: PartialSolution, budget: Budget) 
         for k, schedule, chosen in choices
     }
     solution = solve_within(problem, lambda: limits, budget=budget, warm_start=known)
-    if solution.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    solution.uninterrupted()
     for k, schedule, chosen in choices:
         if solution.values.get(chosen.name, 0.0) > 0.5:
             mix.put(k, schedule)
@@ -129,7 +127,7 @@ def take_up(best: BestSolution, budget: Budget) -> None:
     best.catch_up()
     if is_own and best.solution is not own and not budget.passed:
         best.state.enter(Phase.MIX)
-        best.offer(recombined(own, best.solution, budget))
+        best.offer(recombine(own, best.solution, budget))
 
 
 def _common(first: PartialSolution, second: PartialSolution) -> PartialSolution:
@@ -153,7 +151,7 @@ def _choices(
 
 
 def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limit]:
-    """Capacities (4) and (5), less what the common jobs use, where the choices may exceed them."""
+    """Rows (4) and (5) that the choices may exceed; the common jobs' use is subtracted."""
     for group, free in zip(GROUPS, common.free(), strict=True):
         users: dict[tuple[int, int], list[tuple[FloatArray, pulp.LpVariable]]] = {}
         for k, schedule, chosen in choices:
@@ -164,5 +162,5 @@ def _limits(common: PartialSolution, choices: Sequence[Choice]) -> Iterator[Limi
                 if not all(rounding.fits(amount, room) for amount, room in pairs):
                     chosen.upBound = 0
                 users.setdefault(place, []).append((used, chosen))
-        for place, here in users.items():
-            yield from limits_of_server(free[place], here)
+        for place, demands in users.items():
+            yield from limits_of_server(free[place], demands)

@@ -125,7 +125,7 @@ class WindowSearch:
         plan = self._plan
         planned = [live for live in self._worthy if live.schedule is not None]
         others = [live for live in self._worthy if live.schedule is None]
-        leaving, joining = self._chosen(planned, others)
+        leaving, joining = self._choose(planned, others)
         mark, before = plan.mark, plan.insertions
         lost = math.fsum(live.value for live in leaving)
         for live in leaving:
@@ -144,7 +144,7 @@ class WindowSearch:
         plan.undo(mark)
         return 0.0
 
-    def _chosen(
+    def _choose(
         self, planned: list[LiveJob], others: list[LiveJob]
     ) -> tuple[list[LiveJob], list[LiveJob]]:
         """Planned jobs that run about one slot, and others that arrive about it."""

@@ -1,4 +1,4 @@
-"""Demands and capacities of an instance as arrays, and what fits on a server: read once."""
+"""Demands, capacities and counts that fit on a server, as arrays: computed once per instance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUPS: tuple[str, ...] = tuple(map(str, groups.GROUPS))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupArrays:
-    """One group of servers, and what forms of jobs ask of them."""
+    """One group of servers, and the demands of forms of jobs on them."""
 
     capacity: FloatArray
     demand: FloatArray

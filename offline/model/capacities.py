@@ -124,10 +124,10 @@ class Limit:
 def limits_of_server(
     capacity: FloatArray, users: Iterable[tuple[FloatArray, pulp.LpVariable]]
 ) -> Iterator[Limit]:
-    """One limit per resource: what units of these demands (R,) use is at most the capacity (R,)."""
-    here = list(users)
+    """One limit per resource: units of these demands (R,) use at most the capacity (R,)."""
+    demands = list(users)
     for r, capacity_r in enumerate(capacity.tolist()):
-        terms = [(float(demand[r]), var) for demand, var in here if demand[r] > 0]
+        terms = [(float(demand[r]), var) for demand, var in demands if demand[r] > 0]
         if not rounding.fits(sum(amount * var.upBound for amount, var in terms), capacity_r):
             amounts, variables = zip(*terms, strict=True)
             yield Limit(capacity_r, amounts, variables)
@@ -142,8 +142,8 @@ def limits_of_empty_servers(arrays: OfflineArrays, jobs: Iterable[JobVariables])
         for c in all_jobs:
             for place, variable in c.units(name).items():
                 users.setdefault(place, []).append((group.demand[c.index], variable))
-        for (_, server), here in users.items():
-            yield from limits_of_server(group.capacity[server], here)
+        for (_, server), demands in users.items():
+            yield from limits_of_server(group.capacity[server], demands)
 
 
 def solve_within(
@@ -187,7 +187,7 @@ def solve_within(
 def _covers(
     broken: Iterable[Limit], values: Mapping[str, float]
 ) -> dict[Covered, tuple[Limit, Cover]]:
-    """Return the covers of broken limits; limits that say the same are merged."""
+    """Return the covers of broken limits; equal limits are merged."""
     covers: dict[Covered, tuple[Limit, Cover]] = {}
     for limit in broken:
         cover = limit.cover(values)

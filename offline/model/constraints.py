@@ -93,9 +93,9 @@ def workers_at_most_chunks(c: JobVariables) -> Rows:
 
 
 def minimum_of_workers(c: JobVariables) -> Rows:
-    """In each slot no worker, or at least `Job.min_workers` of them, if that is above 1."""
+    """In each slot no worker, or at least the fewest of a gang."""
     for slot, runs in c.runs.items():
-        yield c.workers_in(slot) >= c.job.min_workers * runs
+        yield c.workers_in(slot) >= c.job.worker_counts[0] * runs
         yield c.workers_in(slot) <= c.parallel * runs
 
 
@@ -140,7 +140,7 @@ def of_job(
     work: Callable[[JobVariables], Rows] = training_work,
     further: Sequence[Callable[[JobVariables], Rows]] = (),
 ) -> Rows:
-    """(2), as `work` writes it, (3), (6), (7), (11), what `completed` means, and its minimum."""
+    """(2), as `work` writes it, (3), (6), (7), (11), the definition of `completed`, the minimum."""
     yield from admitted_once(forms)
     rows = completed_by, work, workers_at_most_chunks, minimum_of_workers
     for c, rows_of in product(forms, (*rows, ps_bandwidth, ps_at_most_workers, *further)):

@@ -1,4 +1,4 @@
-"""The compact model solved with HiGHS; what comes back is verified before it counts."""
+"""The compact model solved with HiGHS; a solution is verified before it counts."""
 
 from __future__ import annotations
 
@@ -46,14 +46,7 @@ def compact_size(arrays: OfflineArrays) -> int:
     return servers * sum(arrays.horizon - form.arrival for form in arrays.forms)
 
 
-ENDED_WITH_SCHEDULES = (
-    Status.OPTIMAL,
-    Status.TIME_LIMIT,
-    Status.WORK_LIMIT,
-    Status.GAP_LIMIT,
-    Status.NO_IMPROVEMENT,
-    Status.INTERRUPTED,
-)
+WITHOUT_SOLUTION = (Status.INFEASIBLE, Status.UNBOUNDED, Status.INFEASIBLE_OR_UNBOUNDED)
 
 
 class ScheduleExchange:
@@ -61,24 +54,24 @@ class ScheduleExchange:
 
     def __init__(self, instance: Instance, model: CompactModel, state: SolveState) -> None:
         self.instance, self.model, self.state = instance, model, state
-        self._given = state.schedules
+        self._known = state.schedules
 
     def better(self, objective: float) -> Mapping[str, float] | None:
         """The best schedules of the state, once, if they are worth more than `objective`."""
         known, schedules = self.state.incumbent, self.state.schedules
         # HiGHS loses time with each solution that it is given.
-        if known is None or schedules is self._given or known <= objective + TRUST * abs(objective):
+        if known is None or schedules is self._known or known <= objective + TRUST * abs(objective):
             return None
-        self._given = schedules
+        self._known = schedules
         return self.model.values_of(schedules)
 
-    def found(self, values: Mapping[str, float]) -> None:
+    def record(self, values: Mapping[str, float]) -> None:
         """Report schedules to the state, unless they exceed a capacity within HiGHS's tolerance."""
         if all(limit.holds(values) for limit in self.model.limits()):
             schedules = self.model.schedules_of(values)
-            self.state.found(_verified(self.instance, schedules), schedules)
+            self.state.record_solution(_verified(self.instance, schedules), schedules)
             if self.state.schedules is schedules:
-                self._given = schedules
+                self._known = schedules
 
 
 class CompactMethod(Method[CompactParams]):
@@ -91,7 +84,7 @@ class CompactMethod(Method[CompactParams]):
         instance, state = problem.instance, problem.state
         state.enter(Phase.COMPACT)
         model = CompactModel(problem.arrays, stop)
-        state.proved(model.trivial_bound, Phase.TRIVIAL)
+        state.record_bound(model.trivial_bound, Phase.TRIVIAL)
         known = state.schedules
         solution = solve_within(
             model.problem,
@@ -100,7 +93,7 @@ class CompactMethod(Method[CompactParams]):
             budget=stop,
             is_whole_problem=True,
             warm_start=model.values_of(known) if known else None,
-            on_progress=state.saw,
+            on_progress=state.record_progress,
             presolve=self.params.presolve,
             seed=seed_of(rng),
             exchange=ScheduleExchange(instance, model, state),
@@ -108,8 +101,8 @@ class CompactMethod(Method[CompactParams]):
         schedules = _schedules_of(model, solution)
         known = state.schedules  # HiGHS often ends with what it was given, or has told of before
         value = (state.incumbent or 0.0) if schedules == known else _verified(instance, schedules)
-        state.found(value, schedules)
-        state.proved(solution.bound)
+        state.record_solution(value, schedules)
+        state.record_bound(solution.bound)
         best = state.incumbent or 0.0
         # Others may have found schedules meanwhile that HiGHS claims cannot exist.
         if solution.status is Status.OPTIMAL and value < best - TRUST * abs(best):
@@ -126,6 +119,6 @@ def _verified(instance: Instance, schedules: Mapping[str, Schedule]) -> float:
 
 
 def _schedules_of(model: CompactModel, solution: Solution) -> dict[str, Schedule]:
-    if solution.status not in ENDED_WITH_SCHEDULES:
+    if solution.status in WITHOUT_SOLUTION:
         raise SolverError(f"HiGHS calls the model {solution.status}; admitting no job solves it")
     return model.schedules_of(solution.values)

@@ -83,21 +83,21 @@ def without_surplus(c: JobVariables, workers: list[Placement], ps: list[Placemen
     surplus, spare = sum(in_slot.values()) - c.work, {}
     # The latest slots first: the job may then complete earlier, and never later.
     for slot, count in sorted(in_slot.items(), reverse=True):
-        most = count if surplus >= count else max(0, count - c.job.min_workers)
+        most = count if surplus >= count else c.job.spare_workers(count)
         spare[slot] = min(most, max(0, surplus))
         surplus -= spare[slot]
-    kept = []
+    reduced = []
     for slot, server, count in sorted(workers, reverse=True):
         cut = min(count, spare[slot])
         spare[slot] -= cut
         in_slot[slot] -= cut
-        kept.append((slot, server, count - cut))
+        reduced.append((slot, server, count - cut))
     missing = {slot: int(c.job.ps_needed(count)) for slot, count in in_slot.items()}
     served = []
     for slot, server, count in sorted(ps):
-        taken = min(count, missing.get(slot, 0))
-        missing[slot] = missing.get(slot, 0) - taken
-        served.append((slot, server, taken))
-    tables = (placements(table) for table in (kept, served))
+        count_served = min(count, missing.get(slot, 0))
+        missing[slot] = missing.get(slot, 0) - count_served
+        served.append((slot, server, count_served))
+    tables = (placements(table) for table in (reduced, served))
     worker_rows, ps_rows = (table[table[:, COUNT] > 0] for table in tables)
     return Schedule(c.job.id, worker_rows, ps_rows, c.form)

@@ -81,7 +81,7 @@ def variables_of(
     job = arrays.forms[index]
     rooms = [group.units(index, job.chunks) for group in (arrays.worker, arrays.ps)]
     parallel = _parallel(job, *rooms)
-    if parallel < job.min_workers:
+    if parallel not in job.worker_counts:
         return None
     work = job.work(arrays.slot_seconds)
     # The work of a job may be beyond all integers of an array, the horizon is not.
@@ -113,7 +113,7 @@ def variables_of(
         for symbol, units in (("y", of_workers), ("z", of_ps if job.needs_ps else of_ps[:0]))
     )
     # With a minimum of one worker, any number of workers will do and no binary is needed.
-    slots = range(job.arrival, max(utility) + 1) if job.min_workers > 1 else range(0)
+    slots = range(job.arrival, max(utility) + 1) if job.is_gang else range(0)
     runs = {t: problem.add_variable(f"w_{index}_{t}", 0, 1, pulp.LpInteger) for t in slots}
     place = index, owner, form
     return JobVariables(*place, job, work, parallel, utility, done, completed, workers, ps, runs)

@@ -119,9 +119,9 @@ PARTS = (
     ),
     Part(
         "lifted cuts",
-        (patterns.CutGenerator._lifted, patterns.PatternPool.add_alone),
+        (patterns.CutGenerator._lift, patterns.PatternPool.add_alone),
         ((2, DECOMPOSED),),
-        [Patch(patterns.CutGenerator, "_lifted", unlifted)],
+        [Patch(patterns.CutGenerator, "_lift", unlifted)],
     ),
     Part(
         "slot model and shortfall",
@@ -179,9 +179,9 @@ PARTS = (
     ),
     Part(
         "recombination",
-        (recombination.recombined, recombination._choices, recombination._limits),
+        (recombination.recombine, recombination._choices, recombination._limits),
         ((2, PRICED),),
-        [Patch(recombination, "recombined", better)],
+        [Patch(recombination, "recombine", better)],
     ),
     Part("the compact model alone", (), ((1, ("testbed",)),), method="milp"),
 )

@@ -32,7 +32,7 @@ from oasis.solvers.budget import Budget, Stop, WorkLimit
 from offline import OfflineResult
 from offline.model.arrays import OfflineArrays
 from offline.model.milp import CompactModel
-from offline.state import Phase, SolveState, concluded
+from offline.state import Phase, SolveState, conclude
 from tests.benchmarks.whole_numbers import WholeModel, whole_model
 
 # -P: what lies beside the script is not to be found before OR-Tools and what that needs
@@ -70,7 +70,7 @@ def solve_cpsat(
     def work() -> Status:
         if warm_start is not None:
             state.enter(Phase.WARM_START)
-            state.found(verify(instance, warm_start), warm_start)
+            state.record_solution(verify(instance, warm_start), warm_start)
         state.enter("CP-SAT")
         model = CompactModel(OfflineArrays.of(instance), budget)
         whole = whole_model(model.problem)
@@ -79,7 +79,7 @@ def solve_cpsat(
         request = _request(whole, hint, budget)
         return _search(instance, model, whole, request, state, parameters["refused"])
 
-    return concluded(instance, state, work, "cpsat", parameters)
+    return conclude(instance, state, work, "cpsat", parameters)
 
 
 def _request(whole: WholeModel, hint: Mapping[str, float] | None, budget: Budget) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def _search(
                 values = {whole.names[k]: float(units) for k, units in event["solution"]}
                 schedules = model.schedules_of(defaultdict(float, values))
                 try:
-                    state.found(verify(instance, schedules), schedules)
+                    state.record_solution(verify(instance, schedules), schedules)
                 except VerificationError as error:
                     refused.append(str(error))
             if "bound" in event:
-                state.proved(whole.value(event["bound"]))
+                state.record_bound(whole.value(event["bound"]))
             status = event.get("status", status)
     if status not in ("OPTIMAL", "FEASIBLE", "UNKNOWN"):
         raise SolverError(f"CP-SAT calls the model {status}; admitting no job solves it")

@@ -16,7 +16,7 @@ from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.controlplane.build import CONTROLPLANE, HELM, JOBSET, KUEUE
 from tests.kubernetes.controlplane.gobuild import GoMissingError, GoProgram, cached, ensure
 from tests.kubernetes.controlplane.kueue import Kueue, start_kueue
-from tests.kubernetes.controlplane.owners import start_owners
+from tests.kubernetes.controlplane.owners import start_jobset, start_trainer
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.processes.container import why_not
 from tests.kubernetes.processes.nodes import ProcessNodes
@@ -64,16 +64,23 @@ def shared_plane(controlplane_binary: Path) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
-def owners(shared_plane: ControlPlane) -> None:
-    """The controllers of JobSets and TrainJobs; to build them takes ten minutes of two cores."""
-    start_owners(shared_plane)
+def jobsets(shared_plane: ControlPlane) -> None:
+    """The controller of JobSets."""
+    start_jobset(shared_plane)
 
 
 @pytest.fixture(scope="session")
-def kueue(shared_plane: ControlPlane) -> Kueue:
-    """Kueue, where it is built; `kill` it, and `start` it again."""
+def owners(shared_plane: ControlPlane, jobsets: None) -> None:
+    """That of TrainJobs beside it; to build both takes ten minutes of two cores."""
+    start_trainer(shared_plane)
+
+
+@pytest.fixture(scope="session")
+def kueue(shared_plane: ControlPlane, request: pytest.FixtureRequest) -> Kueue:
+    """Kueue beside JobSets, where both are built; `kill` it, and `start` it again."""
     if cached(KUEUE) is None or cached(JOBSET) is None:
         pytest.skip("Kueue is not built: make kubernetes-kueue builds it")
+    request.getfixturevalue("jobsets")
     return start_kueue(shared_plane)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import oasis
 from oasis.kubernetes.names import API_VERSION, HOSTNAME, KIND, NODE_ROLE
-from oasis.kubernetes.objects.job_forms import expressions_of
 from oasis.kubernetes.objects.node_affinity import narrowed
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
@@ -59,8 +58,9 @@ def job_object(
     else:
         for name, required in (("workers", job.requires), ("parameterServers", job.ps_requires)):
             if required and name in spec:
-                asked = narrowed(None, expressions_of(required), "matchExpressions")
-                spec[name]["template"]["spec"]["affinity"] = asked
+                asked = [{"key": k, "operator": "In", "values": [*v]} for k, v in required.items()]
+                affinity = narrowed(None, asked, "matchExpressions")
+                spec[name]["template"]["spec"]["affinity"] = affinity
     meta = {"name": job.id, "namespace": namespace}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": meta, "spec": spec}
 

@@ -12,7 +12,7 @@ from typing import Any
 import oasis
 from oasis.kubernetes.api.connection import Connection, RetryParams
 from oasis.kubernetes.api.resources import CLASSES, OASIS_JOBS, PODS, WINDOWS, Objects
-from oasis.kubernetes.cluster.pods import by_job, claims_of
+from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import FIELD_MANAGER, HOSTNAME, PLURAL
@@ -138,7 +138,8 @@ class Scene:
     def our_pods(self) -> dict[str, dict[str, Any]]:
         """Pods of the adapter by uid of their job."""
         jobs, _ = self.admin.list_all(OASIS_JOBS, self.namespace)
-        return by_job(self.admin.list_all(PODS, self.namespace)[0], claims_of({PLURAL: jobs}))
+        pods = self.admin.list_all(PODS, self.namespace)[0]
+        return by_job({PLURAL: jobs, "pods": pods})
 
 
 def drive(scene: Scene, instance: oasis.Instance, until_slot: int, first: int = 0) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from oasis.kubernetes.api.resources import OASIS_JOBS
 from oasis.kubernetes.cluster.nodes import has_ended
-from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.controller import Controller
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.oasis_job import SlotClock
@@ -92,7 +92,7 @@ class Stepped:
         if slot is None:
             return None
         stores = self.controller.stores
-        ours = reconciler.pods_of({name: store.items() for name, store in stores.items()})
+        ours = by_job({name: store.items() for name, store in stores.items()})
         entries = reconciler.live
         for uid in ours.keys() | entries.keys():
             held = entries[uid].allocation if uid in entries else None

@@ -15,7 +15,7 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import PODS, WINDOWS
 from oasis.kubernetes.cluster.nodes import has_ended
-from oasis.kubernetes.objects.capacity_window import parse_window
+from oasis.kubernetes.control.windows import parse_window
 from oasis.kubernetes.objects.conditions import time_text
 from tests.kubernetes.adapter import CLOCK, call, elastic, running_workers, scene_with
 from tests.kubernetes.cluster import Cluster

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,26 +21,27 @@ from experiments.evaluation.policies import POLICIES
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, PODS
 from oasis.kubernetes.cluster.nodes import has_ended, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import is_ending
+from oasis.kubernetes.cluster.pods import by_job, is_ending
 from oasis.kubernetes.control.reconciler import Reconciler
 from oasis.kubernetes.objects.existing import (
     JOB,
     JOBSET,
+    TRAINJOB,
     WORKLOAD,
     ExistingKind,
     items_of,
-    parse_existing,
+    parse,
 )
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
-from oasis.kubernetes.objects.workload import LOCAL_QUEUES, WORKLOADS, kept, said
+from oasis.kubernetes.objects.workload import GATED_BY, LOCAL_QUEUES, WORKLOADS, kept, said
 from tests.kubernetes.adapter import scene_with
 from tests.kubernetes.cluster import GPU, Cluster
 from tests.kubernetes.controlplane.access import apply
 from tests.kubernetes.controlplane.audit import denied
 from tests.kubernetes.controlplane.kueue import Kueue
 from tests.kubernetes.controlplane.waiting import until
-from tests.kubernetes.existing import make, read
+from tests.kubernetes.existing import make, read, runtime
 from tests.kubernetes.scene import Scene, told
 from tests.kubernetes.stepped import Stepped
 from tests.kubernetes.tutorial.page import CHART
@@ -46,6 +50,7 @@ pytestmark = pytest.mark.nightly  # to build Kueue takes ten minutes of processo
 Object = dict[str, Any]
 CLOCK = SlotClock(slot_seconds=4.0, startup_seconds=2.5)
 HORIZON = 150
+STOPS = "oasis.test/stops-after"
 
 
 @pytest.fixture
@@ -75,6 +80,7 @@ def body_of(
     slots: float,
     worth: float = 100.0,
     queue: str = "oasis",
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Object:
     """A plain object in a queue; on its pods stand what its job is worth, and its work."""
     clock = scene.clock
@@ -85,11 +91,13 @@ def body_of(
     }
     utility["decayPerSecond"] = 0.2 / clock.slot_seconds
     work = {"workerSeconds": workers * slots * clock.work_seconds}
-    notes = {names.UTILITY: json.dumps(utility), names.WORK: json.dumps(work)}
+    notes = {names.UTILITY: json.dumps(utility), names.WORK: json.dumps(work), **more}
     container = {"name": "train", "image": "train", "resources": {"limits": {GPU: str(gpus)}}}
-    pod: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0}
+    grace = 30 if STOPS in more else 0
+    pod: Object = {"restartPolicy": "Never", "terminationGracePeriodSeconds": grace}
     pod["containers"] = [container]
     spec: Object = {"parallelism": workers, "completions": workers, "backoffLimit": 0}
+    spec["completionMode"] = "Indexed"
     spec["template"] = {"metadata": {"annotations": notes}, "spec": pod}
     if kind is JOBSET:
         spec = {"replicatedJobs": [{"name": "worker", "template": {"spec": spec}}]}
@@ -108,19 +116,30 @@ def workloads(scene: Scene) -> dict[str, Object]:
 
 
 def status(scene: Scene, name: str) -> Object:
-    notes = workloads(scene)[name]["metadata"]["annotations"]
+    notes = workloads(scene).get(name, {"metadata": {"annotations": {}}})["metadata"]["annotations"]
     return json.loads(notes.get(names.STATUS) or "{}")  # type: ignore[no-any-return]
+
+
+def pods_of(scene: Scene, name: str) -> list[Object]:
+    found, _ = scene.admin.list_all(PODS, scene.namespace)
+    return [pod for pod in found if pod["metadata"]["name"].startswith(f"{name}-")]
 
 
 def running(scene: Scene, name: str) -> dict[str, str]:
     """Node of each running pod of a job, by the uid of the pod."""
     return {
         pod["metadata"]["uid"]: pod["spec"]["nodeName"]
-        for pod in scene.admin.list_all(PODS, scene.namespace)[0]
-        if pod["metadata"]["name"].startswith(f"{name}-")
-        and pod["status"]["phase"] == "Running"
-        and not is_ending(pod)
+        for pod in pods_of(scene, name)
+        if pod["status"]["phase"] == "Running" and not is_ending(pod)
     }
+
+
+def end(scene: Scene, pods: Iterable[Object]) -> None:
+    """They have done their work."""
+    for pod in pods:
+        if not has_ended(pod):
+            body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
+            scene.admin.merge_patch(PODS, body, "status")
 
 
 # -- twelve jobs -----------------------------------------------------------------------------------
@@ -129,13 +148,19 @@ def running(scene: Scene, name: str) -> dict[str, str]:
 class Kueued(Stepped):
     """A controller on the clock of its pods; a job whose work is done ends with its slot."""
 
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.made: dict[str, str] = {}  # uid of each Workload, by that of its owner
+
     def submit(self, body: Object) -> None:
         """Make an object, and wait until the controller sees its Workload."""
         kind = JOBSET if body["kind"] == "JobSet" else JOB
         uid = make(self._scene, kind, body)["metadata"]["uid"]
-        until(lambda: uid in self._owners(), f"Kueue sees {body['metadata']['name']}")
+        until(lambda: uid in self.owners(), f"Kueue sees {body['metadata']['name']}")
+        self.made[uid] = self.owners()[uid]["metadata"]["uid"]
 
-    def _owners(self) -> dict[str, Object]:
+    def owners(self) -> dict[str, Object]:
+        """Workloads by the uid of their owner."""
         items = self.controller.stores[WORKLOADS.plural].items()
         return {item["metadata"]["ownerReferences"][0]["uid"]: item for item in items}
 
@@ -147,25 +172,25 @@ class Kueued(Stepped):
             done = reconciler.done.get(uid, 0.0) + entry.allocation.worker_count
             if entry.allocation.workers and done >= entry.work - 1e-6:
                 over.append(uid)
-                for pod in reconciler.pods_of(stores)[uid].values():
-                    if not has_ended(pod):
-                        body = {"metadata": pod["metadata"], "status": {"phase": "Succeeded"}}
-                        self._scene.admin.merge_patch(PODS, body, "status")
+                end(self._scene, by_job(stores)[uid].values())
         until(
-            lambda: all(said(self._owners()[u], "Finished")["status"] == "True" for u in over),
+            lambda: all(said(self.owners()[u], "Finished")["status"] == "True" for u in over),
             "they end",
         )
         super().begin_next(reconciler)
 
 
 def twelve(scene: Scene) -> list[tuple[int, Object]]:
-    """Nine Jobs and three JobSets, one a slot."""
+    """Nine Jobs, of which three may be resized, and three JobSets, one a slot."""
     rng, made = random.Random(7), []
     for k in range(12):
         size = rng.choice([(8, 4), (4, 8), (3, 8), (8, 2), (2, 8), (6, 4), (4, 4)])
         slots, worth = rng.choice([4, 8, 12, 20]), rng.choice([50, 100, 200])
         kind = JOBSET if k % 4 == 3 else JOB
-        made.append((k, body_of(scene, kind, f"t{k:02d}", *size, slots, worth)))
+        most = size[0]
+        bounds = {names.MINIMUM: str(most // 2), names.MAXIMUM: str(most)} if k % 4 == 1 else {}
+        body = body_of(scene, kind, f"t{k:02d}", *size, slots, worth, more=bounds)
+        made.append((k, body))
     return made
 
 
@@ -186,13 +211,16 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
         return len(phases) == len(jobs) and set(phases) == {"Completed"}
 
     policy = cluster_policy(name, {}, lookahead=HORIZON, horizon=HORIZON)
-    Kueued(scene, policy, arrivals, over, horizon=HORIZON).run()
+    stepped = Kueued(scene, policy, arrivals, over, horizon=HORIZON)
+    stepped.run()
+    now = {uid: item["metadata"]["uid"] for uid, item in stepped.owners().items()}
+    assert stepped.made.items() <= now.items(), "none was made anew"
     seen = {kind.plural: scene.admin.list_all(kind)[0] for kind in (LOCAL_QUEUES, NODES)}
     found = items_of({**seen, WORKLOADS.plural: list(workloads(scene).values())}, WORKLOAD)
     by_name = {item["metadata"]["ownerReferences"][0]["name"]: item for item in found}
     there = {job: status(scene, job)["completionSlot"] for job in by_name}
     specs = [
-        (parse_existing(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
+        (parse(by_name[f"t{slot:02d}"], WORKLOAD, scene.clock, DEFAULT_RESOURCES), slot)
         for slot in range(12)
     ]
     nodes = {node["metadata"]["name"]: node for node in seen[NODES.plural]}
@@ -202,6 +230,8 @@ def test_twelve_jobs_run_as_in_the_simulator(name: str, scene: Scene, kueue: Kue
     run = oasis.simulate(instance, POLICIES[name].make(instance))
     here = {d.job_id.rpartition("/")[2].split("-")[1]: d.completion for d in run.decisions}
     assert there == here
+    resized = {job for job in by_name if "resizes" in status(scene, job)}
+    assert resized or name == "srtf"
     assert not denied(scene.plane.requests(scene.account, begin))
 
 
@@ -255,19 +285,101 @@ def test_pods_go_where_others_leave_room_and_a_killed_controller_goes_on(
             process.kill()
 
 
+def test_a_job_whose_workload_is_made_anew_goes_on(scene: Scene) -> None:
+    """Kueue does so where a Job is stopped and changed, and its Workload has quota still."""
+    with scene.controller(FIFO):
+        submit(scene, "a7", 4, 8)
+        until(lambda: len(running(scene, "a7")) == 4, "it runs")
+        before, arrived = workloads(scene)["a7"]["metadata"], status(scene, "a7")["arrivalSlot"]
+        change = {"metadata": {"name": "a7", "namespace": scene.namespace}}
+        spec = {"parallelism": 2, "completions": 2, "suspend": True}
+        scene.admin.merge_patch(JOB.where, {**change, "spec": spec})
+        until(lambda: len(running(scene, "a7")) == 2, "it runs as it was changed")
+        until(lambda: status(scene, "a7").get("phase") == "Running", "it says so")
+        after = workloads(scene)["a7"]["metadata"]
+        assert (after["name"], status(scene, "a7")["arrivalSlot"]) == (before["name"], arrived)
+        assert after["uid"] != before["uid"]
+
+
+@pytest.mark.parametrize("timeout", ["60s", "2s"])
+def test_a_gang_stands_at_our_gate_until_slow_pods_are_gone(
+    timeout: str, scene: Scene, kueue: Kueue
+) -> None:
+    """Kueue's quota is free before the nodes are; if Kueue waits for less, it starts anew."""
+    evicted = set()
+
+    def runs() -> bool:
+        taken = {pod["spec"].get("nodeName") for pod in pods_of(scene, "slow")}
+        assert not taken & set(running(scene, "quick").values())
+        evicted.add(said(workloads(scene)["quick"], "Evicted")["reason"])
+        return len(running(scene, "quick")) == 8
+
+    again = {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
+    ready = {"timeout": timeout, "requeuingStrategy": again}
+    with kueue.configured(waitForPodsReady=ready), scene.controller(SRTF):
+        submit(scene, "slow", 8, 8, more={STOPS: "6s"})
+        until(lambda: len(running(scene, "slow")) == 8, "it runs")
+        make(scene, JOB, body_of(scene, JOB, "quick", 8, 8, 10.0))
+        until(lambda: "quick" in workloads(scene), "Kueue sees it")
+        until(runs, "it runs when the others are gone")
+    assert ("PodsReadyTimeout" in evicted) == (timeout == "2s")
+
+
+def test_our_name_is_taken_off_the_admission_gate(scene: Scene, kueue: Kueue) -> None:
+    def make_gated(name: str, *gates: str) -> None:
+        body = body_of(scene, JOB, name, 2, 8, 1000.0, queue="oasis-started")
+        body["metadata"]["annotations"] = {GATED_BY: ",".join((*gates, names.GATE))}
+        body["spec"]["template"]["spec"]["schedulingGates"] = [{"name": names.GATE}]
+        make(scene, JOB, body)
+
+    with kueue.configured(featureGates={"VisibilityOnDemand": False, "AdmissionGatedBy": True}):
+        make_gated("g1")
+        make_gated("g2", "them.io/gate")
+        until(lambda: workloads(scene).keys() >= {"g1", "g2"}, "Kueue sees them")
+        assert said(workloads(scene)["g1"], "QuotaReserved")["reason"] == "AdmissionGated"
+        with scene.controller(FIFO):
+            until(lambda: len(running(scene, "g1")) == 2, "it runs")
+            left = read(scene, JOB, "g2")["metadata"]["annotations"][GATED_BY]
+            assert (left, running(scene, "g2")) == ("them.io/gate", {})
+
+
+@pytest.mark.usefixtures("owners")
+def test_a_train_job_has_the_nodes_of_its_runtime(scene: Scene) -> None:
+    made, slots = runtime(4, "600s"), 1000.0
+    (part,) = made["spec"]["template"]["spec"]["replicatedJobs"]
+    notes = body_of(scene, JOB, "", 4, 1, slots)["spec"]["template"]["metadata"]["annotations"]
+    template = part["template"]["spec"]["template"]
+    template["metadata"]["annotations"] |= notes
+    template["spec"]["containers"][0]["resources"] = {"limits": {GPU: "1"}}  # as there is quota for
+    made["metadata"]["name"] = "queued"
+    apply(scene.plane.client, [made])
+    meta = {"name": "train", "namespace": scene.namespace, "labels": {names.QUEUE: "oasis"}}
+    body = {"apiVersion": TRAINJOB.api_version, "kind": "TrainJob", "metadata": meta}
+    begin = scene.plane.audit_position()
+    with scene.controller(SRTF):
+        make(scene, TRAINJOB, {**body, "spec": {"runtimeRef": {"name": "queued"}}})
+        until(lambda: len(running(scene, "train")) == 4, "it runs")
+        make(scene, JOB, body_of(scene, JOB, "quick", 8, 8, 10.0))
+        until(lambda: len(running(scene, "quick")) == 8, "it makes way")
+        assert not workloads(scene)["train"]["spec"]["active"]
+        end(scene, pods_of(scene, "quick"))
+        until(lambda: len(running(scene, "train")) == 4, "it goes on")
+        end(scene, pods_of(scene, "train"))
+        until(lambda: status(scene, "train").get("phase") == "Completed", "it ends")
+    assert not denied(scene.plane.requests(scene.account, begin))
+
+
 def test_a_job_that_both_would_manage_is_left_alone(scene: Scene) -> None:
     with scene.controller(FIFO):
-        body = body_of(scene, JOB, "k1", 4, 4, 10.0)
-        body["metadata"]["labels"][names.SCHEDULED] = "true"
-        body["spec"]["suspend"] = True
-        make(scene, JOB, body)
+        both = {"k1": ("oasis", 4), "k3": ("theirs", 4), "k4": ("theirs", 16)}  # k4 over quota
+        for name, (queue, workers) in both.items():
+            body = body_of(scene, JOB, name, workers, 4, 10.0, queue=queue)
+            body["metadata"]["labels"][names.SCHEDULED] = "true"
+            body["spec"]["suspend"] = True
+            make(scene, JOB, body)
+        begun = time.monotonic()
         runs = submit(scene, "k2", 1, 1)
         until(lambda: running(scene, "k2"), "another one runs")
-        slots = 3 * scene.clock.slot_seconds
-        until(lambda: told(_status_of_job(scene, "k1")).get("Valid"), "it says so", slots)
-        reason = told(_status_of_job(scene, "k1"))["Valid"]["message"]
-        assert "its Workload is scheduled here if" in reason
-        assert read(scene, JOB, "k1")["metadata"]["generation"] < 3
         item = workloads(scene)["k2"]
         meta = {name: item["metadata"][name] for name in ("name", "namespace", "uid")}
         scene.admin.merge_patch(WORKLOADS, {"metadata": meta, "spec": {"active": False}})
@@ -277,6 +389,11 @@ def test_a_job_that_both_would_manage_is_left_alone(scene: Scene) -> None:
         assert (
             read(scene, JOB, "k2")["metadata"]["generation"] <= runs["metadata"]["generation"] + 3
         )
+        until(lambda: time.monotonic() > begun + 60.0, "a minute is over", 60.0)
+        for name in both:
+            reason = told(_status_of_job(scene, name))["Valid"]["message"]
+            assert "its Workload is scheduled here if" in reason
+            assert read(scene, JOB, name)["metadata"]["generation"] < 3
 
 
 def _status_of_job(scene: Scene, name: str) -> Object:

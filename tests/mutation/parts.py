@@ -115,7 +115,11 @@ PARTS = (
     Part(
         "slot cuts",
         ("offline/column_generation/restricted_master.py", "offline/column_generation/cutting.py"),
-        (U + "offline/test_slot_cuts.py", U + "offline/test_cutting.py"),
+        (
+            U + "offline/test_slot_cuts.py",
+            U + "offline/test_cutting.py",
+            U + "offline/test_column_generation_parts.py",
+        ),
     ),
     Part(
         "counts",
@@ -146,6 +150,34 @@ PARTS = (
         "periods",
         ("offline/periods.py",),
         (U + "offline/test_periods.py", P + "test_period_bounds.py"),
+    ),
+    Part(
+        "elastic bound",
+        ("offline/elastic_bound.py",),
+        (
+            U + "offline/test_elastic_bound_parts.py",
+            U + "offline/test_mean_bound_parts.py",
+            O + "test_elastic_bound.py",
+            O + "test_mean_bound.py",
+        ),
+    ),
+    Part(
+        "rigid bounds",
+        ("offline/rigid_bound.py", "offline/rigid_utility.py"),
+        (
+            U + "offline/test_rigid*.py",
+            P + "test_whatif_bound.py",
+        ),
+    ),
+    Part(
+        "priced bound",
+        ("offline/column_generation/bound.py",),
+        (U + "offline/test_column_generation_parts.py", O + "test_column_generation.py"),
+    ),
+    Part(
+        "worker counts",
+        ("oasis/model/worker_counts.py",),
+        (U + "model/test_worker_counts.py",),
     ),
     Part(
         "shortfall",

@@ -231,7 +231,7 @@ def test_limits_close_to_a_plan_allow_it_and_what_completes_a_little_later(
 def test_held_counts_may_fall_but_not_rise_in_their_slots(instance: Instance) -> None:
     model, best = CountModel(OfflineArrays.of(instance)), optimum(instance)
     values, last = model.values_of(best), instance.horizon - 1
-    limits = model.held(values, range(last))
+    limits = model.capped(values, range(last))
     assert_within(limits, values)
     assert_within(limits, {})
     for c, group in product(model.jobs, GROUPS):

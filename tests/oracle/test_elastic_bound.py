@@ -207,3 +207,5 @@ def test_envelopes_leave_out_counts_that_are_no_good():
     assert widths.tolist() == [3.0]
     assert slopes.tolist() == [1.0]
     assert envelope([0.0, 0.0])[0].tolist() == []
+    # From the second corner on, too, the steepest step and not the highest count is the next.
+    assert envelope([0.0, 2.0, 3.0, 3.5])[1].tolist() == [2.0, 1.0, 0.5]

@@ -20,7 +20,7 @@ from offline import OnlinePrices, WarmStart, configuration_bound, learn_prices, 
 from offline.column_generation.pricing import price
 from offline.column_generation.restricted_master import Column, Grouping, RestrictedMaster
 from offline.heuristics.best_solution import BestSolution, PartialSolution
-from offline.heuristics.recombination import recombined
+from offline.heuristics.recombination import recombine
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import GROUPS, OfflineArrays
 from offline.model.milp import CompactModel
@@ -207,7 +207,7 @@ def test_a_mix_runs_a_job_in_one_form(optima: dict[int, float]) -> None:
         first, second = drawn(instance, rng), drawn(instance, rng)
         both = first.schedules.keys() & second.schedules.keys()
         changed += any(first.schedules[k].form != second.schedules[k].form for k in both)
-        mix = recombined(first, second, Budget())
+        mix = recombine(first, second, Budget())
         assert mix.value >= max(first.value, second.value)
         assert oasis.verify(instance, mix.by_id) == pytest.approx(mix.value)
     assert changed > 3

@@ -8,7 +8,7 @@ import reference_optimus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.optimus import Evenly, Optimus, fitted, speed_of
+from baselines.optimus import Evenly, Optimus, fit, speed_of
 from oasis.simulator import (
     ChangeCosts,
     Engine,
@@ -32,7 +32,7 @@ counts = st.tuples(st.integers(1, 8), st.integers(1, 8))
 )
 def test_no_other_coefficients_are_nearer(pairs, kind):
     """Every choice of terms is tried by the reference; the sums of squares agree."""
-    mine, other = fitted(pairs, kind), reference_optimus.fit(pairs, kind)
+    mine, other = fit(pairs, kind), reference_optimus.fit(pairs, kind)
     errors = [
         sum((speed / found - 1) ** 2 for speed, found in zip(pairs.values(), speeds, strict=True))
         for speeds in (
@@ -50,7 +50,7 @@ def test_a_model_of_its_own_kind_is_found_again(kind):
     for _ in range(20):
         true = tuple(rng.uniform(0.01, 1.0, 5) * (1 if kind == "sync" else [1, 1, 1, 1, 0]))
         pairs = {(w, p): speed_of(true, (w, p), kind) for w in (1, 2, 3, 5) for p in (1, 2, 4)}
-        found = fitted(pairs, kind)
+        found = fit(pairs, kind)
         for each in ((7, 3), (8, 8), (1, 6)):
             assert speed_of(found, each, kind) == pytest.approx(speed_of(true, each, kind))
 
@@ -64,7 +64,7 @@ class Twin:
         self.policy = Optimus(INTERVAL / 60, kind)
         self.reference = reference_optimus.Reference(
             *(gpus, cores, INTERVAL),
-            lambda pairs: fitted(pairs, kind),
+            lambda pairs: fit(pairs, kind),
             lambda coefficients, counts: speed_of(coefficients, counts, kind),
         )
         self.name, self.parameters, self.states = "twin", {}, 0

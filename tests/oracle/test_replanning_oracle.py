@@ -43,7 +43,7 @@ def test_schedules_verify_and_values_rise_to_the_optimum_at_most(
         return values[-1]
 
     best = BestSolution(PartialSolution(arrays), state, noted)
-    state.proved(model.trivial_bound)
+    state.record_bound(model.trivial_bound)
     free, ps_free = (
         np.zeros((arrays.horizon, *group.capacity.shape)) for group in (arrays.worker, arrays.ps)
     )

@@ -126,10 +126,10 @@ def decomposition(instance: Instance, limit: float | None = None) -> Decompositi
     """A decomposition that is ready for its first master, and knows no schedule."""
     state = SolveState(Budget(limit))
     start = warm_start_of(instance, {}, state, needs_prices=True)
-    state.found(0.0, {})
+    state.record_solution(0.0, {})
     rng = np.random.default_rng(0)
     problem = OfflineProblem(instance, start, state)
-    return benders.Benders(hurried()).prepared(problem, state.budget, rng)
+    return benders.Benders(hurried()).prepare(problem, state.budget, rng)
 
 
 def with_cuts_that_change_nothing(patch: pytest.MonkeyPatch) -> Decomposition:

@@ -15,11 +15,18 @@ from oasis.scheduling import Allocation, Policy, PolicyJob, Site
 from oasis.scheduling.site import Machine
 from oasis.simulator import PlainJob, replay, rigid_workload
 from oasis.simulator.speed import Communication, Load
+from oasis.traces.job_table import without
 from tests.packaging.claims_use import congested
 from tests.packaging.page_numbers import trace
 from tests.philly_shape import philly_jobs
 
 # --- traces -------------------------------------------------------------------------------------
+
+
+def gpus_without(held: int) -> int:
+    """GPUs of four machines of eight while running jobs hold some."""
+    site = oasis.Cluster(("gpu",), (oasis.Server("w", {"gpu": 8}, 4),), (), 3600.0)
+    return int(sum(s.count * s.capacity["gpu"] for s in without(site, held).worker_servers))
 
 
 def share_of_one_gpu() -> str:

@@ -16,9 +16,9 @@ import jsonschema
 import pytest
 import yaml
 
-from experiments.cli.commands.kubernetes import installing
+from experiments.cli.commands.kubernetes import running
 from experiments.evaluation.policies import POLICIES
-from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse_existing
+from oasis.kubernetes.objects.existing import BY_NAME, JOB, parse
 from oasis.kubernetes.objects.manifests import IMAGE, SHARED, own, shared
 from oasis.kubernetes.objects.network import Gang, PodNetwork, address, environment
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
@@ -50,7 +50,7 @@ def test_chart_and_kustomize_base_are_of_this_version_and_complete() -> None:
     assert sorted(base["resources"]) == sorted([*files, "controller.yaml"])
     assert files == {f"shared/{name}.yaml" for name in SHARED}
     template = (CHART / "templates/controller.yaml").read_text(encoding="utf-8")
-    assert all(flag.removeprefix("--") in template for flag in installing.TAKEN)
+    assert all(flag.removeprefix("--") in template for flag in running.TAKEN)
 
 
 def recipe() -> list[tuple[str, str]]:
@@ -143,7 +143,7 @@ def test_every_document_is_an_object(name: str) -> None:
 def test_the_example_of_an_existing_kind_makes_sense() -> None:
     (found,) = yaml.safe_load_all((DEPLOY / "existing.yaml").read_text(encoding="utf-8"))
     found["metadata"] |= {"namespace": "default", "uid": "u"}
-    spec = parse_existing(found, JOB, SlotClock(slot_seconds=60.0), DEFAULT_RESOURCES)
+    spec = parse(found, JOB, SlotClock(slot_seconds=60.0), DEFAULT_RESOURCES)
     assert (spec.min_workers, spec.job.chunks) == (1, 8)
 
 
@@ -162,7 +162,7 @@ def specs_of_the_page(page: str) -> dict[str, JobSpec]:
             if made["kind"] == "OasisJob":
                 spec = parse_job(made, clock, DEFAULT_RESOURCES)
             else:
-                spec = parse_existing(made, BY_NAME[made["kind"]], clock, DEFAULT_RESOURCES)
+                spec = parse(made, BY_NAME[made["kind"]], clock, DEFAULT_RESOURCES)
             found[spec.name] = spec
     return found
 

@@ -63,7 +63,7 @@ def test_no_ability_of_a_policy_is_guessed() -> None:
     attributes = ("'needs', ''", "'state_of', None", "attribute, False")
     asked = [f"getattr(policy, {each})" for each in attributes]
     assert {name: sorted(calls) for name, calls in found.items()} == {
-        "oasis/scheduling/capabilities.py": asked
+        "oasis/scheduling/policy.py": asked
     }
 
 

@@ -53,7 +53,9 @@ def test_wheel_holds_every_module_of_every_package(wheel: zipfile.ZipFile) -> No
     expected |= {p.relative_to(ROOT).as_posix() for p in (ROOT / "oasis" / "examples").iterdir()}
     chart = (ROOT / "oasis" / "kubernetes" / "chart").rglob("*")
     expected |= {p.relative_to(ROOT).as_posix() for p in chart if p.is_file()}
-    expected |= {"experiments/cli/commands/kubernetes/advice.json", "oasis/traces/formats.toml"}
+    commands = ("commands.json", "commands/kubernetes/advice.json")
+    expected |= {"oasis/traces/formats.toml", *(f"experiments/cli/{name}" for name in commands)}
+    expected |= {"oasis/simulator/elastic.toml"}
     expected |= {"oasis/kubernetes/api/advice.json", "oasis/kubernetes/objects/template.yaml"}
     report = ROOT / "experiments" / "report"
     expected |= {p.relative_to(ROOT).as_posix() for p in report.glob("page.*") if p.suffix != ".py"}

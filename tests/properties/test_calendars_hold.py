@@ -17,8 +17,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts, Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.schedule import SERVER, SLOT
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy
 from oasis.scheduling.site import site_of
 
 SLOTS = 30

@@ -101,7 +101,7 @@ def test_what_is_left_open_is_worth_what_the_whole_master_is_worth(
     if data.draw(st.booleans()):
         near = narrowed(near, model.fixed_outside(known, slots))
     elif data.draw(st.booleans()):
-        near = narrowed(near, model.held(known, slots))
+        near = narrowed(near, model.capped(known, slots))
     else:
         fixed = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True))
         near = narrowed(near, {name: (known[name], known[name]) for name in fixed})

@@ -109,8 +109,8 @@ def test_a_bound_below_its_own_schedules_is_shown_as_their_value(below: float) -
     seen: list[SolveProgress] = []
     state = SolveState(Budget(), seen.append)
     state.enter("LP")
-    state.found(run.total_utility, run.schedules)
-    state.proved(run.total_utility * (1 - below))
+    state.record_solution(run.total_utility, run.schedules)
+    state.record_bound(run.total_utility * (1 - below))
     result = state.result(instance, Status.TIME_LIMIT, "m", {})
     assert result.upper_bound >= result.objective
     assert seen[-1].bound == result.history[-1].upper_bound == run.total_utility

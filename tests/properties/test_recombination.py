@@ -17,7 +17,7 @@ from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget
 from offline.heuristics import recombination
 from offline.heuristics.best_solution import PartialSolution
-from offline.heuristics.recombination import recombined
+from offline.heuristics.recombination import recombine
 from offline.model.arrays import OfflineArrays
 from tests.oracle.tiny import on_one_server
 from tests.strategies import crowded_instances, fewer, small_instances
@@ -59,7 +59,7 @@ def check(instance: Instance, seed: int) -> tuple[float, float]:
     arrays, rng = OfflineArrays.of(instance), np.random.default_rng(seed)
     first, second = drawn(arrays, rng), drawn(arrays, rng)
     known, free = (first.by_id, second.by_id), [*first.free(), *second.free()]
-    mix = recombined(first, second, Budget())
+    mix = recombine(first, second, Budget())
     assert (first.by_id, second.by_id) == known, "they are not changed"
     assert all(map(np.array_equal, free, [*first.free(), *second.free()]))
     assert mix.value >= max(first.value, second.value)
@@ -92,7 +92,7 @@ def test_what_fits_only_by_the_tolerance_of_a_full_server_is_not_mixed() -> None
 
     first, second = solution(0), solution(1)
     assert verify(instance, first.by_id) == verify(instance, second.by_id) == 30.0
-    assert recombined(first, second, Budget()).value == 30.0
+    assert recombine(first, second, Budget()).value == 30.0
 
 
 def test_what_both_run_in_the_same_way_stays() -> None:
@@ -104,7 +104,7 @@ def test_what_both_run_in_the_same_way_stays() -> None:
         return PartialSolution(OfflineArrays.of(instance), runs)
 
     first, second = solution(0, 1, 2), solution(0, 3)
-    assert recombined(first, second, Budget()).value == 40.0
+    assert recombine(first, second, Budget()).value == 40.0
     assert verify(instance, solution(1, 2, 3).by_id) == 50.0
 
 
@@ -114,7 +114,7 @@ def test_without_time_for_a_mix_the_better_one_stays(limit: float | None) -> Non
     arrays, rng = OfflineArrays.of(instance), np.random.default_rng(1)
     first, second = drawn(arrays, rng), drawn(arrays, rng)
     better = max(first, second, key=lambda solution: solution.value)
-    found = recombined(first, second, Budget(limit))
+    found = recombine(first, second, Budget(limit))
     assert (found is better) == (limit == 0.0)
 
 
@@ -124,4 +124,4 @@ def test_ctrl_c_ends_a_mix(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = Solution(Status.INTERRUPTED, None, np.inf, np.inf, {})
     monkeypatch.setattr(recombination, "solve_within", lambda *_, **__: ended)
     with pytest.raises(KeyboardInterrupt):
-        recombined(drawn(arrays, rng), drawn(arrays, rng), Budget())
+        recombine(drawn(arrays, rng), drawn(arrays, rng), Budget())

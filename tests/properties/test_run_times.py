@@ -12,8 +12,8 @@ from experiments.evaluation.live import cluster_policy
 from experiments.evaluation.policies import POLICIES
 from oasis.driver.driver import Driver
 from oasis.driver.entry import Facts
-from oasis.scheduling.capabilities import wants
 from oasis.scheduling.job import NOTHING, Allocation
+from oasis.scheduling.policy import wants
 from tests.properties.test_recourse_stays import cluster_of_equals
 from tests.unit.kubernetes.fakes import site_for, specs_of
 

@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from experiments.cli import console
-from experiments.cli.files import Written, is_stdout
+from experiments.cli.files import Written
 from experiments.cli.options import A_POLICY, AsJson, PrintedFile, ResultFile, among, known_policy
-from experiments.cli.results import deliver, write_page
+from experiments.cli.results import deliver, hand_out
 from experiments.evaluation.options import Option, without_none
 from experiments.evaluation.policies import INSTALLED, POLICIES, PolicyEntry, entry_of
 from oasis.model.choices import choice
 from oasis.model.errors import InputError
 from oasis.model.examples import EXAMPLES, example_text
 from oasis.model.extras import EXTRAS
+from oasis.model.files import json_text
 from oasis.model.instance_file import instance_schema
 from oasis.simulator.elastic import elastic_schema
 from oasis.version import __version__
@@ -36,9 +37,7 @@ def example(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="File to write; -: standard output. [default: standard output]"
-        ),
+        "File to write; -: standard output. [default: standard output]",
         Written("an example"),
     ] = None,
     as_json: AsJson = False,
@@ -50,26 +49,19 @@ def example(
     if name is None:
         if output is not None:
             raise InputError("-o", "expected the NAME of an example beside it")
-        _list_examples(as_json)
+        listed = {
+            each: {"file": one.file, "about": one.about, "try": f"oasis {one.command}"}
+            for each, one in EXAMPLES.items()
+        }
+        rows = [(each, one["about"], one["try"]) for each, one in listed.items()]
+        columns = console.headings("name", "what it is", "try")
+        document = {"examples": listed, "version": __version__}
+        deliver(document, lambda: console.print_rows(columns, rows), as_json=as_json)
         return
     if as_json:
         raise InputError("--json", "lists the examples, expected no NAME beside it")
     name = choice(name, EXAMPLES, "NAME")
-    write_page(example_text(name), Path("-") if output is None else output)
-    if output is not None and not is_stdout(output):
-        console.note(f"wrote {output}: {EXAMPLES[name].about}")
-
-
-def _list_examples(as_json: bool) -> None:
-    if as_json:
-        listed = {
-            name: {"file": one.file, "about": one.about, "try": f"oasis {one.command}"}
-            for name, one in EXAMPLES.items()
-        }
-        console.print_json({"examples": listed, "version": __version__})
-        return
-    rows = [(name, one.about, f"oasis {one.command}") for name, one in EXAMPLES.items()]
-    console.print_rows(console.headings("name", "what it is", "try"), rows)
+    hand_out(example_text(name), output, EXAMPLES[name].about)
 
 
 SCHEMAS = {"instance": instance_schema, "workload": elastic_schema}
@@ -87,12 +79,7 @@ def schema(
 
     Example: oasis schema workload -o workload.schema.json
     """
-    deliver(
-        SCHEMAS[kind](),
-        lambda: console.note(f"wrote {output}: the schema of files of kind {kind}"),
-        as_json=output is None,
-        output=output,
-    )
+    hand_out(json_text(SCHEMAS[kind]()), output, f"the schema of files of kind {kind}")
 
 
 WORDS = {bool: "true, false", int: "integer", float: "number", str: "text"}
@@ -214,17 +201,11 @@ def show_versions(as_json: AsJson = False) -> None:
         "numpy": installed("numpy"),
         **{package: installed(DISTRIBUTIONS.get(package, package)) for package in EXTRAS},
     }
-    if as_json:
-        console.print_json(versions)
-        return
-    missing = {
-        name: f"- (extra {EXTRAS[name]})" if name in EXTRAS else "-"
+    facts = [
+        (name, seen or (f"- (extra {EXTRAS[name]})" if name in EXTRAS else "-"))
         for name, seen in versions.items()
-        if seen is None
-    }
-    console.print_facts(
-        "Versions", [(name, missing.get(name, str(versions[name]))) for name in versions]
-    )
+    ]
+    deliver(versions, lambda: console.print_facts("Versions", facts), as_json=as_json)
 
 
 def installed(distribution: str) -> str | None:

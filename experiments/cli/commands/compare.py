@@ -7,8 +7,6 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import oasis
 from baselines.registry import CONTROLLERS
 from experiments.cli import console
@@ -16,13 +14,8 @@ from experiments.cli import options as flags
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.progress import counter, solver_progress
 from experiments.cli.results import Delivery, deliver_comparison, read_workload
-from experiments.evaluation.comparison import (
-    SLOT_SECONDS,
-    Comparison,
-    compare,
-    with_best_known,
-    with_optimum,
-)
+from experiments.evaluation import comparison as compared
+from experiments.evaluation.comparison import SLOT_SECONDS, Comparison, compare
 from experiments.evaluation.policies import (
     OASIS,
     POLICIES,
@@ -57,26 +50,19 @@ def _names(on: oasis.Instance | Workload) -> list[str]:
 
 def command(
     *,
-    context: typer.Context,
     file: flags.InstanceFile,
     policies: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=flags.POLICY_LIST,
-            help=f"Separated by commas, of: {', '.join(POLICIES)}. "
-            f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
-        ),
+        Any,
+        f"Separated by commas, of: {', '.join(POLICIES)}. "
+        f"[default: {', '.join(RIVALS)}; on elastic jobs the controllers too]",
+        flags.policies_of(tuple(POLICIES)),
     ] = None,
     policy_seed: flags.PolicySeed = None,
     seeds: Annotated[
         int,
-        typer.Option(
-            help="Run policies that draw at random with this number of seeds, from --policy-seed "
-            "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
-            metavar="N",
-            min=1,
-            max=10_000,
-        ),
+        "Run policies that draw at random with this number of seeds, from --policy-seed "
+        "on, and print means ± half of the 95 % interval. On elastic jobs only 1.",
+        flags.COUNT | {"max": 10_000},
     ] = 1,
     assignments: flags.Set = None,
     ratio: Annotated[
@@ -87,12 +73,9 @@ def command(
     how: flags.Solving,
     slot_seconds: Annotated[
         float | None,
-        typer.Option(
-            help="Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
-            f"bound. [default: {SLOT_SECONDS:g}]",
-            metavar="SECONDS",
-            min=1.0,
-        ),
+        "Elastic jobs: length of the slots in which oasis and recourse plan, and of the "
+        f"bound. [default: {SLOT_SECONDS:g}]",
+        {"metavar": "SECONDS", "min": 1.0},
     ] = None,
     delivery: Delivery,
 ) -> int:
@@ -121,54 +104,46 @@ def command(
     limits = how.given()
     on = read_workload(file)
     if isinstance(on, Workload):
-        flags.refuse_given(context, SOLVING, "is for instances: nothing is solved on elastic jobs")
+        flags.refuse_given(
+            delivery.context, SOLVING, "is for instances: nothing is solved on elastic jobs"
+        )
         if seeds > 1:
-            raise oasis.InputError(
-                "--seeds", "expected 1 on elastic jobs; --policy-seed chooses it"
-            )
+            raise InputError("--seeds", "expected 1 on elastic jobs; --policy-seed chooses it")
         # Before the policies run, not after.
         if ratio and not all(job.has_utility for job in on.jobs):
             raise InputError("--ratio", f"expected a utility for each job of {file}")
     elif slot_seconds is not None:
         raise InputError("--slot-seconds", "is for elastic jobs, an instance has slots of its own")
     elif not ratio:
-        flags.refuse_given(context, SOLVING, "expected --ratio beside it")
-    names = _names(on) if policies is None else flags.known_policies(policies, "--policies")
+        flags.refuse_given(delivery.context, SOLVING, "expected --ratio beside it")
+    names = policies or _names(on)
     chosen = flags.choose_options(names, assignments, shared={SEED: policy_seed})
     if isinstance(on, Workload):
-        with located_at(source=file):
-            comparison = compare_on_elastic(on, chosen, slot_seconds or SLOT_SECONDS)
-        comparison = with_best_known(comparison) if ratio else comparison
+        from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (an extra)
+
+        seconds, steps = slot_seconds or SLOT_SECONDS, len(chosen) * len(on.jobs)
+        with located_at(source=file), counter("comparing", steps) as advance:
+            comparison = compare_elastic(on, chosen, slot_seconds=seconds, on_settled=advance)
+        comparison = compared.with_best_known(comparison) if ratio else comparison
         document = comparison.to_dict() | {"trace": file_reference(file)}
         machines, most = (comparison.about[name] for name in ("machines", "bound"))
         bound = "" if most is None else f"; utility at most {most:.6g}"
         title = f"{len(on.jobs)} elastic jobs on {machines} machines; seconds{bound}"
         return deliver_comparison(comparison, document, title, delivery)
-    method = flags.known_method(how.method) if ratio else ""
     drawn = {name: _seeds(name, chosen[name], seeds) for name in having(SEED, names) if seeds > 1}
     if seeds > 1 and not drawn:
         seeded = ", ".join(having(SEED))
-        raise oasis.InputError("--seeds", f"expected one of {seeded} among the policies")
+        raise InputError("--seeds", f"expected one of {seeded} among the policies")
     best = BestRun()
     comparison = run_policies(on, chosen, drawn, best)
     if ratio and not comparison.missing:
-        offline = solve_from(on, best.run, method, how.solver_seed, limits)
-        comparison = with_optimum(comparison, offline)
+        offline = solve_from(on, best.run, how.method, how.solver_seed, limits)
+        comparison = compared.with_optimum(comparison, offline)
     document = comparison.to_dict() | {"instance": instance_reference(on, str(file))}
     over = f"; mean over {seeds} seeds of {', '.join(drawn)}" if drawn else ""
     return deliver_comparison(
         comparison, document, f"{how_many(len(on.jobs), 'job')}{over}", delivery
     )
-
-
-def compare_on_elastic(
-    workload: Workload, chosen: Mapping[str, Mapping[str, Any]], slot_seconds: float
-) -> Comparison:
-    """Run policies with the options chosen on elastic jobs, with a bar."""
-    from experiments.evaluation.elastic_jobs import compare_elastic  # noqa: PLC0415 (needs an extra)
-
-    with counter("comparing", len(chosen) * len(workload.jobs)) as advance:
-        return compare_elastic(workload, chosen, slot_seconds=slot_seconds, on_settled=advance)
 
 
 class BestRun:

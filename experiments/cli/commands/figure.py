@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from experiments.cli.commands.sweep import saying_what_is_kept, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
 from experiments.cli.files import DIRECTORY
 from experiments.cli.progress import counter
+from experiments.cli.results import deliver
 from experiments.evaluation.options import options_of
 from experiments.evaluation.policies import FLOOR, POLICIES, PRINTED_FLOOR, OasisOptions
 from oasis.model.choices import choice
@@ -23,12 +25,7 @@ from oasis.online.prices import DEFAULT_MIN_UTILITY_FRACTION
 from oasis.workloads import PRESETS
 
 if TYPE_CHECKING:
-    from experiments.figures import (
-        DirectFigure,
-        FigureSettings,
-        PublishedFigure,
-        Reproduction,
-    )
+    from experiments.figures import DirectFigure, FigureSettings, PublishedFigure, Reproduction
 
 SETTINGS = ("seeds", "first_seed", "preset", "policies", "time_limit", "no_improvement", "trace")
 TIME_LIMIT = 120.0  # seconds
@@ -46,10 +43,10 @@ FLOORS = replace(
 )
 
 
-def _names() -> list[str]:
+def _figures() -> dict[str, PublishedFigure | DirectFigure]:
     from experiments.figures import EXPERIMENTS, FIGURES  # noqa: PLC0415 (needs an extra)
 
-    return [*FIGURES, *EXPERIMENTS]
+    return {**FIGURES, **EXPERIMENTS}
 
 
 def _files(directory: Path, arguments: Mapping[str, Any]) -> list[Path]:
@@ -67,51 +64,39 @@ class Sizes:
     ] = None
     first_seed: Annotated[int, "The first of these seeds."] = 0
     scale: Annotated[
-        float,
-        typer.Option(
-            FLAGS["scale"], help="Multiply numbers of jobs and servers, for a quick look."
-        ),
+        float, "Multiply numbers of jobs and servers, for a quick look.", {"flag": FLAGS["scale"]}
     ] = 1.0
     jobs: Annotated[
-        str | None,
-        typer.Option(
-            FLAGS["jobs"], help="Numbers of jobs, separated by commas. [default: the paper's]"
-        ),
+        Any,
+        "Numbers of jobs, separated by commas. [default: the paper's]",
+        flags.read_by(flags.numbers(int, "counts"), "N,...") | {"flag": FLAGS["jobs"]},
     ] = None
     servers: Annotated[
         int | None,
-        typer.Option(
-            FLAGS["servers"], help="Machines of each group (Figs. 3, 4, 6). [default: 50]"
-        ),
+        "Machines of each group (Figs. 3, 4, 6). [default: 50]",
+        {"flag": FLAGS["servers"]},
     ] = None
     preset: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=flags.among(PRESETS), help="Of the jobs. [default: the figure's]"
-        ),
+        str | None, "Of the jobs. [default: the figure's]", {"autocompletion": flags.among(PRESETS)}
     ] = None
     policies: Annotated[
-        str | None,
-        typer.Option(
-            autocompletion=flags.POLICY_LIST,
-            help="Policies to compare, separated by commas. [default: all]",
-        ),
+        Any,
+        "Policies to compare, separated by commas. [default: all]",
+        flags.policies_of(tuple(POLICIES)),
     ] = None
     trace: Annotated[
         Path | None,
         "Jobs of controllers, deadlines: a CSV as `oasis replay` reads. [default: drawn]",
     ] = None
-    time_limit: Annotated[float | None, flags.time_limit_option("2 minutes; Fig. 5 alone")] = None
+    time_limit: Annotated[
+        float | None, flags.LIMIT_TEXT.format("2 minutes; Fig. 5 alone"), flags.TIME
+    ] = None
     no_improvement: flags.NoImprovement = None
 
     def given(self) -> dict[str, Any]:
         """The settings as a figure takes them."""
-        policies, jobs, trace, limit = self.policies, self.jobs, self.trace, self.time_limit
+        trace, limit = self.trace, self.time_limit
         return asdict(self) | {
-            "policies": None
-            if policies is None
-            else tuple(flags.known_policies(policies, "--policies")),
-            "jobs": None if jobs is None else flags.comma_counts(jobs, FLAGS["jobs"]),
             "trace": None if trace is None else str(trace),
             "time_limit": TIME_LIMIT if limit is None else limit,
         }
@@ -124,25 +109,21 @@ def command(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            autocompletion=flags.among(_names),
+            autocompletion=flags.among(_figures),
             help="fig3 to fig6, fig8, fig9, dragon-6 to dragon-10, kod2-4 to kod2-8, specon-1 to "
             "specon-12, specon-table3, specon-sensitivity, priority-queue, controllers, "
             "deadlines, floor, commitment. Left out, all are listed.",
         ),
     ] = None,
-    list_all: Annotated[
-        bool, typer.Option("--list", help="List the figures, as without NAME.")
-    ] = False,
-    directory: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="Directory for data and picture."),
-        replace(DIRECTORY, files=_files),
+    list_all: Annotated[bool, "List the figures, as without NAME.", {"flag": "--list"}] = False,
+    output: Annotated[
+        Path, "Directory for data and picture.", replace(DIRECTORY, files=_files)
     ] = Path("figures"),
     sizes: Sizes,
     oasis_options: Annotated[dict[str, Any], flags.Flags({FLOOR: FLOORS})],
     assignments: flags.Set = None,
     form: Annotated[
-        Literal["svg", "png", "pdf"], typer.Option("--picture-format", help="Of the picture.")
+        Literal["svg", "png", "pdf"], "Of the picture.", {"flag": "--picture-format"}
     ] = "svg",
     style: flags.Style = None,
     as_json: flags.AsJson = False,
@@ -155,17 +136,17 @@ def command(
 
     Example: oasis figure fig3 --size 0.1 --seeds 2
     """
-    from experiments.figures import (  # noqa: PLC0415 (needs an extra)
-        EXPERIMENTS,
-        FIGURES,
-        PublishedFigure,
-        reproduce,
-    )
+    from experiments.figures import PublishedFigure, reproduce  # noqa: PLC0415 (needs an extra)
 
-    figures: dict[str, PublishedFigure | DirectFigure] = {**FIGURES, **EXPERIMENTS}
+    figures = _figures()
     is_asked = any(flags.is_given(context, each) for each in context.params if each != "as_json")
     if list_all or (name is None and not is_asked):
-        _list(list(figures.values()), as_json=as_json)
+        # A title without the number of the figure, if it begins with one.
+        titles = {one.name: one.title.partition(": ")[2] or one.title for one in figures.values()}
+        rows = [(name, title, str(figures[name].seeds)) for name, title in titles.items()]
+        listed = [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
+        columns = console.headings("name", "what it shows", ">seeds")
+        deliver(listed, lambda: console.print_rows(columns, rows), as_json=as_json)
         return DONE
     figure = figures[choice(name or "nothing", figures, "NAME")]
     arguments = sizes.given()
@@ -184,7 +165,7 @@ def command(
         result = reproduce(
             figure,
             settings,
-            directory,
+            output,
             suffix=f".{form}",
             style=style,
             on_progress=step,
@@ -197,21 +178,6 @@ def command(
     return LIMIT if result.unproven else DONE
 
 
-def _list(figures: list[PublishedFigure | DirectFigure], *, as_json: bool) -> None:
-    rows = [(figure.name, _about(figure.title), str(figure.seeds)) for figure in figures]
-    if as_json:
-        console.print_json(
-            [dict(zip(("name", "title", "seeds"), row, strict=True)) for row in rows]
-        )
-    else:
-        console.print_rows(console.headings("name", "what it shows", ">seeds"), rows)
-
-
-def _about(title: str) -> str:
-    """A title without the number of the figure, if it begins with one."""
-    return title.partition(": ")[2] or title
-
-
 def _report(
     figure: PublishedFigure | DirectFigure,
     settings: FigureSettings,
@@ -221,25 +187,21 @@ def _report(
 ) -> None:
     from experiments.figures.figure import for_people  # noqa: PLC0415 (needs an extra)
 
-    if as_json:
-        document = {
-            "figure": figure.name,
-            "title": figure.title,
-            "settings": settings.to_dict(),
-            "rows": result.rows,
-            "runs": result.cells,
-            "errors": list(result.errors),
-            "unproven": result.unproven,
-            "files": [str(path) for path in result.files],
-            "version": oasis.__version__,
-        }
-        console.print_json(document)
-    else:
-        columns = [
-            (name, name not in ("policy", "kind", "model")) for name in figure.shown.values()
-        ]
-        table = [[for_people(row, name) for name in figure.shown] for row in result.rows]
-        console.print_rows(columns, table, title=figure.title)
+    document = {
+        "figure": figure.name,
+        "title": figure.title,
+        "settings": settings.to_dict(),
+        "rows": result.rows,
+        "runs": result.cells,
+        "errors": list(result.errors),
+        "unproven": result.unproven,
+        "files": [str(path) for path in result.files],
+        "version": oasis.__version__,
+    }
+    columns = [(name, name not in ("policy", "kind", "model")) for name in figure.shown.values()]
+    table = [[for_people(row, name) for name in figure.shown] for row in result.rows]
+    show = partial(console.print_rows, columns, table, title=figure.title)
+    deliver(document, show, as_json=as_json)
     for error in dict.fromkeys(result.errors):
         console.note(f"{result.errors.count(error)} runs failed and are left out: {error}")
     if result.unproven:

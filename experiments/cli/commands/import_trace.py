@@ -10,7 +10,6 @@ import typer
 
 import oasis
 from experiments.cli.command import CommandGroup
-from experiments.cli.commands.generate import describe
 from experiments.cli.commands.replay import MACHINES, MACHINES_HELP, read_machines
 from experiments.cli.console import note
 from experiments.cli.options import Flags, Output, flag, naming_flags, trace_panel
@@ -20,7 +19,7 @@ from oasis.model.errors import InputError, located_at
 from oasis.simulator import elastic_from_dict
 from oasis.simulator.elastic import FORMAT, VERSION
 from oasis.traces import OpenbOptions, malformed_sentences
-from oasis.traces.job_table import LOOSE, MachineOptions, TraceOptions, kept_line
+from oasis.traces.job_table import LOOSE, MachineOptions, kept_line
 from oasis.traces.plain import FORMATS
 from oasis.traces.plain_instance import JobTrace
 from oasis.traces.plain_job import FACTS
@@ -37,27 +36,21 @@ app = CommandGroup(
 Trace = Annotated[Path, typer.Argument(metavar="FILE", help="The trace; -: standard input.")]
 AsWorkload = Annotated[
     bool,
-    typer.Option(
-        "--workload", help="Write a workload of elastic jobs, for oasis replay, not an instance."
-    ),
+    "Write a workload of elastic jobs, for oasis replay, not an instance.",
+    {"flag": "--workload"},
 ]
 All = Annotated[
     bool,
-    typer.Option(
-        "--all",
-        help="Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
-        "window, stride or max-jobs applies, unless it is given; machines and horizon are chosen "
-        "so that all fit, and printed.",
-    ),
+    "Keep every job with GPUs (--cpu-jobs: the others too): no rule of GPUs, duration, "
+    "window, stride or max-jobs applies, unless it is given; machines and horizon are chosen "
+    "so that all fit, and printed.",
+    {"flag": "--all"},
 ]
 
 Machines = Annotated[
     str | None,
-    typer.Option(
-        "--machines",
-        metavar=MACHINES,
-        help=f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
-    ),
+    f"In place of --worker-servers and --gpus-per-server. {MACHINES_HELP.format('none')}",
+    {"flag": "--machines", "metavar": MACHINES},
 ]
 
 
@@ -73,7 +66,8 @@ def _importer(trace: JobTrace, text: str) -> Callable[..., None]:
         machines: Machines = None,
         options: dict[str, Any],
     ) -> None:
-        _import(trace, file, output, _with_machines(options, machines), workload, all_jobs)
+        given = _with_machines(options, machines)
+        _import(trace, file, output, given, workload=workload, all_jobs=all_jobs)
 
     command.__doc__ = text
     command.__annotations__["options"] = Annotated[
@@ -100,11 +94,7 @@ def openb(
 
     Example: oasis import openb pods.csv nodes.csv -o openb.json
     """
-    fixed = frozenset(options) if all_jobs else None
-    chosen = _options(OpenbOptions, options, all_jobs)
-    with located_at(source=pods), naming_flags(options_of(OpenbOptions)):
-        instance, _, _ = FORMATS["openb"].imported(pods, chosen, fixed, nodes)
-    _write(instance, output, fixed)
+    _import(FORMATS["openb"], pods, output, options, all_jobs=all_jobs, beside=nodes)
 
 
 def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str, Any]:
@@ -120,78 +110,71 @@ def _with_machines(arguments: dict[str, Any], machines: str | None) -> dict[str,
     return arguments | {"worker_servers": len(sizes), "gpus_per_server": sizes[0]}
 
 
-def _options(kind: type[TraceOptions], arguments: dict[str, Any], all_jobs: bool) -> Any:
-    """The options that were given; with --all, the others are such that they do not clash."""
-    with naming_flags(options_of(kind)):
-        return kind(**((LOOSE if all_jobs else {}) | arguments))
-
-
 def _import(
     trace: JobTrace,
     file: Path,
     output: Path,
     arguments: dict[str, Any],
-    workload: bool,
-    all_jobs: bool,
+    *,
+    workload: bool = False,
+    all_jobs: bool = False,
+    beside: Path | None = None,
 ) -> None:
-    options = _options(trace.options, arguments, all_jobs)
     # What the user gave stays as it is also with --all: only the rest is chosen to fit.
     fixed = frozenset(arguments) if all_jobs else None
+    with naming_flags(options_of(trace.options)):
+        options = trace.options(**((LOOSE if all_jobs else {}) | arguments))
     with located_at(source=file), naming_flags(options_of(trace.options)):
-        instance, jobs, options = trace.imported(file, options, fixed)
-        elastic = elastic_from_window(jobs.frame, options) if workload else None
+        instance, jobs, options = trace.imported(file, options, fixed, beside)
+        elastic = elastic_from_window(jobs.frame, options, instance.cluster) if workload else None
         if elastic is not None:
             elastic_from_dict(elastic)  # what cannot be read again is not written
+    _say_what_is_left_out(instance, fixed)
     if elastic is None:
-        _write(instance, output, fixed)
+        write_instance(instance, output)
         return
     write_document(elastic, output)
-    _say_what_is_left_out(instance, fixed)
-    count, machines = len(elastic["jobs"]), options.worker_servers
+    count, machines = len(elastic["jobs"]), len(instance.cluster.worker_ids)
     say_written(output, f"{count} elastic jobs on {machines} machines")
 
 
-def elastic_from_window(frame: Frame, options: MachineOptions) -> dict[str, Any]:
-    """Let the jobs of a trace, in a window that begins at 0 s, grow and shrink.
-
-    Their work is what the recorded workers did in the recorded time, and they begin with as many.
-    """
-    gpus, most = options.gpus_per_server, options.elasticity
-    each = {"gpu": 1, "cpu": options.cpus_per_gpu, "memory_gb": options.memory_gb_per_gpu}
-    capacity = {name: gpus * amount for name, amount in each.items()}
+def elastic_from_window(
+    frame: Frame, options: MachineOptions, cluster: oasis.Cluster
+) -> dict[str, Any]:
+    """Let the jobs of a trace grow and shrink: their work is what the recorded workers did."""
+    most, resources = options.elasticity, ("gpu", "cpu", "memory_gb")
+    machines = [
+        {
+            "id": group.id.replace("w", "node"),
+            "count": group.count,
+            "capacity": {name: group.capacity[name] for name in resources},
+        }
+        for group in cluster.worker_servers
+    ]
     jobs = [
         {
             "id": job["id"],
             "arrival": job["submitted"],
             "work": (n := job["workers"]) * job["duration"],
             "workers": {"min": 1, "initial": n, "max": max(n, round(most * n))},
-            "worker": {name: job[name] for name in each},
+            "worker": {name: job[name] for name in resources},
         }
         for job in frame.to_dict("records")
     ]
     return {
         "format": FORMAT,
         "version": VERSION,
-        "resources": list(each),
-        "machines": [{"id": "node", "count": options.worker_servers, "capacity": capacity}],
+        "resources": list(resources),
+        "machines": machines,
         "jobs": jobs,
     }
-
-
-def _write(instance: oasis.Instance, output: Path, fixed: frozenset[str] | None) -> None:
-    write_instance(instance, output)
-    _say_what_is_left_out(instance, fixed)
-    say_written(output, describe(instance))
 
 
 def _say_what_is_left_out(instance: oasis.Instance, fixed: frozenset[str] | None) -> None:
     for sentence in malformed_sentences(instance.metadata.get("malformed", {})):
         note(f"left out: {sentence}")
-    for sentence in notes_of(instance):
+    for sentence in filter(None, (*notes_of(instance), kept_line(instance))):
         note(sentence)
-    selection = kept_line(instance)
-    if selection is not None:
-        note(selection)
     if fixed is not None:
         options = instance.metadata["options"]
         chosen = [

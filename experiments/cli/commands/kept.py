@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,8 @@ from experiments.cli import console
 from experiments.cli.files import HTML, PICTURE, is_stdout, reading
 from experiments.cli.options import AsJson, InstanceFile, Style
 from experiments.cli.results import (
-    naming_glyphs,
+    deliver,
+    drawing,
     read_document,
     read_instance,
     write_page,
@@ -21,6 +23,7 @@ from experiments.cli.results import (
 from experiments.evaluation import provenance
 from experiments.evaluation.provenance import check_document, instance_of
 from oasis.model.errors import located_at
+from oasis.model.summary import how_many
 from oasis.simulator.result import result_from_dict
 
 Result = Annotated[
@@ -44,37 +47,29 @@ def verify(file: InstanceFile, result: Result, as_json: AsJson = False) -> None:
     data = read_document(result)
     with located_at(source=result):
         checked = check_document(instance, data)
-    if as_json:
-        document = {
-            "verified": True,
-            "result": checked.kind,
-            "schedules": checked.schedules,
-            **checked.totals,
-            "version": oasis.__version__,
-        }
-        console.print_json(document)
-        return
+    document = {
+        "verified": True,
+        "result": checked.kind,
+        "schedules": checked.schedules,
+        **checked.totals,
+        "version": oasis.__version__,
+    }
     facts = [("schedules", f"{checked.schedules}, every constraint (2)-(13) holds")]
     facts += [
         (name.replace("_", " "), f"{console.number(total)}, recomputed")
         for name, total in checked.totals.items()
     ]
-    console.print_facts(f"{result}: verified", facts)
+    show = partial(console.print_facts, f"{result}: verified", facts)
+    deliver(document, show, as_json=as_json)
 
 
 def plot(
     result: Result,
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="Picture to draw (.png, .svg or .pdf)."),
-        PICTURE,
-    ],
+    output: Annotated[Path, "Picture to draw (.png, .svg or .pdf).", PICTURE],
     instance: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Instance that the result is of. [default: the file that the result names]",
-        ),
+        "Instance that the result is of. [default: the file that the result names]",
+        {"metavar": "FILE"},
     ] = None,
     style: Style = None,
 ) -> None:
@@ -89,16 +84,14 @@ def plot(
     from experiments.plotting.comparison import is_table, read_sweep, sweep_page  # noqa: PLC0415
     from experiments.plotting.files import picture_of  # noqa: PLC0415 (needs an extra)
 
-    if is_table(result):
-        with located_at(source=result):
-            frame = read_sweep(result).to_pandas()
-            write_picture(lambda: sweep_page(frame), output, style)
-        console.note(f"wrote {output}")
-        return
-    data = read_document(result)
+    data = None if is_table(result) else read_document(result)
     with located_at(source=result):
-        problem = _problem(data, instance)
-        write_picture(lambda: picture_of(data, result.stem, problem), output, style)
+        if data is None:
+            frame = read_sweep(result).to_pandas()
+            draw = partial(sweep_page, frame)
+        else:
+            draw = partial(picture_of, data, result.stem, _problem(data, instance))
+        write_picture(draw, output, style)
     console.note(f"wrote {output}")
 
 
@@ -132,18 +125,11 @@ def report(
             metavar="RESULT...", help="JSON documents of results, and Parquet tables of sweeps."
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option("-o", "--output", help="Page to write (HTML); -: standard output."),
-        HTML,
-    ],
+    output: Annotated[Path, "Page to write (HTML); -: standard output.", HTML],
     instances: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--instance",
-            metavar="FILE",
-            help="An instance that results are of; repeatable. [default: the files that they name]",
-        ),
+        "An instance that results are of; repeatable. [default: the files that they name]",
+        {"flag": "--instance", "metavar": "FILE"},
     ] = None,
     title: Annotated[str, "Title of the page."] = "OASiS: results",
     style: Style = None,
@@ -157,7 +143,6 @@ def report(
 
     Example: oasis report ratio.json compare.json -o report.html
     """
-    from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
     from experiments.plotting.comparison import is_table, read_sweep  # noqa: PLC0415
     from experiments.report import (  # noqa: PLC0415 (needs an extra)
         report_page,
@@ -167,7 +152,7 @@ def report(
 
     problems = {provenance.instance_digest(one): one for one in map(read_instance, instances or ())}
     sections = []
-    with drawing_style(style), naming_glyphs():
+    with drawing(style):
         for result in results:
             if is_table(result):
                 with located_at(source=result):
@@ -181,8 +166,7 @@ def report(
                 console.note(f"{result}: {note}")
     write_page(report_page(sections, title), output)
     if not is_stdout(output):
-        count = len(sections)
-        console.note(f"wrote {output}: {count} {'result' if count == 1 else 'results'}")
+        console.note(f"wrote {output}: {how_many(len(sections), 'result')}")
 
 
 def _named_instance(data: Any, problems: dict[str, oasis.Instance]) -> oasis.Instance | None:

@@ -15,10 +15,11 @@ import typer
 import oasis
 from experiments.cli import console
 from experiments.cli.exit_codes import DONE, LIMIT, InterruptedWorkError
-from experiments.cli.options import Limits, Output, PrintedFile
-from experiments.cli.results import deliver, read_instance, say_written, write_document
+from experiments.cli.options import COUNT, Limits, Output, PrintedFile
+from experiments.cli.results import hand_out, read_instance, say_written, write_document
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import ELASTIC
+from oasis.model.files import json_text
 from oasis.model.instance_file import read_json
 from oasis.model.summary import how_many
 from oasis.model.validation import number
@@ -36,12 +37,8 @@ def learn(
     output: Output,
     slots_per_day: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="Slots after which prices repeat; each file begins a day. [default: the longest "
-            "horizon]",
-        ),
+        "Slots after which prices repeat; each file begins a day. [default: the longest horizon]",
+        COUNT,
     ] = None,
     min_utility_fraction: Annotated[
         float,
@@ -105,20 +102,15 @@ def curve(
         ),
     ],
     position: Annotated[
-        str | None,
-        typer.Option("--step", help="Column of steps, epochs or times. [default: the first]"),
+        str | None, "Column of steps, epochs or times. [default: the first]", {"flag": "--step"}
     ] = None,
     value: Annotated[str | None, "Column of the loss or accuracy. [default: the second]"] = None,
-    points: Annotated[
-        int, typer.Option("--points", metavar="N", min=1, help="Pieces of the curve at most.")
-    ] = POINTS,
+    points: Annotated[int, "Pieces of the curve at most.", COUNT] = POINTS,
     workload: Annotated[
-        Path | None,
-        typer.Option("--into", help="Workload whose jobs, or those of --ids, get the curve."),
+        Path | None, "Workload whose jobs, or those of --ids, get the curve.", {"flag": "--into"}
     ] = None,
     jobs: Annotated[
-        str | None,
-        typer.Option("--ids", help="Ids of the jobs, separated by commas. [default: all]"),
+        str | None, "Ids of the jobs, separated by commas. [default: all]", {"flag": "--ids"}
     ] = None,
     seconds: Annotated[
         bool, "The steps are seconds: the work of these jobs is from the first row to the last."
@@ -141,12 +133,7 @@ def curve(
         if "observation" not in document:
             console.note(f"{workload}: nobody looks at curves without the field observation")
     empty = f", {log.empty} without a value" if log.empty else ""
-    deliver(
-        document,
-        lambda: console.note(f"wrote {output}: a curve of {log.rows} rows{empty}"),
-        as_json=output is None,
-        output=output,
-    )
+    hand_out(json_text(document), output, f"a curve of {log.rows} rows{empty}")
 
 
 def _with_curve(

@@ -9,12 +9,12 @@ import typer
 
 from experiments.cli import console
 from experiments.cli.command import CommandGroup
-from experiments.cli.commands.generate import describe
 from experiments.cli.options import AsJson, Output
 from experiments.cli.progress import counter
-from experiments.cli.results import read_document, say_written, write_instance
+from experiments.cli.results import deliver, read_document, write_instance
 from experiments.library import Library, LibraryEntry
 from experiments.library.families import problem_named, problems_like
+from experiments.library.store import SHIPPED
 from oasis.model.errors import InputError, located_at
 from oasis.model.summary import how_many
 from oasis.version import __version__
@@ -29,10 +29,9 @@ app = CommandGroup(
 
 
 Directory = Annotated[
-    Path | None,
-    typer.Option(
-        "--library", help="Directory of another table and its schedules. [default: the shipped one]"
-    ),
+    Path,
+    "Directory of another table and its schedules. [default: the shipped one]",
+    {"flag": "--library", "show_default": False},
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Instance.")]
 Patterns = Annotated[
@@ -44,57 +43,50 @@ Result = Annotated[
     typer.Argument(metavar="FILE", help="JSON document with schedules."),
 ]
 Instance = Annotated[
-    str | None,
-    typer.Option("--name", help="The instance. [default: the one that FILE says it is of]"),
+    str | None, "The instance. [default: the one that FILE says it is of]", {"flag": "--name"}
 ]
 COLUMNS = console.headings("instance", ">value", ">bound", ">gap", "proof", "value by")
 
 
-def _library(directory: Path | None) -> Library:
-    return Library() if directory is None else Library(directory)
-
-
 @app.command("list")
 def list_all(
-    patterns: Patterns = None, directory: Directory = None, as_json: AsJson = False
+    patterns: Patterns = None, directory: Directory = SHIPPED, as_json: AsJson = False
 ) -> None:
     """List the instances: best known value, bound and gap, and who has found them.
 
     Example: `oasis library list testbed '*-t300-*'`
     """
-    table = _library(directory).records()
-    records = [table[p.name] for p in problems_like(patterns or ()) if p.name in table]
-    if as_json:
-        rows = [_plain(record) for record in records]
-        console.print_json({"instances": rows, "version": __version__})
-        return
+    records = _like(patterns, Library(directory))
     proven = sum(record.proof == "optimal" for record in records)
     title = f"{how_many(len(records), 'instance')}, {proven} of them proven optimal"
-    console.print_rows(COLUMNS, map(_row, records), title=title)
+    deliver(
+        {"instances": [_plain(record) for record in records], "version": __version__},
+        lambda: console.print_rows(COLUMNS, map(_row, records), title=title),
+        as_json=as_json,
+    )
 
 
 @app.command("get")
-def get(name: Name, output: Output = Path("-"), directory: Directory = None) -> None:
+def get(name: Name, output: Output = Path("-"), directory: Directory = SHIPPED) -> None:
     """Write an instance of the library, generated from its name, to a file.
 
     Its fingerprint is checked, so that the stored value and bound belong to it.
 
     Example: oasis library get testbed-t10-w7-p2-j12-mixed-s4 -o instance.json
     """
-    library, problem = _library(directory), problem_named(name)
+    library, problem = Library(directory), problem_named(name)
     record = library.find(name)
     instance = problem.instance() if record is None else library.instance(record)
     write_instance(instance, output)
-    say_written(output, describe(instance))
 
 
 @app.command("schedules")
-def schedules(name: Name, directory: Directory = None) -> None:
+def schedules(name: Name, directory: Directory = SHIPPED) -> None:
     """Print the best known schedules of an instance, as `oasis verify` reads them.
 
     Example: oasis library schedules testbed-t10-w7-p2-j12-mixed-s4 > best.json
     """
-    library = _library(directory)
+    library = Library(directory)
     record = _find_record(library, name)
     plain = [schedule.to_dict() for schedule in library.schedules(record).values()]
     console.print_json({"schedules": plain, "total_utility": library.verify(record)})
@@ -102,7 +94,7 @@ def schedules(name: Name, directory: Directory = None) -> None:
 
 @app.command("check")
 def check(
-    file: Result, name: Instance = None, directory: Directory = None, as_json: AsJson = False
+    file: Result, name: Instance = None, directory: Directory = SHIPPED, as_json: AsJson = False
 ) -> None:
     """Verify your own schedules of an instance, and compare them with the best known ones.
 
@@ -116,29 +108,44 @@ def check(
 
     data = read_document(file)
     with located_at(source=file):
-        result = handed_in(_library(directory), data, name)
-    _show(result, as_json)
+        result = handed_in(Library(directory), data, name)
+    record = result.known
+    document = {
+        "name": result.problem.name,
+        "verified": True,
+        "value": result.value,
+        "verdict": result.verdict,
+        "bound": result.bound,
+        "is_tighter": result.is_tighter,
+        "refutes_bound": result.refutes,
+        "best_known": None if record is None else _plain(record),
+        "version": __version__,
+    }
+    deliver(document, lambda: _show(result), as_json=as_json)
 
 
 @app.command("verify")
-def verify(patterns: Patterns = None, directory: Directory = None, as_json: AsJson = False) -> None:
+def verify(
+    patterns: Patterns = None, directory: Directory = SHIPPED, as_json: AsJson = False
+) -> None:
     """Generate instances again, and verify their stored schedules, values and bounds.
 
     Example: oasis library verify testbed
     """
-    library, problems = _library(directory), problems_like(patterns or ())
-    table = library.records()
-    records = [table[problem.name] for problem in problems if problem.name in table]
+    library = Library(directory)
+    records = _like(patterns, library)
     with counter("verifying", len(records)) as advance:
         for record in records:
             library.verify(record)
             advance(record.name)
-    if as_json:
-        console.print_json({"verified": len(records), "version": __version__})
-        return
-    console.print_text(
-        f"{how_many(len(records), 'instance')}: every schedule is worth what the table says"
-    )
+    said = f"{how_many(len(records), 'instance')}: every schedule is worth what the table says"
+    document = {"verified": len(records), "version": __version__}
+    deliver(document, lambda: console.print_text(said), as_json=as_json)
+
+
+def _like(patterns: list[str] | None, library: Library) -> list[LibraryEntry]:
+    table = library.records()
+    return [table[one.name] for one in problems_like(patterns or ()) if one.name in table]
 
 
 def _find_record(library: Library, name: str) -> LibraryEntry:
@@ -159,22 +166,8 @@ def _row(record: LibraryEntry) -> tuple[str, ...]:
     return (record.name, *numbers, record.proof, record.value_by)
 
 
-def _show(result: HandedIn, as_json: bool) -> None:
+def _show(result: HandedIn) -> None:
     record = result.known
-    document = {
-        "name": result.problem.name,
-        "verified": True,
-        "value": result.value,
-        "verdict": result.verdict,
-        "bound": result.bound,
-        "is_tighter": result.is_tighter,
-        "refutes_bound": result.refutes,
-        "best_known": None if record is None else _plain(record),
-        "version": __version__,
-    }
-    if as_json:
-        console.print_json(document)
-        return
     facts = [("your value", f"{console.number(result.value)}, verified: {result.verdict}")]
     if record is not None:
         by = f"{record.value_by}, {record.value_date}"

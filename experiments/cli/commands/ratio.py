@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
+import typer
+
 from experiments.cli import console
 from experiments.cli import options as flags
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.interrupt import CtrlC
 from experiments.cli.progress import solver_progress
-from experiments.cli.results import Delivery, deliver, pages, read_instance
+from experiments.cli.results import Delivery, again, deliver, pages, read_instance
 from experiments.evaluation.comparison import JobComparison, compare_jobs, to_dict, totals
 from experiments.evaluation.policies import OASIS, entry_of
 from experiments.evaluation.provenance import instance_reference
@@ -80,8 +82,7 @@ def ratio(
     from offline import METHODS  # noqa: PLC0415
     from offline import solve as solve_with  # noqa: PLC0415
 
-    method, limits = flags.known_method(how.method), how.given()
-    policy = flags.known_policy(policy, "--policy")
+    method, limits = how.method, how.given()
     own = [text for text in assignments or () if text.partition(".")[0].strip() in METHODS]
     policy_assignments = [text for text in assignments or () if text not in own]
     params = flags.method_params(method, own)
@@ -119,6 +120,7 @@ def ratio(
 
 def solve(
     *,
+    context: typer.Context,
     file: flags.InstanceFile,
     how: flags.Solving,
     assignments: flags.SetMethod = None,
@@ -135,14 +137,13 @@ def solve(
     """
     from offline import solve as solve_offline  # noqa: PLC0415 (needs an extra)
 
-    method, limits = flags.known_method(how.method), how.given()
-    params = flags.method_params(method, assignments)
+    limits, params = how.given(), flags.method_params(how.method, assignments)
     instance = read_instance(file)
     with CtrlC() as ctrl_c:
         with solver_progress(ctrl_c.check) as on_progress, ctrl_c.raising():
             result = solve_offline(
                 instance,
-                method,
+                how.method,
                 on_progress=on_progress,
                 seed=how.solver_seed,
                 params=params,
@@ -152,6 +153,7 @@ def solve(
         # Outside of `raising`: Ctrl-C must not cut a
         # result in half while it is written.
         document = result.to_dict() | {"instance": instance_reference(instance, str(file))}
+        document |= {"command": again(context)}
         title = f"offline optimum of {how_many(len(instance.jobs), 'job')}"
         shown = partial(console.print_facts, title, solve_facts(result))
         deliver(document, shown, as_json=as_json, output=output)

@@ -13,7 +13,7 @@ from experiments.cli import console
 from experiments.cli import options as flags
 from experiments.cli.progress import counter
 from experiments.cli.results import Delivery, deliver_comparison
-from experiments.evaluation.comparison import PLAIN, Comparison, replay_each
+from experiments.evaluation.comparison import PLAIN, replay_each
 from experiments.evaluation.machines import machine_list, machines_text
 from experiments.evaluation.options import Option, options_of
 from experiments.evaluation.policies import LINE
@@ -31,7 +31,6 @@ from oasis.traces.plain_instance import is_table_of_records
 from oasis.traces.table import TraceSource, read_source
 
 WANTED = f"{EXPECTED} or a workload of elastic jobs"
-STEPS = 200  # of the progress bar
 VIRTUAL_CLUSTER = {"virtual_cluster": "--virtual-cluster"}
 TRACE_OPTIONS = (
     *("machines", "servers", "gpus_per_server", "placement"),
@@ -67,28 +66,23 @@ TraceFile = Annotated[
 ]
 TraceFormat = Annotated[
     str | None,
-    typer.Option(
-        autocompletion=flags.among(FORMATS),
-        rich_help_panel=flags.READING_PANEL,
-        help=f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
-    ),
+    f"How to read TRACE: {', '.join(FORMATS)}. [default: what it looks like]",
+    {
+        "autocompletion": flags.among(FORMATS),
+        "callback": lambda name: name and choice(name, FORMATS, "--format"),
+        "rich_help_panel": flags.READING_PANEL,
+    },
 ]
 Placement = Annotated[
     Literal["pooled", "whole"], "pooled: GPUs wherever they are; whole: all on one server."
 ]
-Policies = Annotated[
-    str,
-    typer.Option(
-        autocompletion=flags.among(PLAIN, commas=True),
-        help=f"Separated by commas, of: {', '.join(PLAIN)}.",
-    ),
-]
+Policies = Annotated[Any, f"Separated by commas, of: {', '.join(PLAIN)}.", flags.policies_of(PLAIN)]
 MACHINES = "16x8|FILE"
 MACHINES_HELP = (
     "Machines and GPUs of each, such as 16x8 or 16x8,4x4; or a CSV with a column gpus and a row "
     "per machine. [default: {}]"
 )
-JOBS = "Which jobs"  # heading of the help
+JOBS = {"rich_help_panel": "Which jobs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +91,12 @@ class Selection:
 
     virtual_cluster: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=JOBS,
-            help="Take the jobs of this virtual cluster alone (philly). [default: all]",
-        ),
+        "Take the jobs of this virtual cluster alone (philly). [default: all]",
+        JOBS,
     ] = ""
-    max_gpus: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=JOBS, min=1, help="Leave out jobs with more GPUs."),
-    ] = None
-    skip: Annotated[
-        int,
-        typer.Option(rich_help_panel=JOBS, min=0, help="Number of jobs to leave out at the start."),
-    ] = 0
-    max_jobs: Annotated[
-        int | None, typer.Option(rich_help_panel=JOBS, min=1, help="Most jobs to take.")
-    ] = None
+    max_gpus: Annotated[int | None, "Leave out jobs with more GPUs.", JOBS, {"min": 1}] = None
+    skip: Annotated[int, "Number of jobs to leave out at the start.", JOBS, {"min": 0}] = 0
+    max_jobs: Annotated[int | None, "Most jobs to take.", JOBS, {"min": 1}] = None
 
     def read(
         self, source: TraceSource, format: str | None, reading: Reading, expected: str = WANTED
@@ -131,16 +115,11 @@ class Selection:
 
 def command(
     *,
-    context: typer.Context,
     file: TraceFile,
     format: TraceFormat = None,
-    machines: Annotated[
-        str | None, typer.Option(metavar=MACHINES, help=MACHINES_HELP.format("8x8"))
-    ] = None,
-    servers: Annotated[int, typer.Option(metavar="N", help="Number of servers.", min=1)] = 8,
-    gpus_per_server: Annotated[
-        int, typer.Option(metavar="N", help="GPUs of each server.", min=1)
-    ] = 8,
+    machines: Annotated[str | None, MACHINES_HELP.format("8x8"), {"metavar": MACHINES}] = None,
+    servers: Annotated[int, "Number of servers.", flags.COUNT] = 8,
+    gpus_per_server: Annotated[int, "GPUs of each server.", flags.COUNT] = 8,
     placement: Placement = "pooled",
     policies: Policies = "fifo,srtf,las",
     line: flags.PolicyLine = None,
@@ -163,16 +142,15 @@ def command(
 
     Example: oasis replay jobs.csv --policies srsf,las --placement whole
     """
-    names = flags.known_policies(policies, "--policies", PLAIN)
-    chosen = flags.choose_options(names, assignments, shared={LINE: line})
-    if format is not None:
-        format = choice(format, FORMATS, "--format")
+    chosen = flags.choose_options(policies, assignments, shared={LINE: line})
     with located_at(source=file):
         source = read_source(file)
         elastic = None if format else _elastic_workload(source)
     if elastic is not None:
         why = "is for plain traces, not for a file of elastic jobs"
-        flags.refuse_given(context, (*TRACE_OPTIONS, *reading), why)  # it says all this itself
+        flags.refuse_given(
+            delivery.context, (*TRACE_OPTIONS, *reading), why
+        )  # it says all this itself
         workload, title = elastic, _elastic_title(elastic)
         about = {
             "format": FORMAT,
@@ -184,7 +162,7 @@ def command(
         trace = selection.read(source, format, reading)
         if machines is not None:
             flags.refuse_given(
-                context, ("servers", "gpus_per_server"), "expected no --machines beside it"
+                delivery.context, ("servers", "gpus_per_server"), "expected no --machines beside it"
             )
             sizes = read_machines(machines)
             cluster: dict[str, Any] = {"machines": list(sizes)}
@@ -210,7 +188,8 @@ def command(
             }
         )
         title = f"{len(trace.jobs):,} jobs on {machines_text(sizes)}, {placement}"
-    comparison = _replayed(workload, chosen, about)
+    with counter("replaying", len(workload.jobs) * len(chosen)) as advance:
+        comparison = replay_each(workload, chosen, about, on_settled=advance)
     return deliver_comparison(comparison, comparison.to_dict(), title, delivery)
 
 
@@ -285,19 +264,3 @@ def _workload(trace: PlainTrace, sizes: tuple[int, ...], placement: str) -> Work
             most = max(sizes) if placement == "whole" else sum(sizes)
             error.hint = f"; --max-gpus {most} leaves such jobs out"
         raise
-
-
-def _replayed(workload: Workload, chosen: flags.Chosen, about: dict[str, Any]) -> Comparison:
-    """Replay with a progress bar that moves only `STEPS` times: it must not cost what it shows."""
-    total = len(workload.jobs) * len(chosen)
-    each = max(1, total // STEPS)
-    settled = 0
-    with counter("replaying", total // each) as advance:
-
-        def settle() -> None:
-            nonlocal settled
-            settled += 1
-            if settled % each == 0:
-                advance()
-
-        return replay_each(workload, chosen, about, on_settled=settle)

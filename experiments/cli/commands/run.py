@@ -21,22 +21,12 @@ from experiments.cli.results import (
     read_job,
     read_recipe,
 )
+from experiments.evaluation import provenance, tables
 from experiments.evaluation.live import quote_recourse
 from experiments.evaluation.policies import OASIS, POLICIES, SEED, entry_of
-from experiments.evaluation.provenance import (
-    Recipe,
-    check_digest,
-    check_reproduced,
-    instance_reference,
-)
-from experiments.evaluation.tables import (
-    DECISIONS,
-    Utilisation,
-    decision_row,
-    quote_facts,
-    run_facts,
-)
+from experiments.evaluation.provenance import Recipe, instance_reference
 from oasis.model.errors import located_at
+from oasis.model.files import json_text
 from oasis.model.summary import how_many
 from oasis.online.answers import Change
 from oasis.online.oasis import OASiS
@@ -55,25 +45,19 @@ def run(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(
-            autocompletion=flags.A_POLICY, help=f"One of: {', '.join(POLICIES)}. [default: {OASIS}]"
-        ),
+        f"One of: {', '.join(POLICIES)}. [default: {OASIS}]",
+        {"autocompletion": flags.A_POLICY},
     ] = None,
     oasis_options: flags.OasisFlags,
     policy_seed: flags.PolicySeed = None,
     assignments: flags.Set = None,
     result: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            metavar="RESULT.json",
-            help="Repeat this result of oasis run: the same policy and options on the same "
-            "instance.",
-        ),
+        "Repeat this result of oasis run: the same policy and options on the same instance.",
+        {"flag": "--from", "metavar": "RESULT.json"},
     ] = None,
     every_job: Annotated[
-        bool,
-        typer.Option("--all-decisions", help=f"List every decision, not the first {MOST_ROWS}."),
+        bool, f"List every decision, not the first {MOST_ROWS}.", {"flag": "--all-decisions"}
     ] = False,
     payments: Annotated[bool, "Also list what each job pays at the posted prices."] = False,
     delivery: Delivery,
@@ -121,7 +105,8 @@ def run(
     if result is not None:
         with located_at(source=result):
             # Through JSON, as the recorded document came: there, tuples are lists.
-            check_reproduced(read_document(result), json.loads(console.json_text(document())))
+            made = json.loads(json_text(document()))
+            provenance.check_reproduced(read_document(result), made)
 
     def show() -> None:
         _print(run, utilisation, len(run.decisions) if every_job else MOST_ROWS)
@@ -153,20 +138,20 @@ def _recorded(recipe: Recipe, result: Path) -> tuple[str, dict[str, Any]]:
 def _check_same(recipe: Recipe, instance: oasis.Instance, path: Path) -> None:
     """Refuse another instance; say that another version may decide otherwise."""
     with located_at(source=path):
-        check_digest(instance, recipe.sha256)
+        provenance.check_digest(instance, recipe.sha256)
     if recipe.version != oasis.__version__:
         versions = f"version {recipe.version}, this is {oasis.__version__}"
         console.note(f"the result is of {versions}: it may differ")
 
 
-def _print(run: oasis.Run, utilisation: Utilisation, rows: int) -> None:
+def _print(run: oasis.Run, utilisation: tables.Utilisation, rows: int) -> None:
     console.print_facts(
-        f"{run.policy} on {how_many(len(run.decisions), 'job')}", run_facts(run, utilisation)
+        f"{run.policy} on {how_many(len(run.decisions), 'job')}", tables.run_facts(run, utilisation)
     )
     if not run.decisions:
         return
-    table = [decision_row(decision) for decision in run.decisions[:rows]]
-    console.print_rows(DECISIONS, table, title="\nDecisions in order of arrival")
+    table = [tables.decision_row(decision) for decision in run.decisions[:rows]]
+    console.print_rows(tables.DECISIONS, table, title="\nDecisions in order of arrival")
     if len(run.decisions) > rows:
         console.note(
             f"({len(run.decisions) - rows} more; --all-decisions lists them, --json has them whole)"
@@ -222,7 +207,7 @@ def quote(
             answer = quote_recourse(instance, job, options)
             decision, change = answer.decision, answer.change
             parameters = POLICIES[policy].resolve(options)
-    provenance = {
+    about = {
         "change": None if change is None else change.to_dict(),
         "policy": policy,
         "parameters": dict(parameters),
@@ -232,10 +217,12 @@ def quote(
     }
 
     def show() -> None:
-        facts = quote_facts(decision, job.arrival) + ([] if change is None else effects(change))
+        facts = tables.quote_facts(decision, job.arrival) + (
+            [] if change is None else effects(change)
+        )
         console.print_facts(f"job {verdict(job.id, decision)}", facts)
 
-    document = {"kind": "quote"} | decision.to_dict() | provenance
+    document = {"kind": "quote"} | decision.to_dict() | about
     delivery(document, show, lambda: pages().plot_quote(decision).figure)
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from experiments.cli.exit_codes import DONE, FAILED_CELLS, InterruptedWorkError
 from experiments.cli.files import TABLE, reading
 from experiments.cli.options import AsJson, Workers, naming_flags
 from experiments.cli.progress import progress
+from experiments.cli.results import deliver
 from experiments.evaluation.pairs import pairs_of_sweep, said
 from oasis.model.errors import InputError, located_at
 from oasis.model.file_kinds import STANDARD_INPUT
@@ -28,17 +30,18 @@ if TYPE_CHECKING:
     from experiments.sweep import Cell, Executor, ResultStore, SweepProgress, SweepResult
 
 
-Show = Callable[["SweepProgress"], None]
-
-
 @contextmanager
-def sweep_progress(reached: list[SweepProgress] | None = None) -> Iterator[Show]:
+def sweep_progress(
+    reached: list[SweepProgress] | None = None,
+) -> Iterator[Callable[[SweepProgress], None]]:
     """Callback that shows how many cells are done, and adds that to `reached`."""
-    states = [] if reached is None else reached
-    with progress() as show_text:
+    with progress() as show_text, warnings.catch_warnings(), naming_flags(("scheduler",)):
+        # Joblib's messages about its processes; the records list lost cells.
+        warnings.filterwarnings("ignore", module=r"joblib\b")
 
         def show(cells: SweepProgress) -> None:
-            states.append(cells)
+            if reached is not None:
+                reached.append(cells)
             if cells.done < cells.total:  # the end needs no line: the table follows
                 done, total = cells.done + cells.shared_done, cells.total + cells.shared_total
                 show_text(counted(cells), done, total)
@@ -51,11 +54,7 @@ def command(
     config: Annotated[Path, typer.Argument(metavar="CONFIG", help="The grid (TOML).")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Parquet file. [default: CONFIG with .parquet]",
-        ),
+        "Parquet file. [default: CONFIG with .parquet]",
         replace(TABLE, files=lambda path, given: (path or _table_beside(given["config"]),)),
     ] = None,
     workers: Workers,
@@ -101,7 +100,7 @@ def command(
             list_cells(cells, sweep.ResultStore.beside(path), as_json)
             return DONE
         try:
-            with quiet(), sweep_progress(reached) as show, naming_flags(("scheduler",)):
+            with sweep_progress(reached) as show:
                 result = sweep.run_sweep(
                     cells,
                     path,
@@ -143,26 +142,16 @@ def engine_of(workers: Workers) -> Executor:
             raise InputError("--scheduler", "expected --engine dask with it")
         return sweep.Local(-1 if processes is None else processes)
     if scheduler is None:
-        raise InputError(
-            "--scheduler", "expected the address of a Dask scheduler with --engine dask"
-        )
+        expected = "expected the address of a Dask scheduler with --engine dask"
+        raise InputError("--scheduler", expected)
     import distributed  # noqa: F401, PLC0415 (needs an extra; it sets the levels of its loggers)
 
     # A scheduler that goes away is said in one line below, not in Dask's traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL + 1)
     if processes is not None:
-        raise InputError(
-            "--processes", "expected --engine local with it; Dask uses all its workers"
-        )
+        expected = "expected --engine local with it; Dask uses all its workers"
+        raise InputError("--processes", expected)
     return sweep.Dask(scheduler)
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress joblib's messages about its processes; the records list lost cells."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"joblib\b")
-        yield
 
 
 @contextmanager
@@ -197,10 +186,7 @@ def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None
 
     records = sweep.recorded(cells, store, on_note=console.note)
     states = [records[cell.key].status if cell.key in records else "to run" for cell in cells]
-    if as_json:
-        listed = [{**cell.columns, "state": s} for cell, s in zip(cells, states, strict=True)]
-        console.print_json({"cells": listed, "version": __version__})
-        return
+    listed = [{**cell.columns, "state": s} for cell, s in zip(cells, states, strict=True)]
     frame = pd.DataFrame([cell.columns for cell in cells])
     points = frame[sweep.varying(frame)].to_dict("records")
     rows = [
@@ -208,7 +194,8 @@ def list_cells(cells: Sequence[Cell], store: ResultStore, as_json: bool) -> None
         for point, cell, state in zip(points, cells, states, strict=True)
     ]
     columns = console.headings("instance", "policy", ">seed", "")
-    console.print_rows(columns, rows, title=f"{len(cells)} cells")
+    show = partial(console.print_rows, columns, rows, title=f"{len(cells)} cells")
+    deliver({"cells": listed, "version": __version__}, show, as_json=as_json)
 
 
 def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
@@ -219,8 +206,9 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
     counts, headline = result.progress, result.task.headline
     pairs = pairs_of_sweep(result.frame)
     failures = result.frame[result.frame["status"] == sweep.FAILED]
-    if as_json:
-        document = {
+
+    def document() -> dict[str, Any]:
+        return {
             "output": str(result.output),
             "cells": counts.total,
             "failed": counts.failed,
@@ -230,13 +218,15 @@ def report(result: SweepResult, as_json: bool, *, is_written: bool) -> None:
             "failures": _plain(failures[[*sweep.varying(result.frame), "seed", "error"]]),
             "version": __version__,
         }
-        console.print_json(document)
-    else:
+
+    def show() -> None:
         figures = table.shown_of(result.frame, headline)
         means = table.summarise(result.frame, figures)
         rows = table.rows_of(means, figures)
         console.print_rows(table.columns_of(figures), rows, title=table.TITLE)
         console.print_notes([*table.notes_of(means, figures), *said(pairs)])
+
+    deliver(document, show, as_json=as_json)
     # One line for each error, not for each cell: hundreds fail for one reason.
     for error, group in failures.groupby("error", sort=False):
         console.note(f"{len(group)} failed: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +14,9 @@ import typer
 import oasis
 from experiments.cli import console, files, options
 from experiments.cli.commands import replay
-from experiments.cli.commands.sweep import engine_of, quiet, sweep_progress
+from experiments.cli.commands.sweep import engine_of, sweep_progress
 from experiments.cli.exit_codes import DONE, FAILED_CELLS, LIMIT
-from experiments.cli.results import again, deliver, naming_glyphs, write_page
+from experiments.cli.results import again, deliver, drawing, write_page
 from experiments.evaluation import whatif_result as texts
 from experiments.evaluation.comparison import CHOSEN, PLAIN, left_out_note
 from experiments.evaluation.machines import MOST_MACHINES
@@ -26,9 +25,9 @@ from experiments.evaluation.provenance import file_reference
 from experiments.evaluation.tables import duration_text
 from experiments.evaluation.whatif_result import DRAWN, GOAL, UTILITIES, Goal, WhatIf
 from oasis.model.choices import choice
-from oasis.model.errors import InputError, located_at
+from oasis.model.errors import located_at
 from oasis.model.files import write_text
-from oasis.traces.plain import EXPECTED, FORMATS
+from oasis.traces.plain import EXPECTED
 from oasis.traces.table import read_source
 
 if TYPE_CHECKING:
@@ -38,12 +37,11 @@ if TYPE_CHECKING:
 
 SIZE = 8  # GPUs of a machine, unless the user says otherwise
 FEWEST = f"the fewest of {SIZE} GPUs that hold the busiest moment"
-ALL = ",".join(CHOSEN)
 LOADS = (0.8, 1.2, 1.5)
 MANY_RUNS = 200_000  # jobs times policies, from which other loads are run only if asked for
 QUICK = 20_000  # jobs times runs that take less time than to start processes
 LONG = 20.0  # seconds that are said beforehand
-KEPT = "What is kept"  # heading of the help
+KEPT = {"rich_help_panel": "What is kept"}
 TITLE = "Which scheduler would serve these jobs best?"
 # Of no use to whoever wants the same result.
 NOT_AGAIN = ("as_json", "into", "processes", "engine", "scheduler", "table")
@@ -58,8 +56,10 @@ def _csv_files(prefix: Path) -> tuple[Path, Path]:
 CSV_FILES = replace(files.CSV, files=lambda prefix, _: () if prefix is None else _csv_files(prefix))
 
 
-def _asked(text: str) -> Any:
-    return typer.Option(rich_help_panel="What is asked", help=text)
+ASKED = {"rich_help_panel": "What is asked"}
+LOAD = options.read_by(options.numbers(float, "numbers above 0"), "NUMBER,...")
+WHOLE = f"whole numbers above 0, at most {MOST_MACHINES:,},"
+MACHINES = options.read_by(options.numbers(int, WHOLE, MOST_MACHINES), "N,...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,35 +67,34 @@ class Asked:
     """What is asked beside how the jobs as they came fare on the machines that there are."""
 
     loads: Annotated[
-        str | None,
-        _asked(
-            "Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
-            "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]"
-        ),
+        Any,
+        "Also at these loads: at 1.5, the times between submissions are divided by 1.5. "
+        "[default: 0.8,1,1.2,1.5; 1 if there are many jobs]",
+        LOAD | ASKED,
     ] = None
     fewer: Annotated[
-        str | None,
-        _asked("Also with this many machines fewer, of the last ones, such as 1,2."),
+        Any,
+        "Also with this many machines fewer, of the last ones, such as 1,2.",
+        MACHINES | ASKED,
     ] = None
     more: Annotated[
-        str | None,
-        _asked("Also with this many machines more, each like the last, such as 1,2."),
+        Any,
+        "Also with this many machines more, each like the last, such as 1,2.",
+        MACHINES | ASKED,
     ] = None
     goal: Annotated[
         str | None,
-        _asked(
-            "Find the fewest machines for each policy: "
-            f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: without GPUs; "
-            "turnaround: from submission to end."
-        ),
+        "Find the fewest machines for each policy: "
+        f"{GOAL.removeprefix('expected ').replace('|', ' | ')}; wait: without GPUs; "
+        "turnaround: from submission to end.",
+        ASKED,
     ] = None
     utilities: Annotated[
         str | None,
-        _asked(
-            f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
-            "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
-            "given, where the table has such a column]"
-        ),
+        f"What jobs are worth: {', '.join(UTILITIES)}; given: by the columns worth and "
+        "deadline of a table (--map); drawn: the sigmoids that `oasis import` draws. [default: "
+        "given, where the table has such a column]",
+        ASKED | {"callback": lambda name: name and choice(name, UTILITIES, "--utilities")},
     ] = None
 
 
@@ -105,52 +104,37 @@ def command(
     file: replay.TraceFile,
     format: replay.TraceFormat = None,
     machines: Annotated[
-        str | None, typer.Option(metavar=replay.MACHINES, help=replay.MACHINES_HELP.format(FEWEST))
+        str | None, replay.MACHINES_HELP.format(FEWEST), {"metavar": replay.MACHINES}
     ] = None,
     placement: replay.Placement = "pooled",
     policies: Annotated[
-        str,
-        typer.Option(
-            autocompletion=options.among(PLAIN, commas=True),
-            help=f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]",
-            show_default=False,
-        ),
-    ] = ALL,
+        Any,
+        f"Separated by commas, of: {', '.join(PLAIN)}. [default: {', '.join(CHOSEN)}]",
+        options.policies_of(PLAIN),
+    ] = None,
     line: options.PolicyLine = None,
     assignments: options.Set = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of --utilities drawn.", min=0)] = 0,
+    seed: Annotated[int, "Seed of --utilities drawn.", {"metavar": "N", "min": 0}] = 0,
     asked: Asked,
     reading: replay.Reading,
     selection: replay.Selection,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            rich_help_panel=KEPT,
-            help="Also write a page (.html), or JSON; -: print JSON.",
-        ),
+        "Also write a page (.html), or JSON; -: print JSON.",
+        KEPT,
         files.PAGE_OR_JSON,
     ] = None,
     table: Annotated[
         Path | None,
-        typer.Option(
-            "--csv",
-            metavar="PREFIX",
-            rich_help_panel=KEPT,
-            help="Also write PREFIX-jobs.csv and PREFIX-owners.csv.",
-        ),
+        "Also write PREFIX-jobs.csv and PREFIX-owners.csv.",
+        {"flag": "--csv", "metavar": "PREFIX"} | KEPT,
         CSV_FILES,
     ] = None,
     into: Annotated[
         Path | None,
-        typer.Option(
-            "--records",
-            metavar="DIR",
-            rich_help_panel=KEPT,
-            help="Keep each finished run here: the same command then continues after an "
-            "interruption. Without it, only the printed result is kept.",
-        ),
+        "Keep each finished run here: the same command then continues after an "
+        "interruption. Without it, only the printed result is kept.",
+        {"flag": "--records", "metavar": "DIR"} | KEPT,
         files.DIRECTORY,
     ] = None,
     workers: options.Workers,
@@ -169,19 +153,14 @@ def command(
 
     Example: oasis whatif jobs.csv --machines 16x8 --loads 0.8,1.2 -o page.html
     """
-    names = options.known_policies(policies, "--policies", PLAIN)
-    chosen = options.choose_options(names, assignments, shared={LINE: line})
-    format = None if format is None else choice(format, FORMATS, "--format")
+    chosen = options.choose_options(policies or CHOSEN, assignments, shared={LINE: line})
     is_page = output is not None and output.suffix.lower() in files.PAGE
-    if asked.utilities is not None:
-        choice(asked.utilities, UTILITIES, "--utilities")
     if asked.utilities != DRAWN:
         options.refuse_given(context, ("seed",), "expected --utilities drawn beside it")
     if not is_page:
         options.refuse_given(context, ("style",), "expected -o PAGE.html beside it")
     with located_at("--goal"):
         goal = None if asked.goal is None else Goal.read(asked.goal)
-    loads, fewer, more = (_numbers(asked, name) for name in ("loads", "fewer", "more"))
     is_alone = workers.processes is None and workers.engine == "local"
     run = partial(_run, engine_of(workers), into, is_alone)
     with located_at(source=file):
@@ -196,11 +175,11 @@ def command(
         smallest = partial(frames.smallest_machines, jobs, SIZE, placement, trace.held)
         sizes, how = smallest() if machines is None else (replay.read_machines(machines), "")
         first = replace(frames.Scenario.of(jobs, sizes, placement), held=trace.held)
-        at = loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
-        scenarios = frames.scenarios(first, at, map(int, fewer), map(int, more))
+        at = asked.loads or (() if len(jobs) * len(chosen) > MANY_RUNS else LOADS)
+        scenarios = frames.scenarios(first, at, asked.fewer or (), asked.more or ())
     replay.note_held(trace, sizes)
     only = f"only at the load of the trace: {len(jobs):,} jobs (--loads)" if not at else ""
-    left_out = left_out_note(names) if policies == ALL else ""
+    left_out = "" if policies else left_out_note(CHOSEN)
     replay.say_how_it_was_read(trace, is_guessed=format is None)
     for note in filter(None, (how, only, worth and f"utility: {worth}", left_out)):
         console.note(note)
@@ -215,7 +194,7 @@ def command(
         "placement": placement,
         "utilities": worth,
         "trace": file_reference(file),
-        "command": again(context, "oasis whatif", NOT_AGAIN),
+        "command": again(context, NOT_AGAIN),
         "version": oasis.__version__,
     }
     result = replace(result, about={**about, **result.about})
@@ -228,31 +207,10 @@ def command(
     return _exit_code(result, into)
 
 
-def _numbers(asked: Asked, name: str) -> list[float]:
-    """Positive numbers with commas between, whole ones of machines; none if nothing was given."""
-    text, numbers = getattr(asked, name), []
-    kind, most = ("numbers above 0", math.inf)
-    if name != "loads":
-        kind, most = f"whole numbers above 0, at most {MOST_MACHINES:,},", MOST_MACHINES
-    for part in () if text is None else options.comma_list(text, options.flag(name)):
-        try:
-            value = float(part)
-        except ValueError:
-            value = math.nan
-        if not 0 < value <= most or (name != "loads" and not value.is_integer()):
-            raise InputError(options.flag(name), f"expected {kind} with commas between", text)
-        numbers.append(value)
-    return list(dict.fromkeys(numbers))
-
-
 def _run(
     executor: Executor, into: Path | None, is_alone: bool, cells: Sequence[Cell]
 ) -> dict[str, CellResult]:
-    """Records of the cells by key; after Ctrl-C of those that are done.
-
-    They are kept in the folder `into`. Few runs are quicker here than in other processes;
-    `is_alone` allows that.
-    """
+    """Records of the cells by key, kept in the folder `into`; after Ctrl-C of those done."""
     from experiments.sweep import ResultStore  # noqa: PLC0415 (needs an extra)
     from experiments.sweep.executors import Here  # noqa: PLC0415
     from experiments.sweep.run import run_until_interrupted  # noqa: PLC0415
@@ -260,10 +218,10 @@ def _run(
     scenario: Any = cells[0].source
     if len(scenario.trace) * len(cells) > QUICK:
         say_how_long(cells, getattr(executor, "jobs", 1))
-    elif is_alone:
+    elif is_alone:  # few runs are quicker here than in other processes
         executor = Here()
     store = None if into is None else ResultStore(into)
-    with quiet(), sweep_progress() as show, options.naming_flags(("scheduler",)):
+    with sweep_progress() as show:
         return run_until_interrupted(cells, executor, store, show, console.note)
 
 
@@ -298,10 +256,9 @@ def _write_csv(paths: Sequence[Path], tables: Sequence[pd.DataFrame]) -> None:
 
 
 def _write_page(result: WhatIf, output: Path, style: str | None) -> None:
-    from experiments.plotting import drawing_style  # noqa: PLC0415 (needs an extra)
     from experiments.report import report_page, section_of  # noqa: PLC0415 (needs an extra)
 
-    with drawing_style(style), naming_glyphs():
+    with drawing(style):
         section = section_of(output.name, result.to_dict(), None)
     write_page(report_page([section], TITLE), output)
     console.note(f"wrote {output}")

@@ -5,30 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-import typer
-
 from experiments.cli import console
 from experiments.cli import options as flags
-from experiments.cli.commands.generate import describe
 from experiments.cli.exit_codes import DONE, LIMIT
 from experiments.cli.files import is_stdout
 from experiments.cli.progress import progress
-from experiments.cli.results import say_written, write_instance
-from experiments.evaluation.options import read_seconds
+from experiments.cli.results import write_instance
 from experiments.evaluation.policies import OASIS, entry_of
+from oasis.model.errors import InputError
 from oasis.model.summary import how_many
+
+WHERE = {"rich_help_panel": "Where to look"}
+SIZE = flags.COUNT | WHERE
 
 
 def _values(text: str) -> tuple[float, float]:
     try:
         low, high = map(float, text.split(","))
     except ValueError:
-        raise typer.BadParameter("expected LOW,HIGH, such as 1,100") from None
+        raise InputError("", "expected LOW,HIGH, such as 1,100") from None
     return low, high
 
 
-def _size(help_text: str) -> Any:
-    return typer.Option(min=1, metavar="N", help=help_text, rich_help_panel="Where to look")
+VALUES = flags.read_by(_values, "LOW,HIGH") | WHERE
 
 
 def command(
@@ -36,34 +35,26 @@ def command(
     policy: flags.APolicy = OASIS,
     assignments: flags.Set = None,
     output: flags.Output,
-    jobs: Annotated[int, _size("Jobs.")] = 4,
-    servers: Annotated[int, _size("Servers, all alike.")] = 1,
-    slots: Annotated[int, _size("Slots of the horizon.")] = 4,
-    gpus: Annotated[int, _size("GPUs of a server; a worker has at most as many.")] = 4,
-    workers: Annotated[int, _size("Most workers of a job.")] = 4,
-    work: Annotated[int, _size("Most worker-slots of a job.")] = 8,
+    jobs: Annotated[int, "Jobs.", SIZE] = 4,
+    servers: Annotated[int, "Servers, all alike.", SIZE] = 1,
+    slots: Annotated[int, "Slots of the horizon.", SIZE] = 4,
+    gpus: Annotated[int, "GPUs of a server; a worker has at most as many.", SIZE] = 4,
+    workers: Annotated[int, "Most workers of a job.", SIZE] = 4,
+    work: Annotated[int, "Most worker-slots of a job.", SIZE] = 8,
     values: Annotated[
         Any,
-        typer.Option(
-            parser=_values,
-            metavar="LOW,HIGH",
-            help="The smallest and the largest value of a job.",
-            rich_help_panel="Where to look",
-        ),
+        "The smallest and the largest value of a job.",
+        flags.read_by(_values, "LOW,HIGH"),
+        WHERE,
     ] = "1,100",
-    evaluations: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Instances to try; each optimum is proven.")
-    ] = 1000,
+    evaluations: Annotated[int, "Instances to try; each optimum is proven.", flags.COUNT] = 1000,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            parser=read_seconds,
-            metavar="TIME",
-            help="Begin no further instance after this time: 60, 5m, 1h. The one under way is "
-            "solved first. What is found then depends on the speed of the machine. [default: none]",
-        ),
+        "Begin no further instance after this time: 60, 5m, 1h. The one under way is "
+        "solved first. What is found then depends on the speed of the machine. [default: none]",
+        flags.TIME,
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
+    seed: Annotated[int, "Seed of the search.", {"metavar": "N"}] = 0,
 ) -> int:
     """Search for the instance on which a policy's competitive ratio is largest.
 
@@ -77,7 +68,6 @@ def command(
     """
     from experiments.evaluation.worst import Space, worst_case  # noqa: PLC0415 (needs an extra)
 
-    policy = flags.known_policy(policy, "--policy")
     (options,) = flags.choose_options([policy], assignments).values()
     entry = entry_of(policy)
     names = ("jobs", "servers", "slots", "gpus", "workers", "work", "values", "evaluations", "seed")
@@ -98,7 +88,6 @@ def command(
     about = {"policy": policy, "evaluations": worst.evaluations, "seed": seed}
     instance = replace(worst.instance, metadata={"worst_case": about})
     write_instance(instance, output)
-    say_written(output, describe(instance))
     result = worst.result
     facts = [(policy, f"{console.number(result.online_utility)}")]
     facts += [("optimum", f"{console.number(result.offline_objective)} (proven)")]

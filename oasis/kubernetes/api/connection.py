@@ -7,7 +7,6 @@ three times without a word, and what may be repeated is for us to say.
 from __future__ import annotations
 
 import json
-import math
 import random
 import threading
 import time
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import urllib3
 from kubernetes import client, config
@@ -103,8 +102,6 @@ def _seconds(value: Any) -> float | None:
 RETRIED = frozenset({429, 500, 502, 503, 504})
 # Connections: 16 writers, six watches, the lease and the controller itself fit by default.
 POOL = 32
-# The token of a service account is renewed while we run, so it cannot be read once and for all.
-TOKEN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +152,13 @@ class Connection:
         self._configuration.retries = False
         self._configuration.connection_pool_maxsize = POOL
         manager = client.ApiClient(configuration).rest_client.pool_manager
-        self._server, self._prefix = manager, configuration.host
-        if not configuration.proxy:  # then all requests are for one host: its name is read once
-            try:
-                self._server = manager.connection_from_url(configuration.host)
-            except urllib3.exceptions.LocationValueError:
-                expected = "expected an address such as https://host:6443"
-                raise InputError("server", expected, configuration.host) from None
-            self._prefix = urlsplit(configuration.host).path.rstrip("/")
+        self._server, self._prefix = manager, configuration.host.rstrip("/")
+        try:
+            manager.connection_from_url(configuration.host)
+        except urllib3.exceptions.LocationValueError:
+            expected = "expected an address such as https://host:6443"
+            raise InputError("server", expected, configuration.host) from None
         self._random = random.Random(0)
-        self._known: tuple[float, Mapping[str, str]] = -math.inf, {}
         # Called with method, status and seconds of each attempt; status 0: no answer.
         self.on_attempt: Callable[[str, int, float], None] | None = None
         self.stopping = threading.Event()
@@ -300,19 +294,13 @@ class Connection:
             never_sent = isinstance(error, urllib3.exceptions.NewConnectionError)
             raise LostAnswerError(method, path, str(error), never_sent) from None
 
-    def _authorization(self) -> Mapping[str, str]:
-        """Return the authorization header, cached for a second: reading it is slow."""
-        asked, headers = self._known
-        now = time.monotonic()
-        if now - asked >= TOKEN_SECONDS:
-            settings = self._configuration.auth_settings().values()
-            headers = {
-                setting["key"]: setting["value"]
-                for setting in settings
-                if setting["in"] == "header" and setting["value"]
-            }
-            self._known = now, headers
-        return headers
+    def _authorization(self) -> dict[str, str]:
+        """Return the authorization header, which changes: tokens are renewed while we run."""
+        return {
+            setting["key"]: setting["value"]
+            for setting in self._configuration.auth_settings().values()
+            if setting["in"] == "header" and setting["value"]
+        }
 
     def _pause(self, attempt: int, wait: float | None) -> None:
         params = self.params

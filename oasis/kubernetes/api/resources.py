@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial, partialmethod
 from typing import Any
@@ -12,6 +12,7 @@ from oasis.kubernetes.api.connection import ApiError, Connection, LostAnswerErro
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 
 Object = dict[str, Any]
+DRY = {"dryRun": "All"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class ResourceKind:
     plural: str  # its name in paths
     namespaced: bool = True
     kept: Callable[[Mapping[str, Any]], Object] = without_fields  # of one while it is watched
+    selector: str | None = None  # labels of those that are watched
+    optional: bool = False  # whether the API server may not know the kind
 
     def path(self, namespace: str | None = None, name: str | None = None, sub: str = "") -> str:
         """Path of an object, or of all of them."""
@@ -32,14 +35,20 @@ class ResourceKind:
 
 PODS = ResourceKind("/api/v1", "pods", kept=trimmed_pod)
 NODES = ResourceKind("/api/v1", "nodes", namespaced=False, kept=trimmed_node)
-SERVICES = ResourceKind("/api/v1", "services")
-NETWORK_POLICIES = ResourceKind("/apis/networking.k8s.io/v1", "networkpolicies")
+SERVICES = ResourceKind("/api/v1", "services", selector=names.JOB_UID)
+NETWORK_POLICIES = ResourceKind(
+    "/apis/networking.k8s.io/v1", "networkpolicies", selector=names.JOB_UID
+)
 EVENTS = ResourceKind("/api/v1", "events")
 CONFIG_MAPS = ResourceKind("/api/v1", "configmaps")
 OASIS_JOBS = ResourceKind(f"/apis/{names.API_VERSION}", names.PLURAL)
-CLASSES = ResourceKind(f"/apis/{names.API_VERSION}", names.CLASS_PLURAL, namespaced=False)
-WINDOWS = ResourceKind(f"/apis/{names.API_VERSION}", names.WINDOW_PLURAL, namespaced=False)
+CLASSES, WINDOWS = (
+    ResourceKind(f"/apis/{names.API_VERSION}", plural, namespaced=False, optional=True)
+    for plural in (names.CLASS_PLURAL, names.WINDOW_PLURAL)
+)
 LEASES = ResourceKind("/apis/coordination.k8s.io/v1", "leases")
+
+Followed = tuple[ResourceKind, str | None]  # a kind, and a namespace
 
 
 class Objects:
@@ -56,7 +65,7 @@ class Objects:
         self.connection = connection
         self.is_dry = dry_run
         self._request = partial(connection.request, left=left)
-        self._write: dict[str, Any] = {"dryRun": "All"} if dry_run else {}
+        self._write: dict[str, Any] = DRY if dry_run else {}
 
     def get(self, kind: ResourceKind, name: str, namespace: str | None = None) -> Object | None:
         """An object; None if there is none."""
@@ -94,24 +103,22 @@ class Objects:
                 if error.status != 410:  # the token of a page is too old: from the beginning
                     raise
 
-    def list_if_served(
-        self, kind: ResourceKind, namespace: str | None = None, selector: str | None = None
-    ) -> list[Object]:
-        """All objects; none if the API server does not know the kind."""
-        try:
-            return self.list_all(kind, namespace, selector)[0]
-        except ApiError as error:
-            if error.status == 404:
-                return []
-            raise
+    def snapshot(self, followed: Iterable[Followed]) -> dict[str, list[Object]]:
+        """The objects of several kinds as they are followed, by plural of their kind."""
+        seen: dict[str, list[Object]] = {}
+        for kind, namespace in followed:
+            items = seen.setdefault(kind.plural, [])
+            try:
+                items += self.list_all(kind, namespace, kind.selector, kind.kept)[0]
+            except ApiError as error:
+                if error.status != 404 or not kind.optional:
+                    raise
+        return seen
 
-    def would_create(self, kind: ResourceKind, body: Mapping[str, Any]) -> None:
-        """Have the server check a creation, which it does not make."""
-        query = {"fieldManager": names.FIELD_MANAGER, "dryRun": "All"}
-        self._request("POST", kind.path(body["metadata"]["namespace"]), body=body, query=query)
-
-    def create(self, kind: ResourceKind, body: Mapping[str, Any]) -> Object:
-        """Create an object with a given name."""
+    def create(
+        self, kind: ResourceKind, body: Mapping[str, Any], *, dry_run: bool = False
+    ) -> Object:
+        """Create an object with a given name; in a `dry_run` the server checks that alone."""
         # If the answer is lost, the object may be there: what is found under the name then is
         # accepted if it has the same owner.
         meta = body["metadata"]
@@ -119,17 +126,13 @@ class Objects:
         # AlreadyExists may be the answer to our own attempt whose answer was lost.
         sure = True
         attempts = self.connection.params.attempts
+        query = {"fieldManager": names.FIELD_MANAGER, **(DRY if dry_run else self._write)}
         for attempt in range(attempts):
             try:
-                return self._request(
-                    "POST",
-                    kind.path(namespace),
-                    body=body,
-                    query={"fieldManager": names.FIELD_MANAGER, **self._write},
-                )
+                return self._request("POST", kind.path(namespace), body=body, query=query)
             except LostAnswerError:
                 sure = False
-                if attempt == attempts - 1:
+                if dry_run or attempt == attempts - 1:
                     raise
             except ApiError as error:
                 if error.status != 409 or error.reason == "Conflict":

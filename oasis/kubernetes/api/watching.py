@@ -147,9 +147,9 @@ class ObjectStore:
 class Watcher(Asker):
     """A thread that keeps a `ObjectStore` as the API server has it."""
 
-    # In it `on_change` is called with the event's type and the object after each change. The API
-    # server need not know an `optional` kind; it is asked again every 5 seconds. Watchers of
-    # several namespaces may share a `store`.
+    # In it `on_change` is called with the event's type and the object after each change. A kind
+    # that the API server does not know is asked for again every 5 seconds. Watchers of several
+    # namespaces may share a `store`.
     # `synced` is set when all objects were listed once.
     def __init__(
         self,
@@ -158,15 +158,13 @@ class Watcher(Asker):
         on_change: Callable[[str, Object], None],
         stopping: threading.Event,
         namespace: str | None = None,
-        selector: str | None = None,
-        optional: bool = False,
         store: ObjectStore | None = None,
     ) -> None:
         super().__init__(f"watch-{kind.plural}", stopping)
         self.store, self.synced = store or ObjectStore(), threading.Event()
         self._from: str | None = None  # the version from which the next watch goes on
         self._objects, self._kind, self._on_change = objects, kind, on_change
-        self._namespace, self._selector, self._optional = namespace, selector, optional
+        self._namespace = namespace
 
     def _ask(self) -> float:
         try:
@@ -177,7 +175,7 @@ class Watcher(Asker):
             if error.status == 410:
                 self._from = None
                 return 0.0
-            if error.status != 404 or not self._optional:
+            if error.status != 404 or not self._kind.optional:
                 raise
             self._from = None  # the kind is not installed
             self._answered()
@@ -188,7 +186,7 @@ class Watcher(Asker):
 
     def _list(self) -> str:
         items, version = self._objects.list_all(
-            self._kind, self._namespace, self._selector, self._kind.kept
+            self._kind, self._namespace, self._kind.selector, self._kind.kept
         )
         self.store.replace(items, int(version), self._namespace)
         self.synced.set()
@@ -206,8 +204,8 @@ class Watcher(Asker):
             "allowWatchBookmarks": "true",
             "timeoutSeconds": WATCH_SECONDS,
         }
-        if self._selector is not None:
-            query["labelSelector"] = self._selector
+        if self._kind.selector is not None:
+            query["labelSelector"] = self._kind.selector
         path = self._kind.path(self._namespace)
         stream = self._objects.connection.stream
         for event in stream(path, query, QUIET_SECONDS, self._answered):

@@ -1,31 +1,26 @@
-"""Gangs whose pods know each other: their indices, and annotations that describe the gang."""
+"""Gangs: which pods an allocation asks for, and how those that must know each other learn it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import count, filterfalse
+from itertools import count
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.cluster.nodes import Place, phase_of
+from oasis.kubernetes.cluster.nodes import Place, has_ended, natural, phase_of
 from oasis.kubernetes.cluster.pods import (
     WantedPod,
     is_ending,
     is_gated,
-    of_part,
     owner_of,
     plan_hash,
     prefix_of,
+    target_node,
 )
-from oasis.kubernetes.objects.existing import COMPLETION_INDEX, JOB_INDEX
-from oasis.kubernetes.objects.network import (
-    Gang,
-    address,
-    environment,
-    service_name,
-)
+from oasis.kubernetes.objects.existing import BY_NAME, COMPLETION_INDEX, JOB_INDEX, part_of
+from oasis.kubernetes.objects.network import Gang, address, environment, service_name
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS, TaskGroup
@@ -53,6 +48,7 @@ def wanted_of(
         for machine, number in group.placed(allocation)
         for _ in range(number)
     ]
+    tasks = [task for task, _ in slots]
     salt, is_elastic = plan_hash(allocation, places), spec.resize == "elastic"
     if spec.network is None:  # numbered on each node
         numbered: Numbered | None = _counted(slots)
@@ -60,9 +56,9 @@ def wanted_of(
     elif is_elastic:
         numbered = _going_on(slots, pods)
     else:
-        numbered = _from_zero(slots)
+        numbered = _counted(tasks)
     if numbered is None:  # then none of the names is that of a pod that is there
-        numbered, salt = _from_zero(slots), "\0".join((salt, *sorted(pods)))
+        numbered, salt = _counted(tasks), "\0".join((salt, *sorted(pods)))
     gang = []
     for (task, place), (index, name) in zip(slots, numbered, strict=True):
         key = "\0".join((spec.uid, task, place.node, str(index), salt))
@@ -74,8 +70,52 @@ def wanted_of(
     return tuple(gang)
 
 
-def _from_zero(slots: Sequence[Slot]) -> Numbered:
-    return _counted(task for task, _ in slots)
+def matched(
+    spec: JobSpec,
+    item: Object,
+    allocation: Allocation,
+    places: tuple[Place, ...],
+    pods: Mapping[str, Object],
+) -> tuple[WantedPod, ...]:
+    """The pods of an allocation by the names that their controller gave them, workers first."""
+    # A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go
+    # to what is left of the allocation. What there is no pod for yet has a name that no pod can
+    # have. Which template is whose says `spec`, the job as it was read last, because the
+    # annotations of the object may have been edited since.
+    parts = {part.name: part for part in BY_NAME[spec.kind].parts(item)}
+    gang: list[WantedPod] = []
+    for group, part_name in zip(GROUPS, spec.part_names, strict=True):
+        part = None if part_name is None else parts.get(part_name)
+        if part is None:
+            continue
+        mine = of_part(pods, part.name)
+        alive = {
+            name: mine[name]
+            for name in sorted(mine, key=natural)
+            if not has_ended(mine[name]) and not is_ending(mine[name])
+        }
+        sent: defaultdict[str | None, list[str]] = defaultdict(list)
+        for name, pod in alive.items():
+            sent["" if is_gated(pod) else target_node(pod)].append(name)
+        gated, free, placed = sent.pop("", []), list[Place](), list[WantedPod]()
+        for machine, number in group.placed(allocation):
+            place = places[machine]
+            stay = sent[place.node][:number]
+            placed += [WantedPod(name, group, place.node, place.hostname) for name in stay]
+            free += [place] * (number - len(stay))
+        # Its controller makes no more pods than have to succeed yet.
+        due = part.completions - sum(phase_of(pod) == "Succeeded" for pod in mine.values())
+        for k, place in enumerate(free):
+            name = gated[k] if k < len(gated) else f"?{group}-{k}"
+            if k < len(gated) or len(placed) < due:
+                placed.append(WantedPod(name, group, place.node, place.hostname))
+        gang += placed
+    return tuple(gang)
+
+
+def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
+    """The pods of one replicated job, or all pods where there is only one template."""
+    return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def _counted(among: Iterable[Hashable]) -> Numbered:
@@ -86,43 +126,34 @@ def _counted(among: Iterable[Hashable]) -> Numbered:
 
 def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | None:
     """Return indices that the existing pods keep; None if the whole gang restarts."""
-    existing: dict[tuple[str, str], list[tuple[bool, int, str]]] = {}
-    taken: dict[str, set[int]] = {group: set() for group in GROUPS}
+    existing: defaultdict[tuple[str, str], list[tuple[bool, int, str]]] = defaultdict(list)
     for name, pod in pods.items():
         labels, notes = pod["metadata"]["labels"], pod["metadata"].get("annotations") or {}
         if names.INDEX in labels:  # it was made for a job with a network
-            task, index = labels[names.TASK], int(labels[names.INDEX])
-            at = existing.setdefault((task, notes.get(names.NODE, "")), [])
             is_lost = is_ending(pod) or phase_of(pod) == "Failed"
-            at.append((is_lost, index, name))
-            taken[task].add(index)
-    stay: list[tuple[bool, int, str] | None] = []
-    for numbers in existing.values():
-        numbers.sort()
-    for task, place in slots:
-        numbers = existing.get((task, place.node), [])
-        stay.append(numbers.pop(0) if numbers else None)
-    if any(not is_gated(pod) for pod in pods.values()):  # the gang has begun
-        kept = [
-            (task, old[1])
-            for (task, _), old in zip(slots, stay, strict=True)
-            if old is not None and not old[0]
-        ]
-        ps = sum(task is TaskGroup.PS for task, _ in slots)
-        ps_kept = sum(task is TaskGroup.PS for task, _ in kept)
-        if CHIEF not in kept or not ps == ps_kept == len(taken[TaskGroup.PS]):
+            at = labels[names.TASK], notes.get(names.NODE, "")
+            existing[at].append((is_lost, int(labels[names.INDEX]), name))
+    taken = {(task, index) for (task, _), there in existing.items() for _, index, _ in there}
+    for there in existing.values():
+        there.sort(reverse=True)
+    stay: list[tuple[str, tuple[bool, int, str] | None]] = [
+        (task, there.pop() if (there := existing[task, place.node]) else None)
+        for task, place in slots
+    ]
+    has_begun = any(not is_gated(pod) for pod in pods.values())
+    kept = {(task, old[1]) for task, old in stay if old and not (has_begun and old[0])}
+    if has_begun:
+        servers = {sum(task == TaskGroup.PS for task, _ in each) for each in (slots, kept, taken)}
+        if CHIEF not in kept or len(servers) > 1:
             return None
     else:  # what leaves was never seen by the others, and leaves its index to them
-        taken = {group: set() for group in GROUPS}
-        for (task, _), old in zip(slots, stay, strict=True):
-            if old is not None:
-                taken[task].add(old[1])
-    free = {group: filterfalse(taken[group].__contains__, count()) for group in GROUPS}
-    numbered: Numbered = [
-        (next(free[task]), None) if old is None else (old[1], old[2])
-        for (task, _), old in zip(slots, stay, strict=True)
-    ]
-    begins = {(task, index) for (task, _), (index, _) in zip(slots, numbered, strict=True)}
+        taken = kept
+    numbered: Numbered = []
+    for task, old in stay:
+        lowest = (k for k in count() if (task, k) not in taken)
+        numbered.append((next(lowest), None) if old is None else old[1:])
+        taken.add((task, numbered[-1][0]))
+    begins = ((task, index) for (task, _), (index, _) in zip(slots, numbered, strict=True))
     return numbered if CHIEF in begins else None
 
 
@@ -134,9 +165,7 @@ def annotations_of(
     network = spec.network
     if network is None:
         return lambda _: {}
-    hosts: Hosts = {group: {} for group in GROUPS}
-    if spec.is_existing:
-        hosts = _hosts_of_others(spec, pods)
+    hosts = _hosts_of_others(spec, pods) if spec.is_existing else {g: {} for g in GROUPS}
     for pod in () if spec.is_existing else wanted:
         assert pod.index is not None  # a job with a network numbers its pods
         hosts[pod.task][pod.name] = pod.index, address(spec.name, pod.task, pod.index)
@@ -160,7 +189,10 @@ def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
     hosts: Hosts = {group: {} for group in GROUPS}
     for group, part in zip(GROUPS, spec.part_names, strict=True):
         mine = {} if part is None else of_part(pods, part)
-        places = {name: _place_in_job(pod) for name, pod in mine.items()}
+        places = {}  # of each pod: index of its replicated job, and within that
+        for name, pod in mine.items():
+            labels = pod["metadata"].get("labels") or {}
+            places[name] = int(labels.get(JOB_INDEX, 0)), int(labels.get(COMPLETION_INDEX, 0))
         # A recreated pod has the index of the one that failed: both count once.
         index = {place: k for k, place in enumerate(sorted(set(places.values())))}
         for name, pod in mine.items():
@@ -172,60 +204,35 @@ def _hosts_of_others(spec: JobSpec, pods: Mapping[str, Object]) -> Hosts:
     return hosts
 
 
-def _place_in_job(pod: Object) -> tuple[int, int]:
-    """Index of the replicated job, and of the pod within it."""
-    labels = pod["metadata"].get("labels") or {}
-    return int(labels.get(JOB_INDEX, 0)), int(labels.get(COMPLETION_INDEX, 0))
-
-
-def service_object(spec: JobSpec) -> dict[str, Any]:
-    """The headless Service that names the pods of a job; it is deleted with the job."""
-    assert spec.network is not None
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": service_name(spec.name),
-            "namespace": spec.namespace,
-            "labels": identity(spec.name, spec.uid),
-            "ownerReferences": [owner_of(spec)],
-        },
-        "spec": {
-            "clusterIP": "None",
-            "selector": {names.JOB_UID: spec.uid},
-            # Pods look for each other before they are ready, and
-            # a name has to resolve in the very pod that has it.
-            "publishNotReadyAddresses": True,
-            "ports": [{"name": "train", "port": spec.network.port}],
-        },
-    }
-
-
-def policy_object(spec: JobSpec) -> dict[str, Any]:
-    """The NetworkPolicy that admits only a job's pods to its pods; it is deleted with the job."""
-    pods = {"matchLabels": {names.JOB_UID: spec.uid}}
-    service = service_object(spec)
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": service["metadata"],
-        "spec": {
-            "podSelector": pods,
-            "policyTypes": ["Ingress"],
-            "ingress": [{"from": [{"podSelector": pods}]}],
-        },
-    }
-
-
 def network_objects(
     spec: JobSpec, services: Iterable[Object], policies: Iterable[Object]
 ) -> tuple[Object, ...]:
     """Return the Service and the NetworkPolicy that must exist before the pods of a job start."""
     if spec.network is None or spec.is_existing:
         return ()
-    lacking = [] if _is_there(spec, services) else [service_object(spec)]
+    meta = {
+        "name": service_name(spec.name),
+        "namespace": spec.namespace,
+        "labels": identity(spec.name, spec.uid),
+        "ownerReferences": [owner_of(spec)],  # they are deleted with the job
+    }
+    mine = {names.JOB_UID: spec.uid}
+    headless = {
+        "clusterIP": "None",
+        "selector": mine,
+        # Pods look for each other before they are ready, and
+        # a name has to resolve in the very pod that has it.
+        "publishNotReadyAddresses": True,
+        "ports": [{"name": "train", "port": spec.network.port}],
+    }
+    pods = {"podSelector": {"matchLabels": mine}}
+    closed = {**pods, "policyTypes": ["Ingress"], "ingress": [{"from": [pods]}]}
+    network, lacking = "networking.k8s.io/v1", []
+    if not _is_there(spec, services):
+        lacking.append({"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": headless})
     if spec.network.isolated and not _is_there(spec, policies):
-        lacking.append(policy_object(spec))
+        policy = {"apiVersion": network, "kind": "NetworkPolicy", "metadata": meta, "spec": closed}
+        lacking.append(policy)
     return tuple(lacking)
 
 

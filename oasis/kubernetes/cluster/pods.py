@@ -1,41 +1,37 @@
-"""The pods of a plan: their names and specs, and the patches that open their gates."""
+"""Pods: how those of a plan are made and opened, whose they are, what they do and report."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Container, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.watching import ASKED
-from oasis.kubernetes.cluster.nodes import Place, has_ended, natural, phase_of
+from oasis.kubernetes.cluster.nodes import Place, allocatable, has_ended, phase_of
 from oasis.kubernetes.objects.existing import (
-    BY_NAME,
     JOB,
     JOBSET,
     JOBSET_NAME,
     TRAINJOB,
     WORKLOAD,
-    PodSet,
-    items_of,
-    part_of,
+    job_items,
 )
-from oasis.kubernetes.objects.network import (
-    hostname,
-    service_name,
-    variables,
-    with_variables,
-)
+from oasis.kubernetes.objects.network import hostname, service_name, variables, with_variables
 from oasis.kubernetes.objects.node_affinity import NAME, narrowed
 from oasis.kubernetes.objects.oasis_job import JobSpec, identity
+from oasis.kubernetes.objects.quantities import Amounts, quantity, requests_of, take
 from oasis.kubernetes.objects.workload import OF_POD
-from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.job import Allocation, Tasks
+from oasis.model.errors import InstanceError
+from oasis.model.groups import TaskGroup
+from oasis.scheduling.job import Allocation
 
 # A pod's name is its host name, which has at most 63 characters and no dots: 40 of the job's name
 # leave room for task, number and digest.
@@ -121,12 +117,11 @@ def pod_object(spec: JobSpec, pod: WantedPod, plan: str, slot: int) -> dict[str,
     }
 
 
-def tried_pod(spec: JobSpec) -> tuple[str, dict[str, Any]]:
-    """Name and body of a worker that is asked for in a dry run, to see whether one can be made."""
+def tried_pod(spec: JobSpec) -> dict[str, Any]:
+    """A worker that is asked for in a dry run, to see whether one can be made."""
     name = f"{prefix_of(spec)}-try-{spec.uid[:8]}"
     index = None if spec.network is None else 0
-    pod = WantedPod(name, TaskGroup.WORKER, "", "", index)
-    return name, pod_object(spec, pod, "", 0)
+    return pod_object(spec, WantedPod(name, TaskGroup.WORKER, "", "", index), "", 0)
 
 
 def opening_patch(pod: Mapping[str, Any], node: str, hostname: str) -> list[dict[str, Any]]:
@@ -191,13 +186,9 @@ def is_working(pod: Mapping[str, Any]) -> bool:
 
 def is_unschedulable(pod: Mapping[str, Any]) -> bool:
     """Return whether the scheduler found no capacity for `pod`."""
-    placed = condition(pod, "PodScheduled")
-    return (
-        placed is not None
-        and placed["status"] == "False"
-        and placed.get("reason") == "Unschedulable"
-        and not pod["spec"].get("nodeName")
-    )
+    placed = condition(pod, "PodScheduled") or {}
+    is_refused = (placed.get("status"), placed.get("reason")) == ("False", "Unschedulable")
+    return is_refused and not pod["spec"].get("nodeName")
 
 
 def failures(pod: Mapping[str, Any]) -> int:
@@ -233,11 +224,11 @@ def last_failure(pod: Mapping[str, Any]) -> str:
 def complaint(pods: Iterable[Mapping[str, Any]]) -> str:
     """Return why the first pod does not run, such as ``ImagePullBackOff``; empty if unknown."""
     for pod in pods:
+        name = pod["metadata"]["name"]
         if is_ending(pod):
-            name = pod["metadata"]["name"]
             return f"pod {name} is deleted and does not go: look at its finalizers, and its node"
         if phase_of(pod) == "Succeeded":
-            return f"pod {pod['metadata']['name']} has ended, and the work is not done"
+            return f"pod {name} has ended, and the work is not done"
         for one in container_statuses(pod):
             waiting = (one.get("state") or {}).get("waiting") or {}
             if waiting.get("reason"):
@@ -258,6 +249,7 @@ def target_node(pod: Mapping[str, Any]) -> str | None:
 
 
 Object = Mapping[str, Any]
+Pods = Mapping[str, Mapping[str, Any]]  # by uid of their job and by name
 Claim = tuple[str, str, str]
 
 
@@ -265,19 +257,15 @@ def claims_of(seen: Mapping[str, Iterable[Object]]) -> dict[Claim, str]:
     """For each mark that pods of our jobs carry, in their namespaces, the uid of the job."""
     # The pods of an OasisJob and of a Job are owned by it. Those of a JobSet have its name as a
     # label, and those of a TrainJob that of the JobSet that it makes, which is its own.
+    # The name of a Workload is an annotation of its pods.
     claims: dict[Claim, str] = {}
-    for kind in (TRAINJOB, JOBSET):
-        for item in items_of(seen, kind):
-            meta = item["metadata"]
+    for kind, item in job_items(seen):
+        meta, name = item["metadata"], kind.name if kind else names.KIND
+        if name in (JOBSET.name, TRAINJOB.name):
             claims[JOBSET.name, meta["namespace"], meta["name"]] = meta["uid"]
-    for item in items_of(seen, WORKLOAD):  # its name is an annotation of its pods
-        meta = item["metadata"]
-        claims[WORKLOAD.name, meta["namespace"], meta["name"]] = meta["uid"]
-    owners = [(names.KIND, item) for item in seen.get(names.PLURAL, ())]
-    owners += [(JOB.name, item) for item in items_of(seen, JOB)]
-    for name, item in owners:
-        meta = item["metadata"]
-        claims[name, meta["namespace"], meta["uid"]] = meta["uid"]
+        else:
+            mark = meta["name"] if kind is WORKLOAD else meta["uid"]
+            claims[name, meta["namespace"], mark] = meta["uid"]
     return claims
 
 
@@ -305,10 +293,11 @@ def claimed(pod: Object, claims: Mapping[Claim, str]) -> str | None:
     return uid or claims.get((JOBSET.name, meta["namespace"], labels.get(JOBSET_NAME, "")))
 
 
-def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dict[str, Object]]:
-    """Our pods by uid of their job and by name; `claims` are those of `claims_of`."""
-    jobs: dict[str, dict[str, Object]] = {}
-    for pod in pods:
+def by_job(seen: Mapping[str, Iterable[Object]]) -> dict[str, dict[str, Any]]:
+    """Our pods by uid of their job and by name, whichever controller made them."""
+    jobs: dict[str, dict[str, Any]] = {}
+    claims = claims_of(seen)
+    for pod in seen["pods"]:
         uid = claimed(pod, claims)
         if uid is not None:
             jobs.setdefault(uid, {})[pod["metadata"]["name"]] = pod
@@ -318,65 +307,6 @@ def by_job(pods: Iterable[Object], claims: Mapping[Claim, str]) -> dict[str, dic
 def uids_of(by_job: Mapping[str, Mapping[str, Object]]) -> set[str]:
     """Uids of the pods of all jobs."""
     return {pod["metadata"]["uid"] for pods in by_job.values() for pod in pods.values()}
-
-
-def matched(
-    spec: JobSpec,
-    item: Object,
-    allocation: Allocation,
-    places: tuple[Place, ...],
-    pods: Mapping[str, Object],
-) -> tuple[WantedPod, ...]:
-    """The pods of an allocation by the names that their controller gave them, workers first."""
-    # A pod whose gate was opened stays where it was sent. Gated ones, in order of their names, go
-    # to what is left of the allocation. What there is no pod for yet has a name that no pod can
-    # have. Which template is whose says `spec`, the job as it was read last, because the
-    # annotations of the object may have been edited since.
-    parts = {part.name: part for part in BY_NAME[spec.kind].parts(item)}
-    gang: list[WantedPod] = []
-    for group, name in zip(GROUPS, spec.part_names, strict=True):
-        part, tasks = None if name is None else parts.get(name), group.placed(allocation)
-        if part is not None:
-            gang += _of_task(group, part, tasks, places, of_part(pods, part.name))
-    return tuple(gang)
-
-
-def _of_task(
-    task: TaskGroup,
-    part: PodSet,
-    tasks: Tasks,
-    places: tuple[Place, ...],
-    pods: Mapping[str, Object],
-) -> list[WantedPod]:
-    alive = {
-        name: pods[name]
-        for name in sorted(pods, key=natural)
-        if not has_ended(pods[name]) and not is_ending(pods[name])
-    }
-    sent: dict[str | None, list[str]] = {}
-    for name, pod in alive.items():
-        if not is_gated(pod):
-            sent.setdefault(target_node(pod), []).append(name)
-    gated = [name for name, pod in alive.items() if is_gated(pod)]
-    succeeded = sum(phase_of(pod) == "Succeeded" for pod in pods.values())
-    due = part.completions - succeeded  # its controller makes no more pods than that
-    places_left = []
-    placed = []
-    for machine, count in tasks:
-        place = places[machine]
-        stay = sent.get(place.node, [])[:count]
-        placed += [WantedPod(name, task, place.node, place.hostname) for name in stay]
-        places_left += [place] * (count - len(stay))
-    for k, place in enumerate(places_left):
-        name = gated[k] if k < len(gated) else f"?{task}-{k}"
-        if k < len(gated) or len(placed) < due:
-            placed.append(WantedPod(name, task, place.node, place.hostname))
-    return placed
-
-
-def of_part(pods: Mapping[str, Object], name: str) -> dict[str, Object]:
-    """The pods of one replicated job, or all pods where there is only one template."""
-    return {key: pod for key, pod in pods.items() if not name or part_of(pod) == name}
 
 
 def marking_patch(
@@ -394,3 +324,79 @@ def marking_patch(
             path = f"/metadata/{field}/{key.replace('/', '~1')}"
             marks.append({"op": "add", "path": path, "value": value})
     return marks
+
+
+def free_room(
+    nodes: Mapping[str, Object], pods: Iterable[Object], own: Container[str] = ()
+) -> dict[str, Amounts]:
+    """Return the free capacity of each node beside every pod bound, or about to bind."""
+    # `own` are uids of pods.
+    free = {name: dict(allocatable(node)) for name, node in nodes.items()}
+    for pod in pods:
+        # A pod that is ending still holds its node, until the kubelet has stopped it.
+        if has_ended(pod):
+            continue
+        is_ours = pod["metadata"]["uid"] in own
+        node = target_node(pod) if is_ours else pod["spec"].get("nodeName")
+        if node in free:
+            take(free[node], {**requests_of(pod["spec"]), "pods": Fraction(1)})
+    return free
+
+
+def working_gang(
+    wanted: Iterable[WantedPod],
+    pods: Mapping[str, Object],
+    min_workers: int,
+    ps_needed: Any,
+) -> list[str]:
+    """Uids of the workers that do work now: none unless the gang is complete."""
+    # Where parameter servers are missing, only workers that the others can serve count.
+    workers, ps = [], 0
+    for pod in wanted:
+        existing = pods.get(pod.name)
+        if existing is not None and is_working(existing):
+            if pod.task is TaskGroup.WORKER:
+                workers.append(existing["metadata"]["uid"])
+            else:
+                ps += 1
+    while workers and int(ps_needed(len(workers))) > ps:
+        workers.pop()
+    return workers if len(workers) >= min_workers else []
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Progress and loss that the training of a job reported; None where it reported nothing."""
+
+    progress: float | None = None  # worker-seconds done by the whole job
+    loss: float | None = None  # of the process that has done most
+
+
+def reported(pods: Mapping[str, Object]) -> Report:
+    """Return the report in the annotations of a job's pods: the one with most progress."""
+    reports = []
+    for name in sorted(pods):
+        notes = pods[name]["metadata"].get("annotations") or {}
+        done, loss = notes.get(names.PROGRESS), notes.get(names.LOSS)
+        if done is not None or loss is not None:
+            progress = None if done is None else float(quantity(done, names.PROGRESS))
+            reports.append(Report(progress, None if loss is None else _finite(loss)))
+    return max(reports, key=lambda each: each.progress or 0.0, default=Report())
+
+
+def _finite(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InstanceError(names.LOSS, "expected a finite number", text)
+    return value
+
+
+def has_succeeded(wanted: Iterable[WantedPod], pods: Mapping[str, Object]) -> bool:
+    """Return whether the chief has succeeded: worker 0, or the first pod if none has an index."""
+    workers = (pod for pod in wanted if pod.task is TaskGroup.WORKER)
+    chief = min(workers, key=lambda pod: pod.index or 0, default=None)
+    existing = None if chief is None else pods.get(chief.name)
+    return existing is not None and phase_of(existing) == "Succeeded"

@@ -1,22 +1,26 @@
-"""Admission of pods by nodes, written into the jobs as their requirements."""
+"""Admission of pods by nodes, judged or learnt, written into the jobs as their requirements."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
+from oasis.kubernetes.acting import Create, Steps
+from oasis.kubernetes.cluster import pods as p
 from oasis.kubernetes.cluster.nodes import AWAY, Place, has_ended
-from oasis.kubernetes.cluster.pods import is_ending
-from oasis.kubernetes.control.verdicts import Verdicts
+from oasis.kubernetes.control.job_reader import JobReader, begun_in
+from oasis.kubernetes.control.patience import Failure, Patience
+from oasis.kubernetes.control.statuses import PODS_REFUSED
+from oasis.kubernetes.objects.conditions import time_text
 from oasis.kubernetes.objects.node_affinity import NodeRules
-from oasis.kubernetes.objects.oasis_job import JobSpec
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
+from oasis.kubernetes.objects.schema import TERMINAL
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner
 
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
@@ -26,18 +30,70 @@ Verdict = tuple[tuple[str, ...], Mapping[str, str]]  # nodes that admit, and why
 
 ANYWHERE: Required = {}
 NOWHERE: Required = {names.NODE: ("/",)}  # which is the name of no node
+ANY = ""  # stands for every node where a verdict is about all pods of a job
+LONGEST = 64  # slots for which a verdict holds; more on a cluster of more nodes
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """Nodes that are left out for a job, and jobs of which no pod can be made.
+
+    A verdict holds for 1 slot, and each further one on the same for twice as many as the one
+    before. An edit of the job ends it.
+    """
+
+    # By job and node: version of the job, how often in a row, from and until which slot, and why.
+    _known: dict[tuple[str, str], tuple[int, int, int, int, str]] = field(default_factory=dict)
+
+    longest: int = LONGEST  # for which one against a node holds
+
+    def refuse(self, spec: JobSpec, slot: int, why: str, node: str = ANY) -> None:
+        """Exclude the node from `slot` on; a node that is excluded already is no new verdict."""
+        generation, times, _, until, _ = self._known.get((spec.uid, node), (0, 0, 0, slot, ""))
+        if generation != spec.generation:
+            times, until = 0, slot
+        if until <= slot:
+            until = slot + min(2 ** min(times, LONGEST), LONGEST if node == ANY else self.longest)
+            self._known[spec.uid, node] = spec.generation, times + 1, slot, until, why
+
+    def accept(self, uid: str, node: str = ANY, slot: int | None = None) -> None:
+        """Forget a verdict, as a pod was made or is bound; with a `slot`, one that is over then."""
+        if slot is None or self.until(uid, node) <= slot:
+            self._known.pop((uid, node), None)
+
+    def why(self, spec: JobSpec, slot: int, node: str = ANY, *, runs: bool = False) -> str | None:
+        """Why the node is left out in `slot`; None if it is not."""
+        # For a job that runs elsewhere all verdicts are long: a node that comes back moves it.
+        key = spec.uid, node
+        generation, _, since, until, why = self._known.get(key, (None, 0, 0, 0, ""))
+        until = max(until, since + LONGEST) if runs else until
+        return why if generation == spec.generation and slot < until else None
+
+    def until(self, uid: str, node: str = ANY) -> int:
+        """The first slot in which a refused job is tried again; 0 if it was not refused."""
+        return self._known.get((uid, node), (0, 0, 0, 0, ""))[3]
+
+    def forget(self, existing: Container[str]) -> None:
+        """Forget all jobs but the `existing` ones."""
+        self._known = {key: verdict for key, verdict in self._known.items() if key[0] in existing}
+
+    def state(self) -> list[Any]:
+        """Plain data for a takeover."""
+        return [[*key, *verdict] for key, verdict in self._known.items()]
+
+    def restore(self, state: Iterable[Any]) -> None:
+        """Restore the verdicts from the data of `state`."""
+        self._known = {(uid, node): tuple(verdict) for uid, node, *verdict in state}
 
 
 class Admission:
-    """Judges pods against nodes as kube-scheduler does, beside the `verdicts` that it learnt."""
+    """Judges pods against nodes as kube-scheduler does, beside the verdicts that it learnt."""
 
     # A machine has the name of its node as a label, and a job requires one of the names of the
     # nodes that admit its pods. So a change of the labels or the taints of a node is, to those jobs
     # whose verdict it changes, an edit; the machines stay the same.
-    def __init__(
-        self, places: Iterable[Place], nodes: Iterable[Object], verdicts: Verdicts | None = None
-    ) -> None:
-        self._verdicts = verdicts or Verdicts()
+    def __init__(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
+        self.verdicts = Verdicts()
         self.refused: dict[str, str] = {}  # why no node admits a job in any form, by its uid
         self._hosts: dict[TaskGroup, tuple[str, ...]] = {}
         self._nodes: dict[str, Object] = {}  # those that are gone stay as they were
@@ -48,11 +104,12 @@ class Admission:
     def look(self, places: Iterable[Place], nodes: Iterable[Object]) -> None:
         """Update the machines of the plan, and the nodes."""
         places = tuple(places)
+        self.verdicts.longest = max(LONGEST, len(places))  # or those tried first come back first
         for group in GROUPS:
             hosts = (place.node for place in places if group in place.hosts)
             self._hosts[group] = tuple(dict.fromkeys(hosts))
         seen = {node["metadata"]["name"]: _lasting(node) for node in nodes}
-        latest = {p.node: seen.get(p.node, self._nodes.get(p.node)) for p in places}
+        latest = {at.node: seen.get(at.node, self._nodes.get(at.node)) for at in places}
         now = {name: node for name, node in latest.items() if node is not None}
         if now != self._nodes:
             self._nodes = now
@@ -87,11 +144,11 @@ class Admission:
             self._made[spec.uid] = known = (spec, asked, _with_required(spec, asked))
         return known[2]
 
-    def forget_others(self, uids: Iterable[str]) -> None:
+    def forget_others(self, uids: Container[str]) -> None:
         """Forget all other jobs."""
-        kept = set(uids)
-        self.refused = {uid: why for uid, why in self.refused.items() if uid in kept}
-        self._made = {uid: limited for uid, limited in self._made.items() if uid in kept}
+        self.refused = {uid: why for uid, why in self.refused.items() if uid in uids}
+        self._made = {uid: limited for uid, limited in self._made.items() if uid in uids}
+        self.verdicts.forget(uids)
 
     def refusing(self, rules: NodeRules) -> Mapping[str, str]:
         """Nodes that refuse a pod with these rules, and why."""
@@ -108,7 +165,7 @@ class Admission:
     ) -> Verdict:
         refusals, hosts = self.refusing(form.rules[group]), self._hosts[group]
         staying = runs.get(group, set())
-        learnt = ((node, self._verdicts.why(form, slot, node, runs=bool(runs))) for node in hosts)
+        learnt = ((node, self.verdicts.why(form, slot, node, runs=bool(runs))) for node in hosts)
         out = {node: why for node, why in learnt if why is not None}
         admitting = [
             node for node in hosts if node not in out and (node not in refusals or node in staying)
@@ -123,7 +180,7 @@ class Admission:
         for pod in pods:
             name = pod["spec"].get("nodeName")
             task = (pod["metadata"].get("labels") or {}).get(names.TASK)
-            if name in self._nodes and task in GROUPS and not (has_ended(pod) or is_ending(pod)):
+            if name in self._nodes and task in GROUPS and not (has_ended(pod) or p.is_ending(pod)):
                 group = TaskGroup(task)
                 rules = [form.rules[group] for form in spec.in_forms if group in form.rules]
                 taints = [t for each in rules for t in each.untolerated(self._nodes[name])]
@@ -163,19 +220,115 @@ def _with_required(spec: JobSpec, asked: list[Both]) -> JobSpec:
     return replace(spec, job=replace(spec.job, forms=forms))
 
 
-def reach_of(policy: Policy) -> int | None:
-    """Slots that a policy plans ahead; None if no job is too long for it."""
-    return policy.lookahead if isinstance(policy, Planner) else None
+class Learning:
+    """Records refusals as verdicts, and reports each one in the status of its job."""
+
+    def __init__(
+        self, clock: SlotClock, reader: JobReader, patience: Patience, admission: Admission
+    ) -> None:
+        self._clock, self._reader, self._patience = clock, reader, patience
+        self._admission, self._verdicts = admission, admission.verdicts
+        self._tried: dict[str, int] = {}  # versions of jobs of which a pod can be made, by uid
+        self._counts: Counter[str] = Counter()  # pods of each namespace at the last boundary
+
+    def tries(self, now: float, is_due: bool, seen: Mapping[str, list[Any]]) -> list[Create]:
+        """Pods to create in a dry run before planning; `tried` takes the answers."""
+        # Tried are jobs that are new, edited, or were refused long enough ago. If a slot `is_due`,
+        # jobs are tried as well that had capacity in the last slot and got no pod, and jobs in
+        # whose namespace pods ended, because that may free quota.
+        slot, freed, job_pods = self._clock.slot(now), set(), None
+        if is_due:
+            job_pods = p.by_job(seen)
+            pods = (pod for each in job_pods.values() for pod in each.values())
+            counts = Counter(pod["metadata"]["namespace"] for pod in pods)
+            freed = {space for space, count in self._counts.items() if counts[space] < count}
+            self._counts = counts
+            known = self._reader.specs
+            self._tried = {uid: version for uid, version in self._tried.items() if uid in known}
+        due = [
+            spec
+            for uid, spec in self._reader.specs.items()
+            if not spec.is_existing
+            and self._reader.statuses[uid].phase not in TERMINAL
+            and (self._verdicts.why(spec, slot) is None or spec.namespace in freed)
+            and (
+                self._tried.get(uid) != spec.generation
+                or (is_due and self._patience.is_refused(uid, "create"))
+            )
+        ]
+        tries: list[Create] = []
+        for spec in due:
+            job_pods = p.by_job(seen) if job_pods is None else job_pods
+            if spec.uid not in job_pods:
+                try:
+                    tries += [Create(spec.uid, p.tried_pod(form)) for form in spec.in_forms]
+                except Exception as error:  # noqa: BLE001 (any error is reported on this job)
+                    self._reader.fail(spec.uid, error, "acting on", now)
+        return tries
+
+    def tried(self, tries: Iterable[Create], failures: Iterable[Failure], now: float) -> None:
+        """Record which jobs can have a pod, in one of their forms at least."""
+        slot, refused = self._clock.slot(now), Counter(uid for uid, *_ in failures)
+        why = {uid: str(refusal) for uid, _, refusal in failures}
+        for uid, count in Counter(each.job for each in tries).items():
+            spec = self._reader.specs[uid]
+            if refused[uid] < count:
+                self._tried[uid] = spec.generation
+                self._verdicts.accept(uid)
+                continue
+            self._tried.pop(uid, None)
+            self._verdicts.refuse(spec, slot, why[uid])
+            again = self._clock.wall(self._clock.begin(self._verdicts.until(uid)))
+            message = f"{why[uid]}; tried again at {time_text(again)}"
+            self._reader.statuses[uid].waits(PODS_REFUSED, message, now)
+
+    def accept_bound(self, job_pods: p.Pods, slot: int) -> None:
+        """Drop expired verdicts against nodes that now run a pod of the job."""
+        for uid, pods in job_pods.items():
+            for pod in pods.values():
+                if "nodeName" in pod["spec"]:
+                    self._verdicts.accept(uid, pod["spec"]["nodeName"], slot)
+
+    def withdrawn(self, uid: str, pods: Iterable[Any], stuck: Container[str], now: float) -> None:
+        """Exclude the nodes on which the scheduler did not bind any pod of a withdrawn gang."""
+        pods, spec = list(pods), self._reader.specs.get(uid)
+        bound = {pod["spec"].get("nodeName") for pod in pods}
+        message = "the scheduler found no room for all pods; tried again in the next slot"
+        for pod in pods:
+            node = p.target_node(pod)
+            # Where another pod of the gang is bound, the node is fine, and the number too high.
+            if pod["metadata"]["uid"] in stuck and node is not None and node not in bound:
+                why = (p.condition(pod, "PodScheduled") or {}).get("message", "")
+                message = f"the scheduler lets it not go to node {node}: {why}"
+                if spec is not None:
+                    self._verdicts.refuse(spec, self._clock.slot(now) + 1, why, node)
+        if uid in self._reader.statuses:
+            self._reader.statuses[uid].in_trouble("Withdrawn", message, now)
+
+    def not_admitted(self, steps: Steps, forms: Mapping[str, int], now: float) -> None:
+        """Exclude nodes that refuse the created pods, although they admit the job's template."""
+        for uid, (pod, rules, why) in steps.refused.items():
+            spec = self._reader.specs.get(uid)
+            if spec is None or uid not in self._reader.statuses:
+                continue
+            known = self._admission.refusing(begun_in(spec, forms[uid]).rules[pod.task])
+            for node, refusal in self._admission.refusing(rules).items():
+                if node == pod.node or node not in known:
+                    self._verdicts.refuse(spec, self._clock.slot(now) + 1, refusal, node)
+            message = f"node {pod.node} does not admit pod {pod.name}: {why}"
+            self._reader.statuses[uid].in_trouble("NotAdmitted", message, now)
 
 
-def too_long(driver: Driver[JobSpec], spec: JobSpec, reach: int) -> str:
-    """Return why a policy that plans `reach` slots ahead can never plan a job; empty if it can."""
+def too_long(driver: Driver[JobSpec], spec: JobSpec) -> str:
+    """Return why the policy, which plans some slots ahead, can never plan a job, or nothing."""
     # A job that is worth nothing by then is left to the policy, which turns it away.
-    slots = driver.fewest_slots(spec)
-    if slots is None or slots <= reach or not spec.job.utility(slots - 1):
+    policy = driver.policy
+    reach = policy.lookahead if isinstance(policy, Planner) else None
+    slots = None if reach is None else driver.fewest_slots(spec)
+    if reach is None or slots is None or slots <= reach or not spec.job.utility(slots - 1):
         return ""
     return (
         f"takes {slots} slots even with all the workers that fit, and policy "
-        f"{driver.policy.name} plans {reach} ahead: run the controller with --lookahead "
+        f"{policy.name} plans {reach} ahead: run the controller with --lookahead "
         f"{slots} or more, or with longer --slot-seconds"
     )

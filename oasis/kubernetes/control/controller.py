@@ -7,10 +7,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from oasis.kubernetes import names
 from oasis.kubernetes.acting import described
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.lease import Lease
@@ -22,12 +23,12 @@ from oasis.kubernetes.api.resources import (
     PODS,
     SERVICES,
     WINDOWS,
+    Followed,
     Objects,
-    ResourceKind,
 )
 from oasis.kubernetes.api.watching import ObjectStore, Watcher
 from oasis.kubernetes.cluster.nodes import NodesError
-from oasis.kubernetes.cluster.pods import claimed, claims_of
+from oasis.kubernetes.cluster.pods import by_job, claimed, claims_of
 from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -43,7 +44,6 @@ log = logging.getLogger("oasis.kubernetes")
 
 SETTLE = 0.02  # seconds in which news gather, at least, before anything is done about them
 PLAN_WAIT = 0.5  # seconds for which a plan is waited for before what else happens is seen to
-WRITERS = 16  # requests in flight at a time
 AGAIN = 0.5  # seconds until a write that failed is tried again
 LONGEST_PAUSE = 60.0  # seconds after an error of ours, at most
 # Seconds that a turn may take before the controller counts as stuck. Planning for a large cluster
@@ -72,13 +72,13 @@ class Controller:
         self._objects, self._policy = objects, policy
         self._news: queue.Queue[tuple[float, str, str, Any]] = queue.Queue()
         self._followed = followed(settings)
-        self.stores = {kind.plural: ObjectStore() for kind, *_ in self._followed}
+        self.stores = {kind.plural: ObjectStore() for kind, _ in self._followed}
         self.watchers = [
             Watcher(
                 *(objects, kind, partial(self._hear, kind.plural), self.stopping),
-                *(where, which, optional, self.stores[kind.plural]),
+                *(where, self.stores[kind.plural]),
             )
-            for kind, where, which, optional in self._followed
+            for kind, where in self._followed
         ]
         self.lease = Lease(
             objects.connection,
@@ -90,9 +90,9 @@ class Controller:
             lambda held: self._hear("lease", str(held)),
         )
         # Once the lease has run out, another controller may act, and no write of ours begins.
-        self._fenced = Objects(objects.connection, left=self._left)
+        self._fenced = Objects(objects.connection, left=self.lease.left)
         writes = objects if objects.is_dry else self._fenced
-        self.writer = ClusterWriter(writes, self.stores, WRITERS, self.metrics)
+        self.writer = ClusterWriter(writes, self.stores, self.metrics)
         self.reconciler: Reconciler | None = None
         self._try_at = 0.0  # when to look for nodes again
         self._said: dict[str, str] = {}  # last about each subject: nothing is said twice in a row
@@ -104,9 +104,6 @@ class Controller:
 
     def _hear(self, kind: str, event: str = "", item: Any = None) -> None:
         self._news.put((self._now(), kind, event, item))
-
-    def _left(self) -> float:
-        return self.lease.left()
 
     def stop(self) -> None:
         """Make `run` end after the step that is under way."""
@@ -122,7 +119,7 @@ class Controller:
     def unready(self) -> str | None:
         """Return why it can neither act nor stand by, for the readiness probe; else None."""
         watched = zip(self._followed, self.watchers, strict=True)
-        missing = {kind.plural for (kind, *_), watcher in watched if not watcher.synced.is_set()}
+        missing = {kind.plural for (kind, _), watcher in watched if not watcher.synced.is_set()}
         if missing:
             return f"not listed yet: {', '.join(sorted(missing))}"
         if not self.lease.is_held and not self.lease.other:
@@ -132,20 +129,14 @@ class Controller:
     def rehearse(self) -> dict[str, Any]:
         """Return the actions of a start now, as plain data; for `Objects` on a dry run."""
         # The API server is asked about each write, so that refusals are among the answers.
-        seen: dict[str, list[Any]] = {}
-        for kind, where, which, optional in self._followed:
-            items = seen.setdefault(kind.plural, [])
-            if optional:
-                items += map(kind.kept, self._objects.list_if_served(kind, where, which))
-            else:
-                items += self._objects.list_all(kind, where, which)[0]
-        seen, _ = without_others(with_defaults(seen), self.settings.controller)
+        seen = with_defaults(self._objects.snapshot(self._followed))
+        seen, _ = without_others(seen, self.settings.controller)
         reconciler = restore_controller(
             self._objects, self._policy, self.settings, self.metrics, seen, self._now
         )
         tries = reconciler.tries(seen, self._now())
         reconciler.learning.tried(tries, self.writer.try_out(tries), self._now())
-        reconciler.begin_slot_if_due(self._now(), seen)
+        reconciler.plan_if_due(self._now(), lambda: seen)
         actions = reconciler.steps(seen, self._now()).actions
         reconciler.did(actions, self.writer.do(actions), self._now())
         self.writer.close()
@@ -276,8 +267,8 @@ class Controller:
             self._try_at = time.monotonic() + LOOK_AGAIN
             return None
         self._say("nodes", "")
-        name, nodes = reconciler.driver.policy.name, {place.node for place in reconciler.places}
-        log.info("serving policy %s on %d nodes", name, len(nodes))
+        nodes = {place.node for place in reconciler.machines.places}
+        log.info("serving policy %s on %d nodes", reconciler.driver.policy.name, len(nodes))
         return reconciler
 
     def _seen(self) -> Mapping[str, list[Any]]:
@@ -319,19 +310,15 @@ class Controller:
 
     def _count(self, reconciler: Reconciler, news: list[tuple[float, str, str, Any]]) -> None:
         """Tell the meter when gangs became complete or broke, as the watch saw it."""
-        first: dict[str, float] = {}
-        last: dict[str, float] = {}
+        times: dict[str, list[float]] = {}
         claims = claims_of(self._seen())
         for at, kind, _, item in news:
             uid = claimed(item, claims) if kind == "pods" and item else None
-            if uid is not None:
-                first.setdefault(uid, min(at, self._now()))  # noted before we took over, and a jump
-                last[uid] = min(at, self._now())
-        if not first:
-            return
-        job_pods = reconciler.pods_of(self._seen())
-        for uid, at in first.items():
-            reconciler.note(uid, job_pods.get(uid, {}), last[uid], broken_at=at)
+            if uid is not None:  # it may be later than now: noted before we took over, and a jump
+                times.setdefault(uid, []).append(min(at, self._now()))
+        job_pods = by_job(self._seen()) if times else {}
+        for uid, noted in times.items():
+            reconciler.note(uid, job_pods.get(uid, {}), noted[-1], broken_at=noted[0])
 
     def _gather(self, until: float) -> list[tuple[float, str, str, Any]]:
         """Wait for changes up to `until`; return the first with those that follow at once."""
@@ -340,43 +327,24 @@ class Controller:
         news = []
         # Without news, half a second passes before the lease and what failed are looked at again.
         timeout = max(0.0, min(until - self._now(), AGAIN))
-        try:
+        with suppress(queue.Empty):
             news.append(self._news.get(timeout=timeout))
-        except queue.Empty:
-            return news
-        remaining = max(0.0, until - self._now())
-        time.sleep(max(SETTLE, min(self._busy, AGAIN, remaining)))
-        while True:
-            try:
+            remaining = max(0.0, until - self._now())
+            time.sleep(max(SETTLE, min(self._busy, AGAIN, remaining)))
+            while True:
                 news.append(self._news.get_nowait())
-            except queue.Empty:
-                return news
-
-
-Followed = tuple[ResourceKind, str | None, str | None, bool]
+        return news
 
 
 def followed(settings: ControllerSettings) -> list[Followed]:
-    """Return each kind of object, a namespace, the selector, and whether it may be unknown."""
+    """Return each kind of object that the controller follows, and where."""
     # Pods are those of all namespaces, because those of others take room on the nodes too (and
     # Workloads quota); a controller that has rights in some namespaces alone sees no others.
     spaces: tuple[str | None, ...] = settings.namespaced or (settings.watched,)
     everywhere: tuple[str | None, ...] = settings.namespaced or (None,)
-    kinds: list[tuple[ResourceKind, tuple[str | None, ...], str | None, bool]] = [
-        (OASIS_JOBS, spaces, None, False),
-        (PODS, everywhere, None, False),
-        (NODES, (None,), settings.node_selector, False),
-        (SERVICES, spaces, names.JOB_UID, False),
-        (NETWORK_POLICIES, spaces, names.JOB_UID, False),
-        (CLASSES, (None,), None, True),
-        (WINDOWS, (None,), None, True),
-        (LOCAL_QUEUES, spaces, None, True),
-        (CLUSTER_QUEUES, (None,), None, True),
-        *((kind.where, spaces, kind.selector, True) for kind in EXISTING[:-1]),
-        (WORKLOADS, everywhere, None, True),  # those of others use quota
-    ]
-    return [
-        (kind, where, which, optional)
-        for kind, wheres, which, optional in kinds
-        for where in wheres
-    ]
+    nodes = replace(NODES, selector=settings.node_selector)
+    of_jobs = [OASIS_JOBS, SERVICES, NETWORK_POLICIES, LOCAL_QUEUES]
+    of_jobs += [kind.where for kind in EXISTING[:-1]]
+    of_cluster = [nodes, CLASSES, WINDOWS, CLUSTER_QUEUES]
+    parts = ((of_jobs, spaces), ([PODS, WORKLOADS], everywhere), (of_cluster, (None,)))
+    return [(kind, where) for kinds, wheres in parts for kind in kinds for where in wheres]

@@ -10,6 +10,7 @@ from oasis.driver.driver import Driver
 from oasis.driver.entry import form_begun_in
 from oasis.kubernetes import names
 from oasis.kubernetes.control.metrics import Metrics
+from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.control.statuses import LEFT_ALONE, NO_JOBSET, StatusWriter
 from oasis.kubernetes.objects.conditions import COMPLETE, VALID, error_text
 from oasis.kubernetes.objects.existing import (
@@ -18,34 +19,26 @@ from oasis.kubernetes.objects.existing import (
     ended,
     job_items,
     own_uid,
-    parse_existing,
+    parse,
     version_of,
 )
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
-from oasis.kubernetes.objects.quantities import ResourceMap
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import HOLDING, TERMINAL
 from oasis.kubernetes.objects.workload import left_alone
 from oasis.model.errors import InstanceError
-from oasis.scheduling.capabilities import wants
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Policy, wants
 
 log = logging.getLogger("oasis.kubernetes")
 
+Object = Mapping[str, Any]
 Seen = Mapping[str, list[Any]]
 
 
 class JobReader:
     """The existing jobs, each parsed once per edit."""
 
-    def __init__(
-        self,
-        clock: SlotClock,
-        resources: ResourceMap,
-        metrics: Metrics | None = None,
-        controller: str = "",
-    ) -> None:
-        self._clock, self._resources, self._controller = clock, resources, controller
-        self._metrics = metrics or Metrics()
+    def __init__(self, clock: SlotClock, settings: ControllerSettings, metrics: Metrics) -> None:
+        self._clock, self._settings, self._metrics = clock, settings, metrics
         self.statuses: dict[str, StatusWriter] = {}  # by uid of the object
         self.specs: dict[str, JobSpec] = {}  # jobs that make sense, by uid
         self.complete: set[str] = set()  # uids of objects that their own controllers say are so
@@ -69,6 +62,10 @@ class JobReader:
             existing.add(uid)
             try:
                 spec = self._take(kind, item, driver.policy, uid in live or uid in ran, now)
+            except InstanceError as error:  # a mistake of its owner, looked for at each boundary
+                self.specs.pop(uid, None)
+                self.statuses[uid].put_aside("Invalid", "Invalid", str(error), now)
+                continue
             except Exception as error:  # noqa: BLE001 (any error is reported on this job)
                 self.fail(uid, error, "reading", now)
                 continue
@@ -85,19 +82,14 @@ class JobReader:
         if any(self._is_new(kind, item) for kind, item in job_items(seen)):
             self.read(seen, driver, now)
 
-    def _is_new(self, kind: ExistingKind | None, item: Mapping[str, Any]) -> bool:
+    def _is_new(self, kind: ExistingKind | None, item: Object) -> bool:
         job = self.statuses.get(item["metadata"]["uid"])
         if job is not None and job.placed == NO_JOBSET:
             return kind is TRAINJOB and bool(kind.parts(item))
         return job is None and not item["metadata"].get("deletionTimestamp")
 
     def _take(
-        self,
-        kind: ExistingKind | None,
-        item: Mapping[str, Any],
-        policy: Policy,
-        live: bool,
-        now: float,
+        self, kind: ExistingKind | None, item: Object, policy: Policy, live: bool, now: float
     ) -> JobSpec | None:
         """Return one job as it is now; None if it is over or invalid."""
         uid = item["metadata"]["uid"]
@@ -111,17 +103,24 @@ class JobReader:
             return None
         if self._is_over(job, item, live, now):
             return None
-        job.status["controller"] = self._controller
+        job.status["controller"] = self._settings.controller
         if (why := left_alone(item)) is not None:
             self.specs.pop(uid, None)
             job.waits(LEFT_ALONE, why, now)
-        elif kind is not TRAINJOB or kind.parts(item):
-            self._read_one(job, item, policy, now)
-        elif uid not in self.specs:  # else the Trainer makes its JobSet anew
-            job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
+        elif kind is TRAINJOB and not kind.parts(item):
+            if uid not in self.specs:  # else the Trainer makes its JobSet anew
+                job.waits(NO_JOBSET, "waits for the JobSet that the Trainer makes of it", now)
+        elif uid not in self.specs or self.specs[uid].generation != self._versions[uid]:
+            spec = parse(item, kind, self._clock, self._settings.resources)
+            if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
+                expected = f"expected none: policy {policy.name} plans them by bandwidth"
+                path = f"metadata.annotations.{names.SERVERS}"
+                raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
+            self.specs[uid] = spec
+            job.valid(now)
         return self.specs.get(uid)
 
-    def _is_stopped(self, job: StatusWriter, item: Mapping[str, Any]) -> bool:
+    def _is_stopped(self, job: StatusWriter, item: Object) -> bool:
         """Return whether the job failed and was not edited since, under any controller."""
         uid = job.meta["uid"]
         version = self._versions[uid] = version_of(item, job.kind)
@@ -137,36 +136,34 @@ class JobReader:
         """Report an error on the job that causes it; the job is ignored until it is edited."""
         # An `InstanceError` is a mistake of its owner: the job is Invalid. Everything else is a
         # fault of ours or of the policy: the job is Failed, and the traceback is in the log.
-        spec, job = self.specs.pop(uid, None), self.statuses.get(uid)
-        self._stopped[uid] = self._versions.get(uid) if spec is None else spec.generation
+        self.specs.pop(uid, None)
+        job, self._stopped[uid] = self.statuses.get(uid), self._versions.get(uid)
         self._metrics.job_errors.labels(doing).inc()
         name = uid if job is None else job.name
         if isinstance(error, InstanceError):
             log.warning("%s: %s, found when %s it", name, error, doing)
             if job is not None:
-                job.invalid(str(error), now)
+                job.put_aside("Invalid", "Invalid", str(error), now)
             return
         log.error("%s: an error when %s it", name, doing, exc_info=error, extra={"job": name})
         if job is not None:
-            why = f"{error_text(error)}, when {doing} it"
-            job.failed(f"{why}; see the log of the controller, and edit the job to try again", now)
+            why = f"{error_text(error)}, when {doing} it; see the log of the controller, and edit "
+            job.put_aside("Failed", "Error", f"{why}the job to try again", now)
 
     def fail_to_train(self, uid: str, reason: str, message: str, now: float) -> None:
         """Stop a job with too many failures of its own processes, until it is edited."""
         self._stopped[uid] = self.specs.pop(uid).generation
         self.statuses[uid].failed_to_train(reason, message, now)
 
-    def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Mapping[str, Any]]]:
+    def _in_order(self, seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
         """Jobs in order of creation."""
+
         # Times of creation are whole seconds. Within a second it is the version that tells, the
         # first one that was seen: later ones tell when we wrote the status.
-        for _, item in job_items(seen):
-            meta = item["metadata"]
-            self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
-
-        def age(entry: tuple[ExistingKind | None, Mapping[str, Any]]) -> tuple[str, int]:
+        def age(entry: tuple[ExistingKind | None, Object]) -> tuple[str, int]:
             meta = entry[1]["metadata"]
-            return meta.get("creationTimestamp", ""), self._first[meta["uid"]]
+            first = self._first.setdefault(meta["uid"], int(meta.get("resourceVersion", 0)))
+            return meta.get("creationTimestamp", ""), first
 
         # Jobs arrive in this order, so a list that the API
         # server returns in another one changes no plan.
@@ -182,27 +179,7 @@ class JobReader:
                 # the difference is written in the next turn.
                 self.statuses[uid].status = dict(unwritten[uid])
 
-    def _read_one(
-        self, job: StatusWriter, item: Mapping[str, Any], policy: Policy, now: float
-    ) -> None:
-        """Parse a job that is new or was edited; report an invalid one on the object."""
-        uid, kind = job.meta["uid"], job.kind
-        try:
-            known = self.specs.get(uid)
-            if known is not None and known.generation == version_of(item, kind):
-                return
-            if kind is None:
-                spec = parse_job(item, self._clock, self._resources)
-            else:
-                spec = parse_existing(item, kind, self._clock, self._resources)
-            check_plannable(spec, policy)
-            self.specs[uid] = spec
-            job.valid(now)
-        except InstanceError as error:
-            self.specs.pop(uid, None)
-            job.invalid(str(error), now)
-
-    def _is_over(self, job: StatusWriter, item: Mapping[str, Any], live: bool, now: float) -> bool:
+    def _is_over(self, job: StatusWriter, item: Object, live: bool, now: float) -> bool:
         """Return whether the controller of its kind reports a final end of the job."""
         # One that is complete leaves at the next boundary, where its utility is told; one that
         # failed leaves at once, also while it waits for a node or for its pods.
@@ -217,14 +194,6 @@ class JobReader:
             return False
         # A job that ended before it ever ran here earned nothing here, and is left out.
         return complete or failed is not None
-
-
-def check_plannable(spec: JobSpec, policy: Policy) -> None:
-    """Raise `InstanceError` if a policy that plans ahead cannot plan such a job."""
-    if spec.fixed_ps is not None and wants(policy, "plans_in_model"):
-        expected = f"expected none: policy {policy.name} plans them by bandwidth"
-        path = f"metadata.annotations.{names.SERVERS}"
-        raise InstanceError(path, f"{expected}, got {spec.fixed_ps}")
 
 
 def begun_in(spec: JobSpec, form: int) -> JobSpec:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from oasis.kubernetes.cluster.nodes import (
@@ -17,19 +16,12 @@ from oasis.kubernetes.cluster.nodes import (
     places_of,
     site_of,
 )
-from oasis.kubernetes.cluster.pods import (
-    by_job,
-    claims_of,
-    is_ending,
-    lingers,
-    uids_of,
-)
+from oasis.kubernetes.cluster.pods import by_job, is_ending, lingers, uids_of
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import Amounts
 from oasis.model.errors import InputError
-from oasis.scheduling.capabilities import wants
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Policy, wants
 from oasis.scheduling.site import Site
 
 Seen = Mapping[str, list[Any]]
@@ -43,40 +35,34 @@ class Machines:
     site: Site  # as the policy knows them
     foreign: Mapping[str, Amounts]  # what pods that are not ours asked of each node
     offers: Mapping[str, Mapping[str, str]]  # what each node had for pods
+    settings: ControllerSettings
 
     @classmethod
     def of(cls, seen: Seen, settings: ControllerSettings, clock: SlotClock) -> Machines:
         """The machines that the nodes are now; a `NodesError` if labels are missing or wrong."""
         nodes = by_name(seen)
-        foreign = foreign_use(seen["pods"], ours(seen))
+        foreign = foreign_use(seen["pods"], uids_of(by_job(seen)))
         places = places_of(nodes.values(), settings.ps_share)
         site = site_of(
             places, nodes, foreign, settings.resources, clock.work_seconds, settings.horizon
         )
         offers = {place.node: nodes[place.node]["status"]["allocatable"] for place in places}
-        return cls(places, site, foreign, offers)
+        return cls(places, site, foreign, offers, settings)
 
-    def have_grown(self, seen: Seen, ps_share: Fraction | None) -> bool:
+    def have_grown(self, seen: Seen) -> bool:
         """Whether the cluster has nodes that the policy does not know."""
         # A node that is gone is no reason to plan anew: it
         # counts as lost, and keeps its index in case it returns.
-        known = set(self.places)
-        return any(place not in known for place in places_of(by_name(seen).values(), ps_share))
+        return not {*places_of(seen["nodes"], self.settings.ps_share)} <= {*self.places}
 
-    def resized(
-        self,
-        seen: Seen,
-        settings: ControllerSettings,
-        short: Container[str],
-        late: float = -math.inf,
-    ) -> Machines:
+    def resized(self, seen: Seen, short: Container[str], late: float = -math.inf) -> Machines:
         """The same machines with the amounts that they have now; this object if none changed."""
         # What pods of others give back counts at once, and what they take only on nodes that were
         # `short` of room for a gang: pods of others come and go all the time, and each time jobs
         # are placed again where a machine is smaller. Pods of ours that were to be gone by the time
         # `late` count as pods of others: their end is unknown.
         stay = {pod["metadata"]["uid"] for pod in seen["pods"] if lingers(pod, late)}
-        nodes, using = by_name(seen), foreign_use(seen["pods"], ours(seen) - stay)
+        nodes, using = by_name(seen), foreign_use(seen["pods"], uids_of(by_job(seen)) - stay)
         foreign, machines = dict(self.foreign), list(self.site.machines)
         offers = dict(self.offers)
         for k, place in enumerate(self.places):
@@ -88,17 +74,18 @@ class Machines:
                 used = {name: min(used[name], known[name]) for name in used.keys() & known.keys()}
             if used != known or offer != self.offers[place.node]:
                 foreign[place.node], offers[place.node] = used, offer
-                amounts = available(place, node, foreign, settings.resources)
+                amounts = available(place, node, foreign, self.settings.resources)
                 machines[k] = replace(machines[k], amounts=tuple(amounts.values()))
         if machines == list(self.site.machines):
             return self
-        return Machines(self.places, replace(self.site, machines=tuple(machines)), foreign, offers)
+        site = replace(self.site, machines=tuple(machines))
+        return replace(self, site=site, foreign=foreign, offers=offers)
 
     def taken(self, machines: Machines, seen: Seen) -> dict[int, str]:
         """Explain which pods took capacity from these machines."""
         if machines is self:
             return {}
-        takers, mine = {}, ours(seen)
+        takers, mine = {}, uids_of(by_job(seen))
         foreign = [pod for pod in seen["pods"] if pod["metadata"]["uid"] not in mine]
         for k, (place, old) in enumerate(zip(self.places, self.site.machines, strict=True)):
             amounts = zip(machines.site.machines[k].amounts, old.amounts, strict=True)
@@ -109,14 +96,12 @@ class Machines:
                 takers[k] = f"{who} has taken room on node {place.node}"
         return takers
 
-    def changing(
-        self, seen: Seen, settings: ControllerSettings, nodes: set[str], late: float
-    ) -> set[str]:
+    def changing(self, seen: Seen, nodes: set[str], late: float) -> set[str]:
         """Those of `nodes` whose capacity changes by the next slot, through pods of others."""
         ending = (pod for pod in seen["pods"] if is_ending(pod) and not lingers(pod, late))
         changing = nodes & {pod["spec"].get("nodeName") for pod in ending} if nodes else nodes
         if nodes - changing:
-            machines = self.resized(seen, settings, nodes - changing, late).site.machines
+            machines = self.resized(seen, nodes - changing, late).site.machines
             known = zip(self.places, machines, self.site.machines, strict=True)
             changing |= {place.node for place, new, old in known if new != old}
         return changing
@@ -129,11 +114,6 @@ class Machines:
             for k, place in enumerate(self.places)
             if place.node not in nodes or not is_usable(nodes[place.node])
         )
-
-
-def ours(seen: Seen) -> set[str]:
-    """Uids of the pods that are planned here."""
-    return uids_of(by_job(seen["pods"], claims_of(seen)))
 
 
 def by_name(seen: Seen) -> dict[str, Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 from oasis.driver.policy_state import site_text
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import Objects
-from oasis.kubernetes.cluster.pods import condition, seconds_of
+from oasis.kubernetes.cluster.pods import by_job, condition, seconds_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.meter import JUMP
 from oasis.kubernetes.control.metrics import Metrics
@@ -78,7 +78,7 @@ def _restore(
     reconciler.done.update(saved["done"])
     reconciler.metered.update(saved["metered"])
     reconciler.patience.restore(saved["patience"])
-    reconciler.learning.verdicts.restore(saved["verdicts"])
+    reconciler.admission.verdicts.restore(saved["verdicts"])
     driver = reconciler.driver
     reasons = _differences(saved, reconciler)
     driver.restore(saved["driver"], specs, as_it_was, remake=bool(reasons))
@@ -141,7 +141,7 @@ def _resume_metering(reconciler: Reconciler, seen: Mapping[str, list[Any]], now:
     if slot is None:
         return
     begin = reconciler.clock.begin(slot)
-    for uid, pods in reconciler.pods_of(seen).items():
+    for uid, pods in by_job(seen).items():
         since = [begin]
         for pod in pods.values():
             ready = condition(pod, "Ready")

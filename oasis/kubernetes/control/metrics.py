@@ -7,11 +7,11 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 
 from oasis.kubernetes.objects.schema import PHASES
 
@@ -108,10 +108,9 @@ class Metrics:
         return server
 
 
-class _Server(ThreadingMixIn, WSGIServer):
+class _Server(ThreadingWSGIServer):
     """An HTTP server for IPv4 and IPv6: a kubelet probes the pod's address of either family."""
 
-    daemon_threads = True
     address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     address = "::" if address_family == socket.AF_INET6 else "0.0.0.0"
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oasis.kubernetes.cluster.pods import failures, is_ending, is_gated, is_unschedulable
+from oasis.kubernetes.cluster.pods import Pods, failures, is_ending, is_gated, is_unschedulable
 from oasis.kubernetes.names import INDEX, TASK
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.model.job import Job
@@ -34,7 +34,6 @@ class _Wait:
     taken_back: int = 0  # how often the plan took the room back, without its pods ever being ready
     again_at: float | None = None  # until then nothing is planned for it
     most: int | None = None  # workers that are planned for it
-    made: tuple[JobSpec, JobSpec] | None = None  # a job, and the same with so many workers
 
 
 @dataclass(slots=True)
@@ -140,38 +139,22 @@ class Patience:
         # It has waited since as before: where fewer are not ready either, others get all of its
         # room at the next boundary.
         wait = self._waits[spec.uid]
-        wait.generation, wait.most, wait.made = spec.generation, most, None
+        wait.generation, wait.most = spec.generation, most
 
-    def pauses(self, spec: JobSpec, now: float) -> bool:
-        """Return whether the job is paused; an edit ends the pause, and its limit."""
+    def limited(self, spec: JobSpec, now: float) -> tuple[JobSpec | None, bool]:
+        """The job as it may be planned, None while it is paused; and whether a pause has ended."""
         wait = self._waits.get(spec.uid)
         if wait is None or (wait.again_at is None and wait.most is None):
-            return False
-        if wait.generation != spec.generation:
-            wait.most, wait.taken_back = None, 0
-            wait.again_at = None if wait.again_at is None else now
-        return wait.again_at is not None and now < wait.again_at
-
-    def ends_pause(self, uid: str) -> bool:
-        """Return, once, that a job has ended its pause."""
-        wait = self._waits.get(uid)
-        if wait is None or wait.again_at is None:
-            return False
+            return spec, False
+        was_paused = wait.again_at is not None
+        if wait.generation != spec.generation:  # an edit ends the pause, and its limit
+            wait.again_at, wait.most, wait.taken_back = None, None, 0
+        if wait.again_at is not None and now < wait.again_at:
+            return None, False
         wait.again_at = None
-        return True
+        return spec if wait.most is None else with_at_most(spec, wait.most), was_paused
 
-    def limited(self, spec: JobSpec) -> JobSpec:
-        """The job with as many workers as are planned for it; the same object if it can be."""
-        wait = self._waits.get(spec.uid)
-        if wait is None or wait.most is None:
-            return spec
-        if wait.made is None or wait.made[0] is not spec:
-            wait.made = spec, with_at_most(spec, wait.most)
-        return wait.made[1]
-
-    def stuck(
-        self, job_pods: Mapping[str, Mapping[str, Any]], now: float, limit: float
-    ) -> frozenset[str]:
+    def stuck(self, job_pods: Pods, now: float, limit: float) -> frozenset[str]:
         """Uids of the pods for which the scheduler has found no room for `limit` seconds."""
         waiting = {
             pod["metadata"]["uid"]

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Any
 
 from oasis.driver.entry import SlotOutcome
-from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.objects.oasis_job import JobSpec
-from oasis.scheduling.capabilities import Planner
-from oasis.scheduling.policy import Policy
-
-log = logging.getLogger("oasis.kubernetes")
 
 
 @dataclass(slots=True)
@@ -47,15 +40,3 @@ class Planning:
         # An executor would keep the process until the plan is made.
         threading.Thread(target=self.make, daemon=True).start()
         wait((self.answered,), patience)
-
-
-def planned_ahead(policy: Policy, slots: int, metrics: Metrics) -> Mapping[int, Any]:
-    """The plan of the next slots, by index of the job; empty if the policy has no forecast."""
-    if not isinstance(policy, Planner):
-        return {}
-    try:
-        return policy.ahead(slots)
-    except Exception:
-        metrics.policy_errors.inc()
-        log.exception("policy %s cannot say what it plans", policy.name)
-        return {}

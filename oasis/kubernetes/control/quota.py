@@ -18,6 +18,7 @@ from oasis.kubernetes.objects.workload import (
     CLUSTER_QUEUES,
     LOCAL_QUEUES,
     WORKLOADS,
+    key_of,
     left_alone,
     said,
 )
@@ -27,6 +28,8 @@ from oasis.scheduling.site import Site
 Object = Mapping[str, Any]
 Seen = Mapping[str, list[Any]]
 Kind = tuple[str, str]  # flavor and resource
+Share = tuple[Fraction, Fraction, Fraction | None]
+Used = dict[str, defaultdict[Kind, Fraction]]  # by name of the ClusterQueue
 NOTHING = Fraction(0)
 
 
@@ -48,12 +51,12 @@ class Quota:
         # Those that are left alone are no part of the plan: what they have is not free.
         ours = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
         items = [i for i in ours if said(i, "Finished")["status"] != "True"]
-        local = {_key(q["metadata"]): q["spec"] for q in seen.get(LOCAL_QUEUES.plural, ())}
+        local = {key_of(q["metadata"]): q["spec"] for q in seen.get(LOCAL_QUEUES.plural, ())}
         self._queues.clear()
         for item in items:
             meta, spec = item["metadata"], item["spec"]
             name = spec["target"] or spec.get("queueName", "")
-            if (queue := local.get((meta["namespace"], name))) is not None:
+            if (queue := local.get(key_of(meta, name))) is not None:
                 self._queues[meta["uid"]] = queue["clusterQueue"]
         queues = {q["metadata"]["name"]: q for q in seen.get(CLUSTER_QUEUES.plural, ())}
         # Not by the status of the queues, which lags behind that of the Workloads.
@@ -67,9 +70,7 @@ class Quota:
 
     @staticmethod
     def _over_all(
-        queues: Mapping[str, Object],
-        used: Mapping[str, Mapping[Kind, Fraction]],
-        left: Mapping[str, Mapping[Kind, Fraction]],
+        queues: Mapping[str, Object], used: Used, left: Mapping[str, Mapping[Kind, Fraction]]
     ) -> Amounts:
         # Queues of one cohort borrow the same quota, which counts once.
         cohorts: defaultdict[str, list[str]] = defaultdict(list)
@@ -84,9 +85,8 @@ class Quota:
             if len(names) > 1:
                 whole = {n: q for n, q in queues.items() if q["spec"].get("cohortName") == cohort}
                 for kind in total:
-                    nominal = sum((_share(q, kind)[0] for q in whole.values()), NOTHING)
-                    taken = sum((used[name].get(kind, NOTHING) for name in whole), NOTHING)
-                    total[kind] = min(total[kind], max(NOTHING, nominal - taken))
+                    free = (_shares(q)[kind][0] - used[name][kind] for name, q in whole.items())
+                    total[kind] = min(total[kind], max(NOTHING, sum(free, NOTHING)))
             totals.append(_summed(total))
         covered = set.intersection(*map(set, totals)) if totals else set()
         return {name: sum((each[name] for each in totals), NOTHING) for name in covered}
@@ -167,19 +167,13 @@ class Quota:
         return off
 
 
-def _key(meta: Object) -> tuple[str, str]:
-    return meta["namespace"], meta["name"]
-
-
 def _amount(value: Any) -> Fraction:
     return quantity(value, CLUSTER_QUEUES.plural)
 
 
-def _used(
-    queues: Iterable[str], workloads: Iterable[Object]
-) -> dict[str, defaultdict[Kind, Fraction]]:
+def _used(queues: Iterable[str], workloads: Iterable[Object]) -> Used:
     """What Workloads have reserved of each ClusterQueue."""
-    used: dict[str, defaultdict[Kind, Fraction]] = {name: defaultdict(Fraction) for name in queues}
+    used: Used = {name: defaultdict(Fraction) for name in queues}
     for item in workloads:
         admission = (item.get("status") or {}).get("admission") or {}
         use = used.get(admission.get("clusterQueue", ""))
@@ -200,41 +194,36 @@ def _summed(amounts: Mapping[Kind, Fraction]) -> Amounts:
     return dict(total)
 
 
-def _share(queue: Object, kind: Kind) -> tuple[Fraction, Fraction, Fraction | None]:
+def _shares(queue: Object) -> defaultdict[Kind, Share]:
     """What a ClusterQueue has, what of it others may borrow, and how much it may borrow."""
+    shares: defaultdict[Kind, Share] = defaultdict(lambda: (NOTHING, NOTHING, NOTHING))
     for group in queue["spec"].get("resourceGroups") or ():
         for flavor in group["flavors"]:
-            for each in flavor["resources"] if flavor["name"] == kind[0] else ():
-                if each["name"] == kind[1]:
-                    nominal = _amount(each["nominalQuota"])
-                    lent, most = each.get("lendingLimit"), each.get("borrowingLimit")
-                    lends = nominal if lent is None else _amount(lent)
-                    return nominal, lends, None if most is None else _amount(most)
-    return NOTHING, NOTHING, NOTHING
+            for each in flavor["resources"]:
+                nominal = _amount(each["nominalQuota"])
+                lent, most = each.get("lendingLimit"), each.get("borrowingLimit")
+                lends = nominal if lent is None else _amount(lent)
+                limits = lends, None if most is None else _amount(most)
+                shares[flavor["name"], each["name"]] = nominal, *limits
+    return shares
 
 
-def _left(
-    name: str, queues: Mapping[str, Object], used: Mapping[str, Mapping[Kind, Fraction]]
-) -> dict[Kind, Fraction]:
+def _left(name: str, queues: Mapping[str, Object], used: Used) -> dict[Kind, Fraction]:
     """What a ClusterQueue has and can borrow now, less what others use."""
     spec = queues[name]["spec"]
     cohort = spec.get("cohortName")
-    others = [n for n, q in queues.items() if n != name and q["spec"].get("cohortName") == cohort]
+    others = {n: _shares(q) for n, q in queues.items() if q["spec"].get("cohortName") == cohort}
     reclaims = (spec.get("preemption") or {}).get("reclaimWithinCohort", "Never") != "Never"
     left = {}
-    for group in spec.get("resourceGroups") or ():
-        for flavor in group["flavors"]:
-            for each in flavor["resources"]:
-                kind = flavor["name"], each["name"]
-                nominal, _, most = _share(queues[name], kind)
-                own, pool = used[name].get(kind, NOTHING), NOTHING
-                for other in others if cohort else ():
-                    has, lends, _ = _share(queues[other], kind)
-                    beyond = max(NOTHING, used[other].get(kind, NOTHING) - (has - lends))
-                    pool += lends - beyond  # negative where it borrows itself
-                if most is not None:
-                    pool = min(pool, most)
-                if reclaims:
-                    pool = max(pool, NOTHING)
-                left[kind] = max(NOTHING, nominal + pool - own)
+    for kind, (nominal, _, most) in _shares(queues[name]).items():
+        pool = NOTHING
+        for other, shares in others.items() if cohort else ():
+            if other != name:
+                has, lends, _ = shares[kind]
+                pool += lends - max(NOTHING, used[other][kind] - (has - lends))
+        if most is not None:
+            pool = min(pool, most)
+        if reclaims:
+            pool = max(pool, NOTHING)  # it is negative where others borrow from this one
+        left[kind] = max(NOTHING, nominal + pool - used[name][kind])
     return left

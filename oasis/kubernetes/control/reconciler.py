@@ -25,27 +25,22 @@ from oasis.kubernetes.acting import (
     action_word,
     has_pods_but_no_plan,
     reconcile,
-    stays_gated,
 )
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster import world as w
-from oasis.kubernetes.cluster.gangs import network_objects, wanted_of
-from oasis.kubernetes.cluster.nodes import NodesError, Place, phase_of
-from oasis.kubernetes.cluster.pods import matched
-from oasis.kubernetes.control.admission import Admission, reach_of, too_long
+from oasis.kubernetes.cluster.gangs import matched, network_objects, wanted_of
+from oasis.kubernetes.cluster.nodes import NodesError, phase_of
+from oasis.kubernetes.control.admission import Admission, Learning, too_long
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.job_reader import JobReader, begun_in
-from oasis.kubernetes.control.learning import Learning
 from oasis.kubernetes.control.machines import Machines, by_name, check_policy
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import LONGEST_WAIT, STUCK, Failure, Patience
-from oasis.kubernetes.control.planning import Planning, planned_ahead
+from oasis.kubernetes.control.planning import Planning
 from oasis.kubernetes.control.quota import Quota
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, StatusWriter
+from oasis.kubernetes.control.statuses import CLAIM_REFUSED, NO_NODE, NO_QUOTA, TOO_LONG
 from oasis.kubernetes.control.tenants import Tenants
-from oasis.kubernetes.control.verdicts import LONGEST
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import ADMITTED, LATE, PLACED, error_text, time_text
 from oasis.kubernetes.objects.existing import WORKLOAD, existing_objects, is_suspended, job_items
@@ -55,8 +50,7 @@ from oasis.kubernetes.objects.workload import left_alone, preempted, without_quo
 from oasis.model.errors import InstanceError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance_file import cluster_to_dict
-from oasis.scheduling.capabilities import Planner, state_of
-from oasis.scheduling.policy import Policy
+from oasis.scheduling.policy import Planner, Policy, state_of
 from oasis.scheduling.site import cluster_of
 
 log = logging.getLogger("oasis.kubernetes")
@@ -84,12 +78,12 @@ class Reconciler:
         self.settings, self.clock, self.metrics, self.now = settings, clock, metrics, now
         self._checkpoint = checkpoint
         self.meter = WorkMeter(clock)
-        self.requests = w.Requests()
-        self.reader = JobReader(clock, settings.resources, metrics, settings.controller)
+        self.reader = JobReader(clock, settings, metrics)
+        self.statuses = self.reader.statuses  # by uid of the object
         self.done: dict[str, float] = {}  # worker-slots that count
         self.metered: dict[str, float] = {}  # for which workers were seen at work
         self.losses: dict[str, float] = {}  # what was reported anew in the slot that ended
-        self._reports: dict[str, w.Report] = {}
+        self._reports: dict[str, p.Report] = {}
         self._telling: set[str] = set()  # uids of jobs whose training has told its progress
         self.withdrawn: set[str] = set()
         self._short: dict[str, str] = {}
@@ -107,37 +101,32 @@ class Reconciler:
         # Jobs whose pods other controllers make, by uid, as they were seen last.
         self.existing = existing_objects(seen)
         self.machines = Machines.of(seen, settings, clock)
-        self.learning = Learning(clock, self.reader, self.patience)
-        self.admission = Admission(self.places, seen["nodes"], self.learning.verdicts)
+        self.admission = Admission(self.machines.places, seen["nodes"])
+        self.learning = Learning(clock, self.reader, self.patience, self.admission)
         check_policy(policy, self.machines.site, settings.minimum_run)
         self.quota = Quota(settings.resources)
         self.quota.look(seen)
         site = self.quota.limited(self.machines.site, ())
         self.driver: Driver[JobSpec] = Driver(policy, site, settings.minimum_run)
-        self.tenants = Tenants(clock, policy)
+        self.tenants = Tenants(clock, self.driver)
         self.tenants.look(seen.get(names.CLASS_PLURAL, ()))  # the slot that runs is counted by them
         self.windows = Windows(settings, clock)
 
     # -- the cluster -------------------------------------------------------------------------------
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """The machines, in the order of their indices."""
-        return self.machines.places
 
     def _take_in_nodes(self, seen: Seen) -> None:
         """Rebuild the site from the nodes; keep the old one if the nodes now make no site."""
         self._taken = {}
         try:
             self.quota.look(seen)
-            if self.machines.have_grown(seen, self.settings.ps_share):
+            if self.machines.have_grown(seen):
                 machines = Machines.of(seen, self.settings, self.clock)
                 check_policy(self.driver.policy, machines.site)
                 self.driver.rebuild(self.quota.limited(machines.site, ()))
                 self.machines, self.live = machines, {}
                 return
             short = set(self._short.values())
-            machines = self.machines.resized(seen, self.settings, short, self._late)
+            machines = self.machines.resized(seen, short, self._late)
             self._taken = self.machines.taken(machines, seen)
             self.machines = machines
             self.quota.limit(self.driver, machines.site)
@@ -145,16 +134,12 @@ class Reconciler:
             self.metrics.failures.inc()
             log.error("%s; the machines stay as they were", error)  # noqa: TRY400 (it says it all)
 
-    @property
-    def statuses(self) -> dict[str, StatusWriter]:
-        """Statuses by uid of the object."""
-        return self.reader.statuses
-
     def read_specs(self, seen: Seen, now: float, ran: Container[str] = ()) -> dict[str, JobSpec]:
         """Return unfinished valid jobs by uid, oldest first, limited to nodes that admit them."""
         specs = self.reader.read(seen, self.driver, now, ran)
-        job_pods, slot = self.pods_of(seen), self.clock.slot(now)
-        self.admission.look(self.places, seen["nodes"])
+        job_pods, slot = p.by_job(seen), self.clock.slot(now)
+        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
+        self.admission.look(self.machines.places, seen["nodes"])
         self.admission.forget_others(specs)
         self.learning.accept_bound(job_pods, slot)
         return {
@@ -181,31 +166,26 @@ class Reconciler:
         """Begin of the next slot."""
         return self.clock.epoch if self.slot is None else self.clock.begin(self.slot + 1)
 
-    def begin_slot_if_due(self, now: float, seen: Seen) -> bool:
-        """Begin the present slot if it has not begun yet, and return whether it did."""
-        planning = self._prepare(now, seen)
-        if planning is not None:
-            planning.make()
-            self._follow(planning, seen)
-        return planning is not None
-
     def plan_if_due(
-        self, now: float, look: Callable[[], Seen], patience: float, on_end: Callable[[], None]
+        self,
+        now: float,
+        look: Callable[[], Seen],
+        patience: float = 0.0,
+        on_end: Callable[[], None] | None = None,
     ) -> bool:
-        """Begin the present slot or jobs that came in it; wait for no more than `patience` seconds.
-
-        Return whether anything was planned.
-        """
-        # `look` says what is there, and `on_end` is called by the thread when the plan is made:
-        # then call this again. Until it returns True, `live` and `slot` are those of before.
+        """Begin the present slot or jobs that came in it; return whether anything was planned."""
+        # `look` says what is there. With `on_end` a plan is waited for `patience` seconds alone; it
+        # is called by the thread when the plan is made: then call this again. Until it returns
+        # True, `live` and `slot` are those of before.
         planning = self.planning
         if planning is None:
             seen = look()
             planning = self._prepare(now, seen) or self._prepare_between(now, seen)
             if planning is None:
                 return False
-            if self.driver.arriving_again & self.pods_of(look()).keys():
-                planning.make()  # without a plan their pods would go meanwhile
+            # Without a plan, the pods of jobs that arrive again would go meanwhile.
+            if on_end is None or self.driver.arriving_again & p.by_job(look()).keys():
+                planning.make()
             else:
                 planning.start(on_end, patience)
         if planning.answered.done():
@@ -224,15 +204,13 @@ class Reconciler:
         # which it was done; new nodes may make all jobs arrive again.
         self._close(slot, seen, now)
         self._take_in_nodes(seen)
-        specs = self.read_specs(seen, now)
-        job_pods = self.pods_of(seen)
-        ended = self._ended(job_pods, now)
-        # An error in `_ended` has taken its job out of the reader's specs.
-        specs = {uid: spec for uid, spec in specs.items() if uid in self.reader.specs}
-        specs = self._plannable(specs, seen, now, job_pods)
+        job_pods = p.by_job(seen)
+        succeeded = self._succeeded(job_pods, now)
+        specs = self._plannable(self.read_specs(seen, now), now, job_pods)
+        ended = frozenset(self.reader.complete | succeeded)
         unavailable = self.machines.lost(seen), self.windows.calendar(seen, self.machines, now)
         done = dict.fromkeys(self.statuses, 0.0) | self.done
-        facts = Facts(specs, done, dict(self.losses), frozenset(ended), *unavailable)
+        facts = Facts(specs, done, dict(self.losses), ended, *unavailable)
         question = partial(self.driver.boundary, slot, facts)
         self.planning = Planning(slot, specs, now, question)
         return self.planning
@@ -246,7 +224,7 @@ class Reconciler:
             return None
         self._undecided = came
         specs = {uid: spec for uid, spec in self.read_specs(seen, now).items() if uid in came}
-        specs, room = self._plannable(specs, seen, now), driver.room
+        specs, room = self._plannable(specs, now), driver.room
         any_fits = False
         for uid, spec in specs.items():
             with self.handling(uid, "planning", now):
@@ -286,20 +264,18 @@ class Reconciler:
         """Begin jobs within `slot`, as the policy has planned them for the next one."""
         if outcome.error is not None:  # the next boundary tells it on the jobs
             log.warning("no job begins before the next slot: %s", error_text(outcome.error))
-        for uid, cause in outcome.failed.items():
-            self.reader.fail(uid, cause, "planning", now)
         for uid in before.keys() - self.live.keys():
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until then
         for uid, entry in self.live.items():
             ran = uid in before and before[uid].allocation.workers
             if entry.allocation.workers and not ran and uid in self.statuses:
-                self.statuses[uid].begins_early(entry, slot, self.places, now)
+                self.statuses[uid].begins_early(entry, slot, self.machines.places, now)
 
     def _begin_slot(
         self, slot: int, outcome: SlotOutcome[JobSpec], now: float, before: Live, seen: Seen
     ) -> None:
         """Tell what is planned for a slot that begins, and forget what was before it."""
-        job_pods, live = self.pods_of(seen), self.live
+        job_pods, live = p.by_job(seen), self.live
         self._tell_errors(outcome, now)
         self._tell_plans(slot, now, before)
         self.withdrawn.clear()
@@ -307,10 +283,8 @@ class Reconciler:
         self._short.clear()
         for uid in live:  # what the plan takes away earns nothing until it is gone
             self.note(uid, job_pods.get(uid, {}), self.now(), broken_at=self.clock.begin(slot))
-        self.requests.forget_others(seen["pods"])
         self.meter.forget(live.__contains__)
         self.patience.forget(self.statuses, live)
-        self.learning.forget_others(self.statuses)
         unfinished = {uid for uid, job in self.statuses.items() if job.phase not in TERMINAL}
         self.tenants.forget_others(unfinished, self.metered, outcome.completed)
         kept: tuple[dict[str, Any], ...] = self.done, self.metered, self._reports
@@ -332,16 +306,11 @@ class Reconciler:
         self._unsaved = None
 
     def _plannable(
-        self,
-        specs: Mapping[str, JobSpec],
-        seen: Seen,
-        now: float,
-        job_pods: Mapping[str, Mapping[str, Any]] | None = None,
+        self, specs: Mapping[str, JobSpec], now: float, job_pods: p.Pods | None = None
     ) -> dict[str, JobSpec]:
         """Return the jobs that may be planned, as they count; the others wait, and say why."""
         # With `job_pods`, the pods by job, those whose pods stay unready lose their room.
         live, plannable = self.driver.by_uid, {}
-        self.tenants.look(seen.get(names.CLASS_PLURAL, ()))
         for uid, spec in specs.items():
             with self.handling(uid, "judging", now):
                 judged = self._judged(spec, live.get(uid), now)
@@ -352,31 +321,26 @@ class Reconciler:
         return plannable
 
     def _judged(self, spec: JobSpec, known: Entry[JobSpec] | None, now: float) -> JobSpec | None:
-        """The job with its corrected work; None if no node or its class admits it."""
+        """The job with its corrected work; None if nodes, quota or its class keep it out."""
         uid, driver, job = spec.uid, self.driver, self.statuses[spec.uid]
-        if self.learning.verdicts.why(spec, self.clock.slot(now)) is not None:
+        reason, is_new = "", known is None
+        if why := self.admission.verdicts.why(spec, self.clock.slot(now)):
+            pass  # which its status says since the verdict
+        elif why := self.admission.refused.get(uid):
+            reason = NO_NODE  # a policy would reject it for good, though a node may come
+        elif why := self.quota.refusal(spec):
+            reason = NO_QUOTA
+        elif is_new and self.settings.horizon is None and (why := too_long(driver, spec)):
+            reason = TOO_LONG
+        elif why := self.tenants.refusal(spec, known):
+            reason = CLAIM_REFUSED
+        if why:
             self.meter.note(uid, [], now)  # its pods go, and earn nothing until they are gone
+            if reason:
+                job.waits(reason, why, now)
             return None
-        # A policy would reject it for good, though a node may come or get another label.
-        if (why := self.admission.refused.get(uid)) is not None:
-            job.waits(NO_NODE, why, now)
-            self.meter.note(uid, [], now)
-            return None
-        if why := self.quota.refusal(spec):
-            job.waits(NO_QUOTA, why, now)
-            self.meter.note(uid, [], now)
-            return None
-        reach = None if self.settings.horizon is not None else reach_of(driver.policy)
-        if reach is not None and known is None and (why := too_long(driver, spec, reach)):
-            job.waits("TooLong", why, now)
-            return None
-        comes_back = known is None and job.is_kept_out
-        counted = self.tenants.judged(spec, known, driver.as_seen, self.machines.site)
-        if isinstance(counted, str):
-            job.waits(CLAIM_REFUSED, counted, now)
-            self.meter.note(uid, [], now)
-            return None
-        if comes_back:
+        counted = self.tenants.counted(spec)
+        if is_new and job.is_kept_out:
             self.remember(uid, counted)
         job.planned(self.tenants.overrun(counted), now)
         return counted
@@ -387,10 +351,8 @@ class Reconciler:
         """The job, limited to the workers that become ready; None while it is backed off."""
         if known is not None and self.patience.is_over(spec.uid, now):
             self._release(known, spec, pods, now)
-        if self.patience.pauses(spec, now):
-            return None
-        limited = self.patience.limited(spec)
-        if self.patience.ends_pause(spec.uid):
+        limited, comes_back = self.patience.limited(spec, now)
+        if limited is not None and comes_back:
             self.remember(spec.uid, limited)
         return limited
 
@@ -431,7 +393,7 @@ class Reconciler:
         is_due = self.driver.slot is None or slot > self.driver.slot
         read = self.reader.read if is_due else self.reader.read_new
         read(seen, self.driver, now)
-        return self.learning.tries(now, is_due, lambda: self.pods_of(seen))
+        return self.learning.tries(now, is_due, seen)
 
     def remember(self, uid: str, spec: JobSpec) -> None:
         """Let a job that was accepted before arrive again, with the work that its status says."""
@@ -466,14 +428,14 @@ class Reconciler:
                 self.metrics.lost.inc(lost if lost > LITTLE else 0.0)
             self.tenants.held(held)
         self.losses.clear()
-        for uid, pods in self.pods_of(seen).items():
+        for uid, pods in p.by_job(seen).items():
             with self.handling(uid, "following", now):
                 self._read_report(uid, pods)
 
     def _read_report(self, uid: str, pods: Mapping[str, Any]) -> None:
         """Read the progress that the training of a job reports."""
         try:
-            reported = w.reported(pods)
+            reported = p.reported(pods)
         except InstanceError as error:
             log.warning("job %s: %s", uid, error)
             return
@@ -488,17 +450,17 @@ class Reconciler:
             self.losses[uid] = reported.loss
         self._reports[uid] = reported
 
-    def _ended(self, job_pods: Mapping[str, Mapping[str, Any]], now: float) -> set[str]:
-        """Uids of the live jobs that say themselves that they are done."""
+    def _succeeded(self, job_pods: p.Pods, now: float) -> set[str]:
+        """Uids of the live OasisJobs whose processes are done."""
         succeeded = set()
         for uid, entry in self.live.items():
             # The pods of an OasisJob are ours, and no other controller says when they are complete.
             if not entry.spec.is_existing:
                 with self.handling(uid, "following", now):
                     pods = job_pods.get(uid, {})
-                    if w.has_succeeded(self._wanted(entry, pods), pods):
+                    if p.has_succeeded(self._wanted(entry, pods), pods):
                         succeeded.add(uid)
-        return self.reader.complete | succeeded
+        return succeeded
 
     def note(
         self, uid: str, pods: Mapping[str, Any], at: float, broken_at: float | None = None
@@ -510,7 +472,7 @@ class Reconciler:
         with self.handling(uid, "following", at):
             least = begun_in(entry.spec, entry.form).min_workers
             wanted = self._wanted(entry, pods)
-            gang = w.working_gang(wanted, pods, least, entry.job.ps_needed)
+            gang = p.working_gang(wanted, pods, least, entry.job.ps_needed)
             # A worker that was credited is gone. Of news that came together
             # the first counts, so that it earns nothing after it left.
             if broken_at is not None and not self.meter.working(uid) <= set(gang):
@@ -550,15 +512,11 @@ class Reconciler:
     def _wanted(self, entry: Entry[JobSpec], pods: Mapping[str, Any]) -> tuple[p.WantedPod, ...]:
         if not entry.spec.is_existing:
             spec = begun_in(entry.spec, entry.form)
-            return wanted_of(spec, entry.allocation, self.places, pods)
+            return wanted_of(spec, entry.allocation, self.machines.places, pods)
         if entry.spec.uid not in self.existing:  # it went, or lost our label, in this slot
             return ()
         _, item = self.existing[entry.spec.uid]
-        return matched(entry.spec, item, entry.allocation, self.places, pods)
-
-    def pods_of(self, seen: Seen) -> dict[str, dict[str, Any]]:
-        """Pods of each job by name, whichever controller made them."""
-        return p.by_job(seen["pods"], p.claims_of(seen))
+        return matched(entry.spec, item, entry.allocation, self.machines.places, pods)
 
     # -- what is to be done ------------------------------------------------------------------------
 
@@ -567,7 +525,7 @@ class Reconciler:
         if self.slot is None or self._unsaved:
             return Steps()
         self.existing = existing_objects(seen)
-        job_pods = self.pods_of(seen)
+        job_pods = p.by_job(seen)
         metas = (item["metadata"] for _, item in job_items(seen))
         uids = {meta["uid"] for meta in metas if not meta.get("deletionTimestamp")}
         uids &= self.reader.specs.keys()  # for jobs without a valid object no pod runs
@@ -592,25 +550,20 @@ class Reconciler:
         # Free room is a sum over all pods of the cluster. Most turns open no gate and need none.
         if any(p.is_gated(pod) for target in targets for pod in target.pods.values()):
             nodes = by_name(seen)
-            free = w.free_room(nodes, seen["pods"], self.requests, p.uids_of(job_pods))
+            free = p.free_room(nodes, seen["pods"], p.uids_of(job_pods))
         stuck = self.patience.stuck(job_pods, now, STUCK * self.settings.slot_seconds)
         steps = reconcile(targets, orphans, free, stuck, nodes)
-        over = {uid for uid, job in self.statuses.items() if job.phase in TERMINAL}
-        # A Workload that makes no sense would hold its quota for ever.
-        stopped = {uid for uid, job in self.statuses.items() if job.is_stopped}
-        over |= {u for u, (k, _) in self.existing.items() if k is WORKLOAD and u in stopped}
-        steps.actions += [
-            Switch(uid, existing, kind, suspend=True)
-            for uid, (kind, existing) in self.existing.items()
-            if uid not in entries
-            and has_pods_but_no_plan(existing, job_pods.get(uid, {}), is_over=uid in over)
-        ]
-        for uid, (_, existing) in self.existing.items():
-            if uid in self.statuses:
-                if uid in entries and (why := preempted(existing)) is not None:
-                    self.statuses[uid].in_trouble("Preempted", why, now)
-                waits = uid not in entries and stays_gated(existing, job_pods.get(uid, {}))
-                self.statuses[uid].resumed(waits, now)
+        for uid, (kind, existing) in self.existing.items():
+            job, pods, is_planned = self.statuses.get(uid), job_pods.get(uid, {}), uid in entries
+            # A Workload for which nothing is planned would hold its quota.
+            is_over = kind is WORKLOAD or (job is not None and job.phase in TERMINAL)
+            if not is_planned and has_pods_but_no_plan(existing, pods, is_over=is_over):
+                steps.actions.append(Switch(uid, existing, kind, suspend=True))
+            if job and is_planned and (why := preempted(existing)) is not None:
+                job.in_trouble("Preempted", why, now)
+            if job:
+                waits = not is_planned and not is_suspended(existing)
+                job.resumed(waits and any(map(p.is_gated, pods.values())), now)
         for uid, error in steps.failed.items():
             self.reader.fail(uid, error, "acting on", now)
         self._withdraw(steps, seen, job_pods, stuck, now)
@@ -625,18 +578,16 @@ class Reconciler:
         uid, slot = entry.spec.uid, self.slot
         assert slot is not None
         spec = begun_in(entry.spec, entry.form)
-        item = self.existing[uid][1] if uid in self.existing else None
+        kind, item = self.existing.get(uid, (None, None))
         # What a Workload says itself is `left_alone`: it follows our switch of its owner later.
-        if item is None or spec.kind == WORKLOAD.name:
-            pass
-        elif self.patience.others_switched(uid, is_suspended(item)):
+        if item and kind is not WORKLOAD and self.patience.others_switched(uid, is_suspended(item)):
             verb = "suspended" if is_suspended(item) else "resumed"
             expected = f"expected to be changed here alone, and another {verb} it"
             raise InstanceError("spec.suspend", f"{expected}: it is left alone until it is edited")
         return Target(
             spec,
             self._wanted(entry, pods),
-            p.plan_hash(entry.allocation, self.places),
+            p.plan_hash(entry.allocation, self.machines.places),
             pods,
             slot,
             uid in self.withdrawn,
@@ -646,25 +597,19 @@ class Reconciler:
         )
 
     def _withdraw(
-        self,
-        steps: Steps,
-        seen: Seen,
-        job_pods: Mapping[str, Mapping[str, Any]],
-        stuck: Container[str],
-        now: float,
+        self, steps: Steps, seen: Seen, job_pods: p.Pods, stuck: Container[str], now: float
     ) -> None:
-        longest = max(LONGEST, len(self.places))  # or those that were tried come back first
         for uid in steps.withdrawn:
             self.metrics.withdrawn.inc()
             self.withdrawn.add(uid)
-            self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now, longest)
+            self.learning.withdrawn(uid, job_pods.get(uid, {}).values(), stuck, now)
         if steps.refused:
-            self.admission.look(self.places, seen["nodes"])
+            self.admission.look(self.machines.places, seen["nodes"])
             forms = {uid: entry.form for uid, entry in self.live.items()}
-            self.learning.not_admitted(steps, forms, self.admission, now, longest)
+            self.learning.not_admitted(steps, forms, now)
         # Others give the room back, or the node is told to be smaller in the next slot.
         nodes = set(steps.short.values())
-        going = self.machines.changing(seen, self.settings, nodes, self._late)
+        going = self.machines.changing(seen, nodes, self._late)
         for uid, node in steps.short.items():
             self._short.setdefault(uid, node)
             if node in going:
@@ -701,7 +646,7 @@ class Reconciler:
             "done": self.done,
             "metered": self.metered,
             "patience": self.patience.state(self.clock),
-            "verdicts": self.learning.verdicts.state(),
+            "verdicts": self.admission.verdicts.state(),
             "tenants": self.tenants.state(),
             "unwritten": {
                 uid: job.status for uid, job in self.statuses.items() if job.status != job.written
@@ -717,40 +662,39 @@ class Reconciler:
         policy, entries = self.driver.policy, self.driver.by_uid
         decisions = policy.last_decisions() if isinstance(policy, Planner) else {}
         by_id = {decision.job_id: decision for decision in decisions.values()}
-        for uid in outcome.completed:
+        self.metrics.broken.inc(len(outcome.late))
+        gone = (*outcome.completed, *outcome.rejected, *outcome.given_up)
+        for uid in dict.fromkeys((*gone, *outcome.admitted, *outcome.late)):
             with self.handling(uid, "telling of", now):
-                entry, job = outcome.entries[uid], self.statuses.get(uid)
+                job = self.statuses.get(uid)
                 if job is None:
-                    log.info("%s was deleted when its work was done", entry.spec.id)
+                    log.info("%s was deleted when its work was done", outcome.entries[uid].spec.id)
                     continue
-                # It may have done all its work before it arrived.
-                job.completed(entry, max(slot - 1, entry.arrived), now)
-                self.metrics.utility.inc(job.status["utility"])
-        for uid, reason in outcome.rejected.items():
-            with self.handling(uid, "telling of", now):
-                due = outcome.retried.get(uid)
-                again = None if due is None else self.clock.begin(due)
-                decision = by_id.get(self.reader.specs[uid].id)
-                self.statuses[uid].rejected(reason, decision, again, now)
-        for uid, reason in outcome.given_up.items():
-            with self.handling(uid, "telling of", now):
-                self.statuses[uid].given_up(reason, now)
-        for uid in outcome.admitted:
-            with self.handling(uid, "telling of", now):
-                entry = entries[uid]
-                promise = policy.promised(entry.job) if isinstance(policy, Planner) else None
-                self.statuses[uid].admitted(entry, by_id.get(entry.spec.id), promise, now)
-        for uid in outcome.late:
-            self.metrics.broken.inc()
-            if uid in entries:  # else it was given up, which its status says
-                with self.handling(uid, "telling of", now):
+                decision = by_id.get(job.name)
+                if uid in outcome.completed:
+                    entry = outcome.entries[uid]
+                    # It may have done all its work before it arrived.
+                    job.completed(entry, max(slot - 1, entry.arrived), now)
+                    self.metrics.utility.inc(job.status["utility"])
+                if uid in outcome.rejected:
+                    due = outcome.retried.get(uid)
+                    again = None if due is None else self.clock.begin(due)
+                    job.rejected(outcome.rejected[uid], decision, again, now)
+                if uid in outcome.given_up:
+                    job.given_up(outcome.given_up[uid], now)
+                if uid in outcome.admitted:
+                    entry = entries[uid]
+                    promise = policy.promised(entry.job) if isinstance(policy, Planner) else None
+                    job.admitted(entry, decision, promise, now)
+                # One that was given up is told so.
+                if uid in outcome.late and uid in entries:
                     message = "its promised completion cannot be kept"
-                    self.statuses[uid].say(LATE, "True", "PromiseBroken", message, now)
-
-    def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
-        """Report an error of the policy: on the job that causes it, otherwise on all jobs."""
+                    job.say(LATE, "True", "PromiseBroken", message, now)
         for uid, cause in outcome.failed.items():
             self.reader.fail(uid, cause, "planning", now)
+
+    def _tell_errors(self, outcome: SlotOutcome[JobSpec], now: float) -> None:
+        """Report an error of the policy that no single job causes, on all jobs."""
         message, error = None, outcome.error
         self.metrics.stalled.set(error is not None)
         if error is not None:
@@ -771,7 +715,12 @@ class Reconciler:
 
     def _tell_plans(self, slot: int, now: float, before: Live) -> None:
         policy = self.driver.policy
-        planned = planned_ahead(policy, SHOWN_SLOTS, self.metrics)
+        planned: Mapping[int, Any] = {}
+        try:
+            planned = policy.ahead(SHOWN_SLOTS) if isinstance(policy, Planner) else {}
+        except Exception:
+            self.metrics.policy_errors.inc()
+            log.exception("policy %s cannot say what it plans", policy.name)
         for uid, entry in self.driver.by_uid.items():
             job = self.statuses.get(uid)
             if job is None or job.phase in TERMINAL or uid not in self.reader.specs:
@@ -783,7 +732,7 @@ class Reconciler:
                 job.holds(
                     replace(entry, done=entry.done + entry.early),
                     planned.get(entry.job.index, now_only),
-                    self.places,
+                    self.machines.places,
                     now,
                     is_working=bool(self.meter.working(uid)),
                     is_whole=self.patience.is_whole(uid),

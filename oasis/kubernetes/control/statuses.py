@@ -24,16 +24,14 @@ from oasis.kubernetes.objects.conditions import (
     UNDERESTIMATED,
     VALID,
     decision_message,
-    read_status,
     reason_word,
     time_text,
     with_condition,
 )
-from oasis.kubernetes.objects.existing import WORKLOAD, ExistingKind, name_of, own_uid
+from oasis.kubernetes.objects.existing import WORKLOAD, ExistingKind, name_of, own_uid, status_of
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.schema import HOLDING, PHASES
 from oasis.model.decision import Decision
-from oasis.model.errors import InstanceError
 from oasis.scheduling.job import Allocation
 
 log = logging.getLogger("oasis.kubernetes")
@@ -45,6 +43,7 @@ NO_JOBSET = "NoJobSet"  # and while nothing says how many pods a TrainJob has
 CLAIM_REFUSED = "ClaimRefused"  # and while its class does not let it in
 LEFT_ALONE = "LeftAlone"  # and while another switches its Workload
 NO_QUOTA = "NoQuota"  # and while its ClusterQueue has no quota for it
+TOO_LONG = "TooLong"  # and while it takes more slots than the policy plans ahead
 KEPT_OUT = frozenset({NO_NODE, PODS_REFUSED, CLAIM_REFUSED, LEFT_ALONE, NO_QUOTA})
 WINDOWED = "Maintenance"  # and while it waits for a capacity window
 # Reasons of `PLACED` that hold until the gang works, however often it is planned: what comes and
@@ -122,18 +121,10 @@ class StatusWriter:
             self._unsay(COMPLETE)
             self.say(VALID, "True", "Valid", "the object makes sense now", now)
 
-    def invalid(self, message: str, now: float) -> None:
-        """Record that the object is invalid."""
-        self.status["phase"] = "Invalid"
-        self._stops_waiting()
-        self.say(VALID, "False", "Invalid", message, now)
-        self.in_state(None, now)
-        self.stalled(None, now)
-
-    def failed(self, message: str, now: float) -> None:
-        """Record an error, ours or the policy's, that only this job causes; it does not run on."""
-        self.status["phase"] = "Failed"
-        self.say(VALID, "False", "Error", message, now)
+    def put_aside(self, phase: str, reason: str, message: str, now: float) -> None:
+        """Record that the object is invalid, or an error that it alone causes; it does not run."""
+        self.status["phase"] = phase
+        self.say(VALID, "False", reason, message, now)
         self.ended(now)
         self._unsay(PLACED)
 
@@ -170,10 +161,6 @@ class StatusWriter:
     def is_kept_out(self) -> bool:
         """Whether nodes, API server or class refuse the job, also under a former controller."""
         return self.placed in KEPT_OUT
-
-    def _stops_waiting(self) -> None:
-        if self.placed in (*KEPT_OUT, NO_JOBSET, "TooLong"):
-            self._unsay(PLACED)
 
     def waits(self, reason: str, message: str, now: float) -> None:
         """Record why nothing is planned for the job for now."""
@@ -226,7 +213,8 @@ class StatusWriter:
 
     def planned(self, overrun: str | None, now: float) -> None:
         """Record that the job is planned; `overrun` says why it counts as worth nothing."""
-        self._stops_waiting()
+        if self.placed in (*KEPT_OUT, NO_JOBSET, TOO_LONG):
+            self._unsay(PLACED)
         self._tell(OVERRUN, OVERRUN, overrun, now)
 
     def rejected(
@@ -345,21 +333,6 @@ class StatusWriter:
             "metadata": meta,
             "status": status,
         }
-
-
-def status_of(item: Mapping[str, Any], kind: ExistingKind | None) -> Status:
-    """Read the status of an object, or our annotation in its place."""
-    # Empty if there is none, or if the annotation is not one that we can have written.
-    if kind is None:
-        return item.get("status") or {}
-    written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
-    if not written:
-        return {}
-    try:
-        return read_status(written)
-    except InstanceError as error:
-        log.warning("%s: %s is not as we wrote it: %s", name_of(item, kind), names.STATUS, error)
-        return {}
 
 
 def _slot(slot: int, allocation: Allocation, places: Sequence[Place]) -> Status:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
+from oasis.driver.driver import Driver
 from oasis.driver.entry import Entry
 from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.utility_class import Classes, UtilityClass, claim_of
 from oasis.model.job import Job
-from oasis.model.utility import UTILITIES, Constant, Utility
-from oasis.scheduling.capabilities import Planner, wants
-from oasis.scheduling.job import PolicyJob
-from oasis.scheduling.policy import Policy
-from oasis.scheduling.site import Site
+from oasis.model.utility import UTILITIES, Constant
+from oasis.scheduling.policy import Planner, wants
 
 log = logging.getLogger("oasis.kubernetes")
 
@@ -45,7 +43,6 @@ class _Declared:
     """Declarations of a job, computed once per version."""
 
     spec: JobSpec
-    site: Site
     works: tuple[float, ...]  # worker-slots in each form
     counted: JobSpec  # the same job, with as much work as is expected of it
     overrun: JobSpec  # and as it counts when that is overrun
@@ -75,9 +72,9 @@ class Took:
 class Tenants:
     """Refuses jobs that claim more than their class allows, and finds overruns."""
 
-    def __init__(self, clock: SlotClock, policy: Policy) -> None:
-        self.classes = Classes(())
-        self._clock, self._took = clock, Took()
+    def __init__(self, clock: SlotClock, driver: Driver[JobSpec]) -> None:
+        self.classes, policy = Classes(()), driver.policy
+        self._clock, self._driver, self._took = clock, driver, Took()
         prefers_short = wants(policy, "told_remaining") and not wants(policy, "prefers_long")
         self._prefers_short = prefers_short and not isinstance(policy, Planner)
         self._accounts: dict[str, _Account] = {}  # by uid of the job
@@ -94,46 +91,46 @@ class Tenants:
 
     # -- who may come in ---------------------------------------------------------------------------
 
-    def judged(
-        self,
-        spec: JobSpec,
-        known: Entry[JobSpec] | None,
-        seen_as: Callable[[JobSpec, Job], PolicyJob],
-        site: Site,
-    ) -> JobSpec | str:
-        """The job as it counts if it may be planned, or why it waits; `known` if it is live."""
+    def refusal(self, spec: JobSpec, known: Entry[JobSpec] | None) -> str | None:
+        """Return why a job must wait; None lets it in. It is `known` if it is live."""
         # It is judged when it is new and when it was edited; a class that changes later does not
-        # stop what runs. `seen_as` describes it in one form to the policy.
+        # stop what runs.
         if not self.classes:
-            return spec
+            return None
         account = self._accounts.setdefault(spec.uid, _Account())
-        self._declare(spec, account, known, seen_as, site)
+        self._declare(spec, account, known)
         let_in = account.generation
         if let_in is None and known is not None:  # it ran before there were classes
             let_in = known.spec.generation
-        if let_in != spec.generation:
-            if refusal := self._refusal(spec):
-                return refusal
-            self._asking[spec.uid] = spec
-        declared = self._declared[spec.uid]
-        return declared.counted if self.overrun(spec) is None else declared.overrun
-
-    def _refusal(self, spec: JobSpec) -> str | None:
-        """Return why a job must wait; None admits it."""
-        utility_class = self.classes.of(spec)
+        if let_in == spec.generation:
+            return None
+        utility_class = self.classes.find(spec.utility_class, spec.namespace)
         if isinstance(utility_class, str):
             return utility_class
-        claim = utility_class.refusal(_kind(spec.job.utility), claim_of(spec.job.utility))
-        return claim or self._raised(spec, utility_class)
+        utility = spec.job.utility
+        kind = next(kind for kind, shape in UTILITIES.items() if isinstance(utility, shape))
+        refusal = utility_class.refusal(kind, claim_of(utility))
+        if refusal is None:
+            refusal = self._raised(spec, account.declared, utility_class)
+        if refusal is None:
+            self._asking[spec.uid] = spec
+        return refusal
 
-    def _raised(self, spec: JobSpec, utility_class: UtilityClass) -> str | None:
+    def counted(self, spec: JobSpec) -> JobSpec:
+        """A job that may be planned, as it counts."""
+        declared = self._declared.get(spec.uid) if self.classes else None
+        if declared is None:
+            return spec
+        return declared.counted if self.overrun(spec) is None else declared.overrun
+
+    def _raised(
+        self, spec: JobSpec, first: tuple[float, ...] | None, utility_class: UtilityClass
+    ) -> str | None:
         """Return why a job may not declare so much more than at first, in any of its forms."""
-        first = self._accounts[spec.uid].declared
-        if first is None:
-            return None
+        works = self._declared[spec.uid].works
         # A form that was added is compared with the longest.
-        known = [*first, *[max(first)] * len(self._declared[spec.uid].works)]
-        for work, before in zip(self._declared[spec.uid].works, known, strict=False):
+        known = () if first is None else [*first, *[max(first)] * len(works)]
+        for work, before in zip(works, known, strict=False):
             seconds, most = work * self._clock.work_seconds, utility_class.overrun_factor * before
             # The work of the model is whole worker-slots.
             if seconds > most + self._clock.work_seconds:
@@ -166,7 +163,7 @@ class Tenants:
     def overrun(self, spec: JobSpec) -> str | None:
         """Return why a job counts as worth nothing; None if it does not."""
         account, declared = self._accounts.get(spec.uid), self._declared.get(spec.uid)
-        utility_class = self.classes.of(spec)
+        utility_class = self.classes.find(spec.utility_class, spec.namespace)
         if account is None or declared is None:
             return None
         if isinstance(utility_class, UtilityClass):
@@ -187,22 +184,15 @@ class Tenants:
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def _declare(
-        self,
-        spec: JobSpec,
-        account: _Account,
-        entry: Entry[JobSpec] | None,
-        seen_as: Callable[[JobSpec, Job], PolicyJob],
-        site: Site,
-    ) -> None:
+    def _declare(self, spec: JobSpec, account: _Account, entry: Entry[JobSpec] | None) -> None:
         """Record the declared work of a job, and the work that it counts as."""
-        known = self._declared.get(spec.uid)
-        before, times = account.times, self._took.times(spec.namespace)
+        known, before = self._declared.get(spec.uid), account.times
+        times = self._took.times(spec.namespace)
         # A job that waits is planned anew only if that says much, and one that has begun is not.
         waits = entry is None or not entry.begun
         if spec.ends_itself and waits and (account.generation is None or times > 2 * before):
             account.times = times
-        if known and known.spec is spec and known.site is site and account.times == before:
+        if known and known.spec is spec and account.times == before:
             return
         if (
             known is not None
@@ -210,15 +200,14 @@ class Tenants:
             and (known.spec.job, known.spec.utility_class) == (spec.job, spec.utility_class)
         ):
             account.generation = spec.generation  # an edit of what no plan depends on
-        works = tuple(seen_as(spec, form).work for form in spec.job.in_forms)
+        works = tuple(self._driver.as_seen(spec, form).work for form in spec.job.in_forms)
         worth = Constant(NEXT_TO_NOTHING * claim_of(spec.job.utility))
         counted = self._longer(spec.job, account.times)
         last = replace(counted, utility=worth)
         if self._prefers_short:
             last = self._longer(last, ENDLESS)
-        self._declared[spec.uid] = _Declared(
-            spec, site, works, replace(spec, job=counted), replace(spec, job=last)
-        )
+        both = replace(spec, job=counted), replace(spec, job=last)
+        self._declared[spec.uid] = _Declared(spec, works, *both)
 
     def _longer(self, job: Job, times: float) -> Job:
         """A job of so many times the work in each form."""
@@ -262,7 +251,3 @@ class Tenants:
 def _work_in(declared: _Declared, account: _Account) -> float:
     """Worker-slots in the form in which a job began, which may be edited away since."""
     return declared.works[min(account.form, len(declared.works) - 1)]
-
-
-def _kind(utility: Utility) -> str:
-    return next(kind for kind, shape in UTILITIES.items() if isinstance(utility, shape))

@@ -1,10 +1,12 @@
-"""Capacity windows: the calendar of the plan, and the reasons that jobs are told."""
+"""Capacity windows, in which administrators close nodes: how they are read, planned and told."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from oasis.driver.books import place_fewest
@@ -13,24 +15,69 @@ from oasis.driver.entry import Entry
 from oasis.kubernetes.control.machines import Machines, by_name
 from oasis.kubernetes.control.settings import ControllerSettings
 from oasis.kubernetes.names import WINDOW_KIND, WINDOW_PLURAL
-from oasis.kubernetes.objects.capacity_window import (
-    ACCEPTED,
-    CapacityWindow,
-    parse_window,
-)
 from oasis.kubernetes.objects.conditions import time_text, with_condition
 from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.calendar import EVER_OPEN, Calendar, CalendarEntry
-from oasis.model.errors import InstanceError
+from oasis.model.errors import InstanceError, located_at
 from oasis.scheduling.placement import Room
 
 log = logging.getLogger("oasis.kubernetes")
 
 Seen = Mapping[str, list[Any]]
+WEEK = 7 * 86400.0  # seconds
+AHEAD = 53  # weeks for which a window that repeats is foreseen
+ACCEPTED = "Accepted"  # the condition that says whether it is kept
 SLACK = 1e-3  # of a slot: a window may miss a boundary by this much without taking another slot
 SHOWN = 5  # nodes that are named one by one
 NOTHING = "; nothing of it is done"
 FINE = frozenset({ACCEPTED, "Over"})  # reasons that are no news in the log
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityWindow:
+    """A time in which some nodes take no job that is planned here."""
+
+    name: str
+    begin: float  # seconds since 1970
+    end: float
+    weekly: bool = False
+    nodes: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)  # of the nodes, if none is named
+    notice_seconds: float | None = None  # in which pods end before it begins; None: a slot
+
+    def concerns(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether the window applies to the node with this name and these labels."""
+        if self.nodes:
+            return name in self.nodes
+        return all(labels.get(key) == value for key, value in self.labels.items())
+
+    def times(self, now: float) -> Iterator[tuple[float, float]]:
+        """Begin and end of each repetition that is not over at `now`, for at most a year ahead."""
+        if not self.weekly:
+            if self.end > now:
+                yield self.begin, self.end
+            return
+        first = max(0, math.floor((now - self.end) / WEEK) + 1)
+        for week in range(first, first + AHEAD):
+            yield self.begin + week * WEEK, self.end + week * WEEK
+
+
+def parse_window(item: Mapping[str, Any]) -> CapacityWindow:
+    """Read a ``CapacityWindow``, of which the API server has checked the rules."""
+    with located_at("spec"):
+        spec = checked(schema_of(WINDOW_KIND)["spec"], item.get("spec") or {})
+        nodes, labels = tuple(spec.get("nodes", ())), spec.get("nodeSelector", {})
+        begin, end = _time(spec["begin"], "begin"), _time(spec["end"], "end")
+        name, notice = item["metadata"]["name"], spec.get("noticeSeconds")
+        return CapacityWindow(name, begin, end, "repeat" in spec, nodes, labels, notice)
+
+
+def _time(value: str, path: str) -> float:
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC).timestamp()  # as messages tell it
+    except (ValueError, OverflowError):  # also of a second 60, which the API server takes
+        raise InstanceError(path, "expected a time before the year 10000 in UTC", value) from None
 
 
 class WindowOutcome(NamedTuple):

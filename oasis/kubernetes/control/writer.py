@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Expose, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Open, Switch, action_word
 from oasis.kubernetes.api.connection import ApiError, LostAnswerError, TooLateError
 from oasis.kubernetes.api.resources import (
     EVENTS,
@@ -28,27 +28,24 @@ from oasis.kubernetes.control.metrics import Metrics
 from oasis.kubernetes.control.patience import Failure, longer
 from oasis.kubernetes.control.statuses import StatusWriter
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import WORKLOAD, controller_of, is_indexed, own_uid
-from oasis.kubernetes.objects.workload import switching
+from oasis.kubernetes.objects.existing import JOB, WORKLOAD, controller_of, counts_of, own_uid
+from oasis.kubernetes.objects.workload import said, switching
 
 log = logging.getLogger("oasis.kubernetes")
 
+WRITERS = 16  # requests in flight at a time
 CREATED = {"Pod": PODS, "Service": SERVICES, "NetworkPolicy": NETWORK_POLICIES}
 
 
 class ClusterWriter:
-    """Writes pods and statuses, with up to `writers` requests at a time."""
+    """Writes pods and statuses, many requests at a time."""
 
     # The `stores`, by plural of their kind, learn at once what a write answered.
     def __init__(
-        self,
-        objects: Objects,
-        stores: Mapping[str, ObjectStore],
-        writers: int,
-        metrics: Metrics,
+        self, objects: Objects, stores: Mapping[str, ObjectStore], metrics: Metrics
     ) -> None:
         self._objects, self._stores, self._metrics = objects, stores, metrics
-        self._pool = ThreadPoolExecutor(writers, thread_name_prefix="write")
+        self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="write")
         self._untold = ""  # why a status, or the conditions of a window, could not be written
 
     def close(self) -> None:
@@ -57,18 +54,20 @@ class ClusterWriter:
 
     def do(self, actions: Iterable[Action]) -> list[Failure]:
         """Carry out `actions` in parallel, and return the failures by job."""
-        begun = [self._pool.submit(self._try, action) for action in actions]
-        wait(begun)  # once: to be woken by each of thousands takes time
-        return [failure for done in begun if (failure := done.result()) is not None]
+        return [failure for failure in self._each(self._try, actions) if failure is not None]
 
     def try_out(self, tries: Iterable[Create]) -> list[Failure]:
         """Create these pods in a dry run, and return the refusals of the API server."""
-        begun = [self._pool.submit(self._would_create, each) for each in tries]
-        return [failure for done in begun if (failure := done.result()) is not None]
+        return [failure for failure in self._each(self._would_create, tries) if failure is not None]
+
+    def _each(self, ask: Callable[[Any], Any], of: Iterable[Any]) -> list[Any]:
+        begun = [self._pool.submit(ask, each) for each in of]
+        wait(begun)  # once: to be woken by each of thousands takes time
+        return [done.result() for done in begun]
 
     def _would_create(self, action: Create) -> Failure | None:
         try:
-            self._objects.would_create(PODS, action.body)
+            self._objects.create(PODS, action.body, dry_run=True)
         except ApiError as error:
             # A webhook that cannot be asked this way may let the pod be made.
             if "does not support dry run" not in error.message:
@@ -82,10 +81,7 @@ class ClusterWriter:
         now = time.monotonic()
         # What an older CRD refuses is refused again: it is tried less and less often.
         due = [job for job in jobs if job.status != job.written and now >= job.again_at]
-        begun = [self._pool.submit(self._write, job) for job in due]
-        wait(begun)
-        for job, done in zip(due, begun, strict=True):
-            error = done.result()
+        for job, error in zip(due, self._each(self._write, due), strict=True):
             job.refusals = job.refusals + 1 if isinstance(error, ApiError) else 0
             job.again_at = now + longer(job.refusals) if job.refusals else 0.0
             if isinstance(error, (ApiError, LostAnswerError)):
@@ -97,15 +93,15 @@ class ClusterWriter:
 
     def write_windows(self, windows: Iterable[tuple[Mapping[str, Any], list[Any]]]) -> None:
         """Write conditions on capacity windows; what is refused is asked at the next boundary."""
-        for done in [self._pool.submit(self._write_window, *each) for each in windows]:
-            done.result()
+        self._each(self._write_window, windows)
 
     def _is_told(self, error: ApiError | LostAnswerError) -> bool:
         """Return whether such an error was logged last: one cause has one line."""
         before, self._untold = self._untold, error.advice or str(error)
         return before == self._untold
 
-    def _write_window(self, item: Mapping[str, Any], conditions: list[Any]) -> None:
+    def _write_window(self, window: tuple[Mapping[str, Any], list[Any]]) -> None:
+        item, conditions = window
         # Of two controllers that write at a time, one is refused (409): the list is everybody's.
         meta = {name: item["metadata"][name] for name in ("name", "resourceVersion")}
         body = {"metadata": meta, "status": {"conditions": conditions}}
@@ -135,10 +131,13 @@ class ClusterWriter:
         # Each answer goes into a store before the watch tells of it:
         # otherwise the next turn would plan the same write once more.
         kind = PODS
-        if isinstance(action, Create | Expose):
+        if isinstance(action, Create):
             kind = CREATED[action.body["kind"]]
             written = self._objects.create(kind, action.body)
         elif isinstance(action, Switch):
+            if action.workers is not None and action.kind is WORKLOAD:
+                self._resize(action.found, action.workers)
+                return
             kind, body = _switch_patch(action)
             written = self._objects.merge_patch(kind, body)
             if kind != action.kind.where:  # the owner of a Workload, which no store has
@@ -151,6 +150,18 @@ class ClusterWriter:
             return
         if not self._objects.is_dry:
             self._stores[kind.plural].put(kind.kept(written))
+
+    def _resize(self, item: Mapping[str, Any], workers: int) -> None:
+        """Give the Job of a Workload without quota so many workers, once it says it stopped."""
+        # Before that, Kueue would make the Workload anew, active.
+        owner, space = item["spec"]["owner"], item["metadata"]["namespace"]
+        meta = {"name": owner["name"], "namespace": space, "uid": owner["uid"]}
+        # A patch that changes nothing answers with the Job as it is.
+        job = self._objects.merge_patch(JOB.where, {"metadata": meta})
+        change = counts_of(job, workers)
+        if said(job, "Suspended")["status"] == "True" and not change.items() <= job["spec"].items():
+            meta["resourceVersion"] = job["metadata"]["resourceVersion"]
+            self._objects.merge_patch(JOB.where, {"metadata": meta, "spec": change})
 
     def _open(self, action: Open) -> dict[str, Any]:
         try:
@@ -214,9 +225,7 @@ def _switch_patch(action: Switch) -> tuple[ResourceKind, dict[str, Any]]:
         return switching(action.found, action.suspend)
     spec: dict[str, Any] = {"suspend": action.suspend}
     if action.workers is not None:
-        spec["parallelism"] = action.workers
-        if is_indexed(action.found):  # an Indexed Job can be resized if both change together
-            spec["completions"] = action.workers
+        spec |= counts_of(action.found, action.workers)
     # With the uid, a patch is refused (409) if the
     # object was deleted and created under the same name.
     meta = {name: action.found["metadata"][name] for name in ("name", "namespace", "uid")}

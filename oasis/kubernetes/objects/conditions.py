@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from oasis.kubernetes.names import KIND
-from oasis.kubernetes.objects.manifests import schema_of
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.decision import Decision
 from oasis.model.errors import InstanceError, OasisError, describe
 

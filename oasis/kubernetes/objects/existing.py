@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import ResourceKind
-from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.network import PodNetwork
 from oasis.kubernetes.objects.oasis_job import (
     DEFAULT_GRACE,
@@ -19,16 +20,20 @@ from oasis.kubernetes.objects.oasis_job import (
     SlotClock,
     job_id,
     job_spec,
+    parse_job,
     parse_utility,
 )
 from oasis.kubernetes.objects.quantities import ResourceMap
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.kubernetes.objects.workload import API_VERSION, POD_SET, WORKLOADS, read_workloads
 from oasis.model.errors import InstanceError, describe, located_at
 from oasis.model.groups import GROUPS
 from oasis.model.validation import integer
 
+log = logging.getLogger("oasis.kubernetes")
+
 Object = Mapping[str, Any]
+Seen = Mapping[str, Iterable[Object]]  # by plural of their kind
 NOTES = "metadata.annotations"
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"  # on the pods of a JobSet
 REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
@@ -57,8 +62,6 @@ class ExistingKind:
     where: ResourceKind
     parts: Callable[[Object], list[PodSet]]  # the templates of an object
     ends: tuple[str, str]  # types of the conditions that say that it is complete, that it failed
-    elastic: bool = False  # whether the number of its workers can be changed while it is suspended
-    selector: str | None = SELECTOR  # of those that are watched
 
 
 def _job_parts(item: Object) -> list[PodSet]:
@@ -87,23 +90,20 @@ def _workload_parts(item: Object) -> list[PodSet]:
     ]
 
 
-def _kind(name: str, version: str, *rest: Any, **more: Any) -> ExistingKind:
-    where = ResourceKind(f"/apis/{version}", f"{name.lower()}s")
-    return ExistingKind(name, version, where, *rest, **more)
+def _kind(name: str, version: str, selector: str | None, *rest: Any) -> ExistingKind:
+    plural = f"{name.lower()}s"
+    where = ResourceKind(f"/apis/{version}", plural, selector=selector, optional=True)
+    return ExistingKind(name, version, where, *rest)
 
 
-JOB = _kind("Job", "batch/v1", _job_parts, ("Complete", "Failed"), elastic=True)
+JOB = _kind("Job", "batch/v1", SELECTOR, _job_parts, ("Complete", "Failed"))
 # All JobSets are watched, because those that the Trainer makes have no label of ours.
-JOBSET = _kind(
-    *("JobSet", "jobset.x-k8s.io/v1alpha2", _jobset_parts, ("Completed", "Failed")), selector=None
-)
+JOBSET = _kind("JobSet", "jobset.x-k8s.io/v1alpha2", None, _jobset_parts, ("Completed", "Failed"))
 TRAINJOB = _kind(
-    *("TrainJob", "trainer.kubeflow.org/v1alpha1", partial(_jobset_parts, of="its JobSet, ")),
-    ("Complete", "Failed"),
+    *("TrainJob", "trainer.kubeflow.org/v1alpha1", SELECTOR),
+    *(partial(_jobset_parts, of="its JobSet, "), ("Complete", "Failed")),
 )
-WORKLOAD = ExistingKind(
-    *("Workload", API_VERSION, WORKLOADS, _workload_parts, ("Finished", "Failed")), selector=None
-)
+WORKLOAD = ExistingKind("Workload", API_VERSION, WORKLOADS, _workload_parts, ("Finished", "Failed"))
 EXISTING = (JOB, JOBSET, TRAINJOB, WORKLOAD)
 BY_PLURAL = {kind.where.plural: kind for kind in EXISTING}
 BY_NAME = {kind.name: kind for kind in EXISTING}
@@ -119,7 +119,7 @@ def _parent_of(item: Object) -> str | None:
     return None
 
 
-def items_of(seen: Mapping[str, Iterable[Object]], kind: ExistingKind) -> list[Object]:
+def items_of(seen: Seen, kind: ExistingKind) -> list[Object]:
     """Objects of one kind that have our label, and stand for jobs of their own."""
     if kind is WORKLOAD:  # by our gate, because Kueue gives it no label
         return read_workloads(seen, (i for other in EXISTING[:-1] for i in items_of(seen, other)))
@@ -145,9 +145,7 @@ def _name(item: Object) -> tuple[str, str]:
     return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
-def job_items(
-    seen: Mapping[str, Iterable[Object]],
-) -> list[tuple[ExistingKind | None, Object]]:
+def job_items(seen: Seen) -> list[tuple[ExistingKind | None, Object]]:
     """Jobs of all kinds, each with its kind; None for an ``OasisJob``."""
     oasis_jobs: list[tuple[ExistingKind | None, Object]] = [
         (None, item) for item in seen.get(names.PLURAL, ())
@@ -165,23 +163,33 @@ def name_of(item: Object, kind: ExistingKind | None) -> str:
     return job_id(names.KIND if kind is None else kind.name, *_name(item))
 
 
-def existing_objects(
-    seen: Mapping[str, Iterable[Object]],
-) -> dict[str, tuple[ExistingKind, Object]]:
+def existing_objects(seen: Seen) -> dict[str, tuple[ExistingKind, Object]]:
     """Jobs whose pods other controllers create, by uid."""
     return {item["metadata"]["uid"]: (kind, item) for kind, item in job_items(seen) if kind}
 
 
+def status_of(item: Object, kind: ExistingKind | None) -> dict[str, Any]:
+    """Read the status of an object, or our annotation in its place."""
+    # Empty if there is none, or if the annotation is not one that we can have written.
+    if kind is None:
+        return item.get("status") or {}
+    written = (item["metadata"].get("annotations") or {}).get(names.STATUS)
+    return _noted_status(written, name_of(item, kind)) if written else {}
+
+
+@lru_cache(maxsize=4096)
+def _noted_status(written: str, job: str) -> dict[str, Any]:
+    """The status in an annotation; asked for in every turn, and what is wrong is said once."""
+    try:
+        return read_status(written)
+    except InstanceError as error:
+        log.warning("%s: %s is not as we wrote it: %s", job, names.STATUS, error)
+        return {}
+
+
 def controller_of(item: Object, kind: ExistingKind | None) -> str | None:
     """Return the controller of a job as namespace/name; None if no controller has taken it."""
-    status: Any = item.get("status") if kind is None else None
-    if kind is not None:
-        try:
-            status = json.loads((item["metadata"].get("annotations") or {}).get(names.STATUS, ""))
-        except (ValueError, RecursionError):  # without a valid owner it counts as no controller's
-            return None
-    name = status.get("controller") if isinstance(status, Mapping) else None
-    return name if isinstance(name, str) else None
+    return status_of(item, kind).get("controller")
 
 
 def without_others(
@@ -282,10 +290,12 @@ def version_of(item: Object, kind: ExistingKind | None) -> int:
 DIGITS = 16  # of the largest count
 
 
-def parse_existing(
-    item: Object, kind: ExistingKind, clock: SlotClock, resources: ResourceMap
+def parse(
+    item: Object, kind: ExistingKind | None, clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
-    """Read an object of another kind than ours."""
+    """Read a job of any kind."""
+    if kind is None:
+        return parse_job(item, clock, resources)
     # It is a gang of as many workers as its templates say. A Job with the annotations
     # `names.MINIMUM` and `names.MAXIMUM` may run with any number between them; its pods are all
     # begun anew when that changes.
@@ -356,25 +366,32 @@ def _range(kind: ExistingKind, item: Object, count: int) -> tuple[int, int]:
     if not limits:
         return count, count
     path = f"{NOTES}.{limits[0]}"
-    if not kind.elastic:
-        raise InstanceError(path, f"expected none: a {kind.name} cannot be resized")
+    made_by = item["spec"].get("owner", {}).get("kind", kind.name)  # of a Workload
+    if made_by != JOB.name:
+        raise InstanceError(path, f"expected none: a {made_by} cannot be resized")
     if len(limits) == 1:
         raise InstanceError(path, f"expected both of {names.MINIMUM} and {names.MAXIMUM}")
-    completions = item["spec"].get("completions")
-    if is_indexed(item):
+    if kind is JOB:
+        counts_of(item, count)
+    least, most = (integer(_count(notes[n]), f"{NOTES}.{n}", minimum=1) for n in limits)
+    if least > most:
+        expected = f"expected at most {most}, the maximum, got {least}"
+        raise InstanceError(f"{NOTES}.{names.MINIMUM}", expected)
+    return least, most
+
+
+def counts_of(job: Object, workers: int) -> dict[str, int]:
+    """The fields that give a Job so many workers."""
+    count, completions = job["spec"].get("parallelism", 1), job["spec"].get("completions")
+    if is_indexed(job):  # it can be resized if both change together
         if completions != count:
             expected = f"expected as many as spec.parallelism, {count}: both are resized"
             raise InstanceError("spec.completions", expected, completions)
-    elif completions is not None:
+        return {"parallelism": workers, "completions": workers}
+    if completions is not None:
         expected = "expected none for a Job that may be resized: its pods begin anew"
         raise InstanceError("spec.completions", expected)
-    bounds = []
-    for name in limits:
-        bounds.append(integer(_count(notes[name]), f"{NOTES}.{name}", minimum=1))
-    if bounds[0] > bounds[1]:
-        expected = f"expected at most {bounds[1]}, the maximum, got {bounds[0]}"
-        raise InstanceError(f"{NOTES}.{names.MINIMUM}", expected)
-    return bounds[0], bounds[1]
+    return {"parallelism": workers}
 
 
 def _json(notes: Object, name: str) -> Any:

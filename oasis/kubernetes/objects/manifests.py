@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from oasis.kubernetes.names import FIELD_MANAGER
+from oasis.kubernetes.objects.schema import read_yaml
 from oasis.version import __version__
 
 Object = dict[str, Any]
@@ -22,7 +21,7 @@ SHARED = ("oasisjob", "utilityclass", "capacitywindow", "policies", "roles")
 
 def shared() -> list[Object]:
     """The kinds, the admission policies and the roles, which all controllers of a cluster share."""
-    return [body for name in SHARED for body in _read(f"shared/{name}.yaml")]
+    return [body for name in SHARED for body in read_yaml(f"chart/shared/{name}.yaml")]
 
 
 def own(
@@ -38,7 +37,8 @@ def own(
     # ServiceMonitor, a kind of the Prometheus operator.
     objects = []
     names = {SYSTEM: namespace, FIELD_MANAGER: name}
-    for body in [*_read("controller.yaml"), *(_read("monitor.yaml") if monitored else ())]:
+    monitor = read_yaml("chart/monitor.yaml") if monitored else []
+    for body in read_yaml("chart/controller.yaml") + monitor:
         renamed = _renamed(body, names)
         if renamed["kind"] == "Deployment":
             (container,) = renamed["spec"]["template"]["spec"]["containers"]
@@ -57,23 +57,6 @@ def own(
         else:
             objects.append(renamed)
     return objects
-
-
-@cache
-def schema_of(kind: str) -> Mapping[str, Any]:
-    """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``."""
-    (definition,) = _read(f"shared/{kind.lower()}.yaml")
-    (version,) = definition["spec"]["versions"]
-    fields: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]
-    return fields
-
-
-def _read(name: str) -> list[Object]:
-    """The objects of one file."""
-    import yaml  # noqa: PLC0415 (needs an extra)
-
-    file = resources.files("oasis.kubernetes") / "chart" / name
-    return list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:

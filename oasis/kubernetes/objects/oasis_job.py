@@ -11,14 +11,12 @@ from typing import Any
 from oasis.driver.entry import Submission
 from oasis.kubernetes import names
 from oasis.kubernetes.names import KIND
-from oasis.kubernetes.objects.job_forms import specs_in_forms
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.network import PodNetwork
-from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.node_affinity import NodeRules, narrowed
 from oasis.kubernetes.objects.quantities import Amounts, ResourceMap, requests_of
-from oasis.kubernetes.objects.schema import checked, checked_template
+from oasis.kubernetes.objects.schema import checked, checked_template, schema_of
 from oasis.model.errors import InstanceError, describe, located_at
-from oasis.model.forms import Form
+from oasis.model.forms import Form, Speeds
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.job import Job
 from oasis.model.resources import BANDWIDTH
@@ -152,10 +150,13 @@ def parse_job(item: Mapping[str, Any], clock: SlotClock, resources: ResourceMap)
     with located_at("spec"):
         spec = checked(schema_of(KIND)["spec"], item.get("spec") or {})
         job_as_written = _in_one_form(item["metadata"], spec, clock, resources)
+        # A policy that does not resize takes the number that its owner wrote for the job as it is.
+        own = {**spec, "workers": {k: v for k, v in spec["workers"].items() if k != "initial"}}
         forms = []
-        for path, one in specs_in_forms(spec):
+        for path, form in _forms(spec):
             with located_at(path), _as_a_form_says_it(path):
-                forms.append(_in_one_form(item["metadata"], one, clock, resources))
+                in_form = _in_form(own, form)
+                forms.append(_in_one_form(item["metadata"], in_form, clock, resources))
     if not forms:
         return job_as_written
     names_of_form = [one.name for one in fields(Form)]
@@ -168,7 +169,10 @@ def _in_one_form(
     meta: Mapping[str, Any], spec: Mapping[str, Any], clock: SlotClock, resources: ResourceMap
 ) -> JobSpec:
     """The job in the form of its spec, without its other forms."""
-    workers, minimum, initial, maximum = _workers(spec["workers"])
+    workers = spec["workers"]
+    minimum, initial, maximum = workers["minimum"], workers.get("initial"), workers["maximum"]
+    if minimum > maximum:
+        raise InstanceError("workers.minimum", f"expected at most maximum ({maximum})", minimum)
     network = PodNetwork(**spec["network"]) if "network" in spec else None
     decided = DECIDED if network is None else (*DECIDED, "hostname", "subdomain")
     templates = {TaskGroup.WORKER: (workers.get("template"), "workers.template")}
@@ -176,7 +180,12 @@ def _in_one_form(
         template = spec["parameterServers"]["template"]
         templates[TaskGroup.PS] = template, "parameterServers.template"
     for template, path in templates.values():
-        _check_template(template, path, decided)
+        if "spec" not in template:
+            raise InstanceError(path, "expected a pod template with a spec", template)
+        for name in decided:
+            if template["spec"].get(name):
+                who = "the plan" if name in DECIDED else "spec.network"
+                raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
     return job_spec(
         meta,
         templates,
@@ -195,6 +204,66 @@ def _in_one_form(
         network=network,
         utility_class=spec.get("utilityClassName"),
     )
+
+
+def _forms(spec: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The forms of a job, each with its place; where there are speeds, only the time differs."""
+    forms, speeds, work = spec.get("forms"), spec.get("speeds"), spec["work"]
+    if forms is not None and speeds is not None:
+        raise InstanceError("speeds", "expected either speeds or forms, not both")
+    if speeds is None:
+        return [(f"forms[{k}]", form) for k, form in enumerate(forms or ())]
+    with located_at("speeds"):
+        table = Speeds(**speeds)
+    placed: list[tuple[str, Mapping[str, Any]]] = []
+    for value, speed in table.values.items():
+        timed = work.keys() & {"workerSeconds", "minibatchSeconds"}
+        form = {"requires": {table.label: [value]}, "work": {k: work[k] / speed for k in timed}}
+        placed.append((f"speeds.values.{value}", form))
+    return placed
+
+
+def _in_form(own: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of the job, with the fields of a form in place of its own."""
+    spec = dict(own)
+    if "work" in form:
+        # Worker-seconds are a whole work; what makes up mini-batches may be changed one by one.
+        whole = "workerSeconds" in form["work"]
+        spec["work"] = {**({} if whole else own["work"]), **form["work"]}
+    for name in form.keys() & {"workers", "parameterServers"}:
+        with located_at(name):
+            if name not in own:
+                raise InstanceError("", "expected nothing: the job has no template for them")
+            spec[name] = _pods(own[name], form[name])
+    if "requires" in form:
+        spec["workers"] = _on_nodes(spec["workers"], form)
+    return spec
+
+
+def _pods(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The workers, or the parameter servers, with the fields that a form states."""
+    pods = {**own, **{name: changes[name] for name in ("minimum", "maximum") if name in changes}}
+    if "resources" in changes:
+        first, *others = pods["template"]["spec"]["containers"]
+        containers = [{**first, "resources": changes["resources"]}, *others]
+        pods["template"] = _with_spec(pods["template"], containers=containers)
+    return _on_nodes(pods, changes) if "requires" in changes else pods
+
+
+def _on_nodes(own: dict[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
+    """Restrict pods to those of their nodes whose labels have the required values."""
+    asked = [
+        {"key": name, "operator": "In", "values": list(values)}
+        for name, values in form["requires"].items()
+    ]
+    if not asked:
+        return own
+    affinity = narrowed(own["template"]["spec"].get("affinity"), asked, "matchExpressions")
+    return {**own, "template": _with_spec(own["template"], affinity=affinity)}
+
+
+def _with_spec(template: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    return {**template, "spec": {**template["spec"], **changes}}
 
 
 def job_spec(
@@ -319,16 +388,6 @@ def parse_utility(data: Any, clock: SlotClock, path: str = "utility") -> Utility
         return Piecewise(tuple(delays), data["values"])
 
 
-def _workers(data: Any) -> tuple[Mapping[str, Any], int, int | None, int]:
-    with located_at("workers"):
-        minimum, initial, maximum = data["minimum"], data.get("initial"), data["maximum"]
-        if minimum > maximum:
-            raise InstanceError("minimum", f"expected at most maximum ({maximum}), got {minimum}")
-        if initial is not None and not minimum <= initial <= maximum:
-            raise InstanceError("initial", f"expected {minimum}..{maximum}", initial)
-        return data, minimum, initial, maximum
-
-
 def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") -> dict[str, Any]:
     """Work of the model, as fields of `Job`: by minibatches, or by worker-seconds."""
     # Most workers, the `maximum`, are the chunks of the model.
@@ -354,16 +413,6 @@ def parse_work(data: Any, maximum: int, clock: SlotClock, path: str = "work") ->
             "minibatch_time": data["minibatchSeconds"] / clock.work_seconds * share,
             "gradient_mb": data.get("gradientMb", 0.0) * share,
         }
-
-
-def _check_template(data: Any, path: str, decided: tuple[str, ...]) -> None:
-    """Refuse a pod template that sets what the controller sets."""
-    if "spec" not in data:
-        raise InstanceError(path, "expected a pod template with a spec", data)
-    for name in decided:
-        if data["spec"].get(name):
-            who = "the plan" if name in DECIDED else "spec.network"
-            raise InstanceError(f"{path}.spec.{name}", f"expected nothing: {who} decides on it")
 
 
 def as_it_was(submission: Submission, spec: JobSpec | None) -> JobSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,20 +15,11 @@ from oasis.model.errors import InstanceError
 from oasis.model.validation import LARGEST_AMOUNT, text
 
 Amounts = dict[str, Fraction]
+NOTHING = Fraction(0)
 
-_SUFFIX = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    "": Fraction(1),
-    "k": Fraction(10**3),
-    "M": Fraction(10**6),
-    "G": Fraction(10**9),
-    "T": Fraction(10**12),
-    "P": Fraction(10**15),
-    "E": Fraction(10**18),
-    **{f"{unit}i": Fraction(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
-}
+_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")  # each is 1000 of the one before
+_SUFFIX = {unit: Fraction(1000) ** power for power, unit in enumerate(_DECIMAL, start=-3)}
+_SUFFIX |= {f"{unit}i": Fraction(1024) ** power for power, unit in enumerate("KMGTPE", start=1)}
 # ASCII digits only, as Kubernetes reads them, and three
 # digits of exponent: 10**999999999 would fill the memory.
 QUANTITY = r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)"
@@ -75,7 +67,7 @@ class ResourceMap:
     def amounts(self, requests: Mapping[str, Fraction]) -> dict[str, float]:
         """Convert `requests` to units of the model; unknown resources are left out."""
         return {
-            name: float(requests.get(resource, Fraction(0)) / unit)
+            name: float(requests.get(resource, NOTHING) / unit)
             for name, resource, unit in self.entries
         }
 
@@ -100,20 +92,26 @@ DEFAULT_RESOURCES = ResourceMap.of("nvidia.com/gpu")
 
 def requests_of(pod_spec: Mapping[str, Any]) -> Amounts:
     """Return the requests of a pod, as kube-scheduler counts them."""
-    # A limit without a request counts as the request, as the API server sets it.
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in pod_spec.get("initContainers") or ():
+    names = ("initContainers", "containers", "resources", "overhead")
+    return _requests(json.dumps({name: pod_spec.get(name) for name in names}, default=str))
+
+
+@lru_cache(maxsize=4096)
+def _requests(text: str) -> Amounts:
+    # Cached by what is read: thousands of pods ask for the same, again and again. A limit without a
+    # request counts as the request, as the API server sets it.
+    pod_spec, sidecars, peak = json.loads(text), Amounts(), Amounts()
+    for container in pod_spec["initContainers"] or ():
         asked = _asked(container)
         # A sidecar stays while the init containers after it run, so they ask for room beside it.
         if container.get("restartPolicy") == "Always":
             sidecars = summed((sidecars, asked))
         else:
             peak = _most(peak, summed((sidecars, asked)))
-    containers = map(_asked, pod_spec.get("containers") or ())
+    containers = map(_asked, pod_spec["containers"] or ())
     # What the pod as a whole asks for goes before the sum of its containers.
     total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec)
-    return summed((total, _amounts(pod_spec.get("overhead"))))
+    return summed((total, _amounts(pod_spec["overhead"])))
 
 
 def _asked(owner: Mapping[str, Any]) -> Amounts:
@@ -127,16 +125,18 @@ def _amounts(quantities: Mapping[str, Any] | None) -> Amounts:
 
 
 def _most(one: Amounts, other: Amounts) -> Amounts:
-    nothing = Fraction(0)
-    return {
-        name: max(one.get(name, nothing), other.get(name, nothing)) for name in {**one, **other}
-    }
+    return {name: max(one.get(name, NOTHING), other.get(name, NOTHING)) for name in one | other}
 
 
 def summed(parts: Iterable[Mapping[str, Fraction]]) -> Amounts:
     """The sum of several amounts, resource by resource."""
     total: Amounts = {}
     for part in parts:
-        for name, amount in part.items():
-            total[name] = total.get(name, Fraction(0)) + amount
+        take(total, part, -1)
     return total
+
+
+def take(room: Amounts, asked: Mapping[str, Fraction], sign: int = 1) -> None:
+    """Take amounts out of what is there; with a sign of -1 they are given back."""
+    for name, amount in asked.items():
+        room[name] = room.get(name, NOTHING) - sign * amount

@@ -80,13 +80,21 @@ def _object(schema: Schema, value: Any) -> dict[str, Any]:
 def checked_template(template: Any, path: str) -> Any:
     """A template of pods of which all that is read is as it should be."""
     with located_at(path):
-        return checked(_pod_template(), template)
+        return checked(read_yaml("objects/template.yaml")[0], template)
+
+
+def schema_of(kind: str) -> Schema:
+    """The schemas of the fields of one of our kinds: ``spec`` and perhaps ``status``."""
+    (definition,) = read_yaml(f"chart/shared/{kind.lower()}.yaml")
+    (version,) = definition["spec"]["versions"]
+    fields: Schema = version["schema"]["openAPIV3Schema"]["properties"]
+    return fields
 
 
 @cache
-def _pod_template() -> Schema:
+def read_yaml(name: str) -> list[dict[str, Any]]:
+    """The objects of one of our files, which are not to be changed."""
     import yaml  # noqa: PLC0415 (needs an extra)
 
-    file = resources.files("oasis.kubernetes.objects") / "template.yaml"
-    schema: Schema = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return schema
+    file = resources.files("oasis.kubernetes") / name
+    return list(yaml.safe_load_all(file.read_text(encoding="utf-8")))

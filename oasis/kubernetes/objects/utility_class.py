@@ -8,17 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from oasis.kubernetes import names
-from oasis.kubernetes.names import CLASS_KIND
 from oasis.kubernetes.objects.existing import EXISTING
-from oasis.kubernetes.objects.manifests import schema_of
-from oasis.kubernetes.objects.oasis_job import (
-    UTILITY_FIELDS,
-    JobSpec,
-    SlotClock,
-    parse_utility,
-    parse_work,
-)
-from oasis.kubernetes.objects.schema import checked
+from oasis.kubernetes.objects.oasis_job import UTILITY_FIELDS, SlotClock, parse_utility, parse_work
+from oasis.kubernetes.objects.schema import checked, schema_of
 from oasis.model.errors import InstanceError, located_at
 from oasis.model.utility import Piecewise, Sigmoid, Utility
 
@@ -44,12 +36,11 @@ class UtilityClass:
 
     def refusal(self, kind: str, claim: float) -> str | None:
         """Return why a utility is not allowed by this class; None if it is."""
+        allows = f"{names.CLASS_KIND} {self.name} allows"
         if kind not in self.kinds:
-            allowed = ", ".join(self.kinds)
-            return f"has a utility of kind {kind}, and {CLASS_KIND} {self.name} allows {allowed}"
+            return f"has a utility of kind {kind}, and {allows} {', '.join(self.kinds)}"
         if claim > self.maximum:
-            most = f"{CLASS_KIND} {self.name} allows at most {self.maximum:.6g}"
-            return f"claims {claim:.6g}, and {most}"
+            return f"claims {claim:.6g}, and {allows} at most {self.maximum:.6g}"
         return None
 
 
@@ -65,7 +56,7 @@ def claim_of(utility: Utility) -> float:
 def parse_class(item: Object) -> UtilityClass:
     """Read a ``UtilityClass``."""
     with located_at("spec"):
-        spec = checked(schema_of(CLASS_KIND)["spec"], item.get("spec") or {})
+        spec = checked(schema_of(names.CLASS_KIND)["spec"], item.get("spec") or {})
         utility_class = UtilityClass(
             item["metadata"]["name"],
             spec["maximum"],
@@ -74,22 +65,16 @@ def parse_class(item: Object) -> UtilityClass:
             spec["default"],
             spec["overrunFactor"],
         )
-        return replace(utility_class, defaults=_defaults(spec, utility_class))
-
-
-def _defaults(spec: Object, utility_class: UtilityClass) -> dict[str, str]:
-    """Defaults of a class for a job, as annotations that the job does not have itself."""
-    clock, annotations = SlotClock(1.0), {}
-    if "utility" in spec:
-        utility = parse_utility(spec["utility"], clock, "utility")
-        refusal = utility_class.refusal(spec["utility"]["kind"], claim_of(utility))
-        if refusal is not None:
-            raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
-        annotations[names.UTILITY] = json.dumps(spec["utility"])
-    if "work" in spec:
-        parse_work(spec["work"], 1, clock)
-        annotations[names.WORK] = json.dumps(spec["work"])
-    return annotations
+        clock, defaults = SlotClock(1.0), {}
+        if "utility" in spec:
+            claim = claim_of(parse_utility(spec["utility"], clock))
+            if (refusal := utility_class.refusal(spec["utility"]["kind"], claim)) is not None:
+                raise InstanceError("utility", f"expected what the class allows itself: {refusal}")
+            defaults[names.UTILITY] = json.dumps(spec["utility"])
+        if "work" in spec:
+            parse_work(spec["work"], 1, clock)
+            defaults[names.WORK] = json.dumps(spec["work"])
+        return replace(utility_class, defaults=defaults)
 
 
 class Classes:
@@ -119,18 +104,14 @@ class Classes:
                 return min(defaults, key=lambda each: (each.maximum, each.name))
             return f"names no utility class, and no class is the default of namespace {namespace}"
         if name in self.errors:
-            return f"is of {CLASS_KIND} {name}, which makes no sense: {self.errors[name]}"
+            return f"is of {names.CLASS_KIND} {name}, which makes no sense: {self.errors[name]}"
         if name not in self._known:
-            return f"is of {CLASS_KIND} {name}, which does not exist"
+            return f"is of {names.CLASS_KIND} {name}, which does not exist"
         utility_class = self._known[name]
         if not utility_class.serves(namespace):
             served = ", ".join(utility_class.namespaces or ()) or "none"
-            return f"is of {CLASS_KIND} {name}, which is for jobs in namespaces {served}"
+            return f"is of {names.CLASS_KIND} {name}, which is for jobs in namespaces {served}"
         return utility_class
-
-    def of(self, spec: JobSpec) -> UtilityClass | str:
-        """The class of a job, or why it has none."""
-        return self.find(spec.utility_class, spec.namespace)
 
 
 def with_defaults(seen: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

@@ -15,8 +15,8 @@ Seen = Mapping[str, Iterable[Object]]
 GROUP = "kueue.x-k8s.io"
 API_VERSION = f"{GROUP}/v1beta2"
 PREFIX = f"/apis/{API_VERSION}"
-LOCAL_QUEUES = ResourceKind(PREFIX, "localqueues")
-CLUSTER_QUEUES = ResourceKind(PREFIX, "clusterqueues", namespaced=False)
+LOCAL_QUEUES = ResourceKind(PREFIX, "localqueues", optional=True)
+CLUSTER_QUEUES = ResourceKind(PREFIX, "clusterqueues", namespaced=False, optional=True)
 GATED_BY = f"{GROUP}/admission-gated-by"  # names, on an object and on its Workload
 OF_POD = f"{GROUP}/workload"  # annotation of a pod: whose it is
 POD_SET = f"{GROUP}/podset"  # label of a pod: of which podSet
@@ -40,7 +40,7 @@ def kept(item: Object) -> dict[str, Any]:
     return without_fields({**item, "metadata": {**meta, "annotations": notes}})
 
 
-WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept)
+WORKLOADS = ResourceKind(PREFIX, "workloads", kept=kept, optional=True)
 
 
 def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
@@ -48,12 +48,12 @@ def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
     # A Workload may be made anew, and its owner stays the same. Of one that is `labelled` as ours,
     # too, nothing is done here: two would switch it. There the reader of its kind says so. Those of
     # namespaces that are not watched are seen, for their quota, but not their LocalQueues.
-    queues = {_key(item["metadata"]): item for item in seen.get(LOCAL_QUEUES.plural, ())}
+    queues = {key_of(item["metadata"]): item for item in seen.get(LOCAL_QUEUES.plural, ())}
     others = {item["metadata"]["uid"] for item in labelled}
     made = []
     for item in seen.get(WORKLOADS.plural, ()):
         owner = next((o for o in item["metadata"].get("ownerReferences") or () if "uid" in o), None)
-        queue = queues.get(_key(item["metadata"], item["spec"].get("queueName", "-")))
+        queue = queues.get(key_of(item["metadata"], item["spec"].get("queueName", "-")))
         if owner is None or queue is None or owner["uid"] in others:
             continue
         if _is_gated(item) and not _is_replaced(item):
@@ -61,7 +61,8 @@ def read_workloads(seen: Seen, labelled: Iterable[Object]) -> list[Object]:
     return made
 
 
-def _key(meta: Object, name: str = "") -> tuple[str, str]:
+def key_of(meta: Object, name: str = "") -> tuple[str, str]:
+    """By what an object, or another one in its namespace, is found."""
     return meta["namespace"], name or meta["name"]
 
 
@@ -113,6 +114,7 @@ def _as_owner(item: Object, owner: Object, queue: Object) -> Object:
         "target": target,  # queue to which it goes at its start
         "gates": [name for name in gates if name != names.GATE] if names.GATE in gates else None,
         "active": is_active,
+        "parallelism": spec["podSets"][0]["count"],
         "alone": alone,
         # Resumed before Kueue has let go of it, it might be made anew.
         "stops": not is_active and has_quota,

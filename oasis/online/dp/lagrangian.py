@@ -100,8 +100,8 @@ class Envelope:
         """Optimal multipliers of the given completions, which increase; duplicates removed."""
         # The slope of the first edge that the demand does not take
         # whole is the optimal price of work.
-        taken = (self.slots_until(completions)[:, self._row] * self._width).cumsum(axis=1)
-        falling = self._slope[(taken < self.demand).sum(axis=1)]
+        slots_used = (self.slots_until(completions)[:, self._row] * self._width).cumsum(axis=1)
+        falling = self._slope[(slots_used < self.demand).sum(axis=1)]
         # A later completion chooses among more edges, so its price is
         # never higher and duplicates are neighbours.
         is_new = np.ones(len(falling), dtype=bool)
@@ -138,10 +138,10 @@ class Envelope:
         first edge that does not fit; and the worker-slots missing, fewer than that edge has.
         """
         slots = self.slots_until(completion)
-        taken = (self._width * slots[self._row]).cumsum()
-        last = int(taken.searchsorted(self.demand))
+        slots_used = (self._width * slots[self._row]).cumsum()
+        last = int(slots_used.searchsorted(self.demand))
         width, row = int(self._width[last]), self._row[last]
-        before = int(taken[last - 1]) if last else 0
+        before = int(slots_used[last - 1]) if last else 0
         # Of the first edge that does not fit everywhere, as many slots of its run take it as fit.
         copies, missing = divmod(self.demand - before, width)
         count = np.bincount(self._row[:last], self._width[:last], len(slots)).astype(np.int64)
@@ -304,8 +304,8 @@ def _assign(
     """For every step of `path` the cheapest move that some slot can still make, or None."""
     remaining = number.copy()
     chosen = []
-    for wanted in path:
-        able = ((step == wanted) & (remaining[group] > 0)).nonzero()[0]
+    for target in path:
+        able = ((step == target) & (remaining[group] > 0)).nonzero()[0]
         if not len(able):
             return None
         # Greedy: it may find no slot, or one too dear, where another
@@ -359,10 +359,10 @@ class _Moves:
     least: FloatArray
 
     def within(self, limit: float) -> _Moves:
-        """Those that can be part of a solution that costs at most `limit`."""
-        rest, reach = self.missing - self.step, len(self.least) // 2
+        """The moves that can be part of a solution that costs at most `limit`."""
+        lack, reach = self.missing - self.step, len(self.least) // 2
         # Beyond the window no distance is known, and 0 is always a bound.
-        ahead = np.where(np.abs(rest) > reach, 0.0, self.least.take(rest + reach, mode="clip"))
+        ahead = np.where(np.abs(lack) > reach, 0.0, self.least.take(lack + reach, mode="clip"))
         likely = (self.cost + ahead <= limit).nonzero()[0]
         group, step, cost = self.group[likely], self.step[likely], self.cost[likely]
         return _Moves(group, step, cost, self.number, self.missing, self.least)
@@ -396,8 +396,8 @@ class _Moves:
                     a, b = max(0, nearest - start), min(size, furthest - start)
                 else:
                     # A state that the bound on its rest puts above the limit leads nowhere.
-                    rest = np.arange(size) + (start - self.missing + reach + 1)
-                    totals[totals + ahead.take(rest, mode="clip") > limit] = np.inf
+                    missing = np.arange(size) + (start - self.missing + reach + 1)
+                    totals[totals + ahead.take(missing, mode="clip") > limit] = np.inf
                     if not (totals < after[highest : highest + size]).any():
                         break  # no state gains from one more slot of this group, so none from two
                     alive = (totals < np.inf).nonzero()[0]

@@ -152,18 +152,18 @@ def _best(envelope: Envelope, utility: FloatArray, at_least: float) -> Split | N
     most_worth = float(utility[worthy[0]])
     margin, best, end, slots, tries = 0.0, at_least, n, None, 0
     while True:
-        wanted = (ceiling > best + margin).nonzero()[0]
+        candidates = (ceiling > best + margin).nonzero()[0]
         # The likeliest raises the best payoff; the last lowers the most
         # ceilings, as costs never rise with the completion.
-        if len(wanted):  # a higher payoff is possible: try the likeliest and the last by turns
-            at = int(wanted[-1] if tries % 2 else wanted[np.argmax(ceiling[wanted])])
+        if len(candidates):  # a higher payoff is possible: try the likeliest and the last by turns
+            at = int(candidates[-1] if tries % 2 else candidates[np.argmax(ceiling[candidates])])
         else:  # an earlier completion may be as good: search the earliest, in growing strides
-            wanted = (ceiling[:end] >= best - margin).nonzero()[0] if slots else wanted
-            if not len(wanted):
+            candidates = (ceiling[:end] >= best - margin).nonzero()[0] if slots else candidates
+            if not len(candidates):
                 break
             # One failure near the front rules out few completions;
             # each further one goes twice as far.
-            at = int(wanted[min(2**tries - 1, len(wanted) // 2)])
+            at = int(candidates[min(2**tries - 1, len(candidates) // 2)])
         tries += 1
         cost, candidate = cheapest(envelope, at, float(utility[at]) - best + margin)
         # Any earlier completion costs at least as much: it has fewer slots for the same work.

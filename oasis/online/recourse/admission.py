@@ -80,16 +80,16 @@ class AtPrices(AdmissionRule):
 
     def reset(self, cluster: Cluster, horizon: int, patience: int | None = None) -> None:
         super().reset(cluster, horizon, patience)
-        self._seen: deque[Job] = deque(maxlen=MEMORY)
+        self._jobs: deque[Job] = deque(maxlen=MEMORY)
 
     def learn(self, job: Job) -> PriceBounds:
         # Given bounds are those of the whole run; others follow what has arrived so far.
         if self.given is not None:
             return self.given
         # Where the horizon rolls, every job has the whole of it ahead, whenever it came.
-        self._seen.append(replace(job, arrival=0) if self._patience is not None else job)
+        self._jobs.append(replace(job, arrival=0) if self._patience is not None else job)
         return PriceBounds.from_jobs(
-            self._seen,
+            self._jobs,
             self._cluster,
             self._horizon,
             min_utility_fraction=self.min_utility_fraction,

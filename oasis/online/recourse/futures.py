@@ -1,4 +1,4 @@
-"""Admission by sampled futures: what a promise would cost the jobs that may still come."""
+"""Admission by sampled futures: the cost of a promise to the jobs that may still arrive."""
 
 from __future__ import annotations
 
@@ -116,9 +116,9 @@ class SampledFutures(AdmissionRule):
                 break
             future = self._future(rng, plan, end)
             # The same future with the newcomer and without it: what both have in common cancels.
-            beside, mark = earned(plan, future), plan.mark
+            beside, mark = utility_earned(plan, future), plan.mark
             plan.remove(live)
-            gain = utility + beside - earned(plan, future)
+            gain = utility + beside - utility_earned(plan, future)
             gains.append(gain if abs(gain) > TIE * utility else 0.0)
             plan.undo(mark)
         # The sign of the sum is that of the mean.
@@ -195,7 +195,7 @@ def is_gain(gain: float, takes_ties: bool) -> bool:
     return gain > 0 or (takes_ties and gain == 0)
 
 
-def earned(plan: WorkingPlan, future: Sequence[LiveJob]) -> float:
+def utility_earned(plan: WorkingPlan, future: Sequence[LiveJob]) -> float:
     """Utility that the jobs of a future earn if inserted in this order; the plan is restored."""
     mark = plan.mark
     total = 0.0

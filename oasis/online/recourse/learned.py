@@ -16,7 +16,7 @@ from oasis.model.cluster import Cluster
 from oasis.model.document import entry, list_of, text
 from oasis.model.errors import InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
-from oasis.model.files import write_text
+from oasis.model.files import json_text, write_text
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
 from oasis.model.job import Job
@@ -148,7 +148,7 @@ class LearnedPrices(Summarised, Unchanging):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a file so that `read` gives the same; it appears whole or not at all."""
-        write_text(path, json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n")
+        write_text(path, json_text(self.to_dict()))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> LearnedPrices:

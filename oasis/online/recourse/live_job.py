@@ -50,7 +50,7 @@ def grid_of(cluster: Cluster) -> dict[str, float]:
 
 
 def on_grid(job: Job, grid: Mapping[str, float]) -> GridJob:
-    """`job` with its demands rounded up to the grid: what fits here also fits in raw units."""
+    """`job` with demands rounded up to the grid; a plan that fits there fits in raw units."""
     values = {field.name: getattr(job, field.name) for field in fields(Job) if field.init}
     for group in GROUPS:
         demand = group.of(job)
@@ -64,7 +64,7 @@ LEAST_SHARE = 1e-12  # of a job that demands next to nothing: densities stay fin
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CurrentAllocation:
     """The allocation of a job before a decision."""
 
     workers: IntArray  # (n, 2): servers, and how many tasks of the job each has, by server
@@ -101,7 +101,7 @@ class LiveJob:
     form: int = 0  # index in `Job.in_forms`
     # It in each form that it may still be planned in; empty once it has run, or with one form.
     forms: tuple[LiveJob, ...] = ()
-    held: Held | None = None  # None if it does not run
+    current: CurrentAllocation | None = None  # None if it does not run
 
     @classmethod
     def of(
@@ -146,7 +146,7 @@ class LiveJob:
     def be_in(self, form: int) -> None:
         """Enter the form with this index, in which nothing has been done yet."""
         if form != self.form:
-            (one,) = [each for each in self.forms if each.form == form]
+            (one,) = [job for job in self.forms if job.form == form]
             self.form, self.job, self.size, self.remaining = form, one.job, one.size, one.remaining
 
     @property
@@ -156,7 +156,7 @@ class LiveJob:
 
     def is_kept(self, now: int) -> bool:
         """Whether the job must keep its allocation in slot `now`, whatever the plan."""
-        return self.held is not None and self.held.until > now and self.remaining > 0
+        return self.current is not None and self.current.until > now and self.remaining > 0
 
     @property
     def deadline(self) -> int:
@@ -224,7 +224,7 @@ class LiveJob:
 def crowded_by(calendar: Calendar, ledger: Ledger, jobs: Iterable[LiveJob]) -> list[LiveJob]:
     """Close machines as `calendar` says; return the jobs that are planned there."""
     ledger.close(calendar)
-    return [live for live in jobs if live.schedule is not None and ledger.crowded(live.schedule)]
+    return [live for live in jobs if live.schedule is not None and ledger.lacks_room(live.schedule)]
 
 
 def dominant_share(job: Job, cluster: Cluster) -> float:

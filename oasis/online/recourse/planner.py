@@ -180,8 +180,8 @@ class Replanner:
     def keep_running(self) -> bool:
         """Move other jobs off the servers of jobs that must stay; return whether a plan changed."""
         plan = self.plan
-        kept = [live for live in plan.live.values() if live.is_kept(plan.now)]
-        late = [live for live in kept if not goes_on(plan, live)]
+        locked = [live for live in plan.live.values() if live.is_kept(plan.now)]
+        late = [live for live in locked if not goes_on(plan, live)]
         if not late:
             return False
         for live in late:
@@ -373,7 +373,10 @@ class Replanner:
         return refused
 
     def _make_room(self, newcomer: LiveJob, tries: int) -> tuple[bool, int]:
-        """Plan `newcomer` where others can move within their promises; whether, and tries."""
+        """Plan `newcomer` by moving other jobs within their promises.
+
+        Returns whether that succeeded, and how many sets of jobs were tried.
+        """
         plan = self.plan
         # Not even an idle cluster would do: no promised job needs to move.
         if newcomer.earliest(plan.now) > newcomer.deadline:

@@ -14,9 +14,9 @@ from oasis.model.decision import Decision
 from oasis.model.errors import InputError
 from oasis.model.groups import TaskGroup
 from oasis.model.instance import Instance, expect_instance
-from oasis.model.job import Job
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import Job, remaining_job
 from oasis.model.summary import called
+from oasis.model.utility import later
 from oasis.model.validation import LARGEST_SIZE, integer
 from oasis.online import rolling
 from oasis.online.answers import WAITS, Quote, change_between
@@ -24,7 +24,7 @@ from oasis.online.prices import PriceBounds
 from oasis.online.recourse.admission import DEFAULT_FLOOR, AdmissionRule, AtPrices
 from oasis.online.recourse.futures import DEFAULT_SAMPLES
 from oasis.online.recourse.learned import LearnedPrices, learned_from
-from oasis.online.recourse.live_job import Held, LiveJob, PromiseRecord
+from oasis.online.recourse.live_job import CurrentAllocation, LiveJob, PromiseRecord
 from oasis.online.recourse.params import Commitment, RecourseParams
 from oasis.online.recourse.planner import Replanner
 from oasis.online.recourse.rules import (
@@ -347,11 +347,11 @@ class Recourse(rolling.LivePlanner):
             if live is None:
                 continue
             until = view.kept_until(job)
-            live.held = self._held(view.allocation(job), until)
+            live.current = self._allocation_of(view.allocation(job), until)
             changed |= until == view.now > 0  # from now on it may change
             # What holds something has begun in its form, even if no slot has passed since.
-            if live.forms and (held := view.allocation(job)) != NOTHING:
-                live.be_in(held.form)
+            if live.forms and (current := view.allocation(job)) != NOTHING:
+                live.be_in(current.form)
                 live.forms = ()
             # Of a job that may still be in any form the view says the work in one of them.
             if live.forms:
@@ -362,14 +362,14 @@ class Recourse(rolling.LivePlanner):
                 changed = True
         return changed
 
-    def _held(self, allocation: Allocation, until: float) -> Held | None:
+    def _allocation_of(self, allocation: Allocation, until: float) -> CurrentAllocation | None:
         """Return the allocation of a job, by server of the model."""
         if not allocation.workers:
             return None
         first = len(self._site.machines_for(TaskGroup.WORKER))
         workers = np.array(allocation.workers, dtype=np.int64)
         ps = np.array(allocation.ps, dtype=np.int64).reshape(-1, 2)
-        return Held(workers, ps - (first, 0), int(until))
+        return CurrentAllocation(workers, ps - (first, 0), int(until))
 
     def _renewed(
         self, view: View, planner: Replanner, forms: dict[int, int]

@@ -59,25 +59,27 @@ def stay(plan: WorkingPlan, kinds: Mapping[TaskGroup, IntArray]) -> None:
 
 def goes_on(plan: WorkingPlan, live: LiveJob) -> bool:
     """Return whether the plan leaves a job as it is until it may change or is complete."""
-    assert live.held is not None
+    assert live.current is not None
     if live.schedule is None:
         return False
-    end = min(live.held.until, live.schedule.completion + 1)
-    for group, held in zip(GROUPS, live.held.rows(np.arange(plan.now, end)), strict=True):
+    end = min(live.current.until, live.schedule.completion + 1)
+    for group, current in zip(GROUPS, live.current.rows(np.arange(plan.now, end)), strict=True):
         rows = group.placed(live.schedule)
-        if not np.array_equal(rows[: np.searchsorted(rows[:, SLOT], end)], held):
+        if not np.array_equal(rows[: np.searchsorted(rows[:, SLOT], end)], current):
             return False
     return True
 
 
-def in_the_way(plan: WorkingPlan, kept: Iterable[LiveJob]) -> list[LiveJob]:
+def in_the_way(plan: WorkingPlan, locked: Iterable[LiveJob]) -> list[LiveJob]:
     """Movable jobs that are planned, in any slot, on servers that the jobs `kept` hold."""
     blocking: dict[int, LiveJob] = {}
     for group in GROUPS:
-        held = np.concatenate([group.placed(live.held)[:, 0] for live in kept if live.held])
+        servers = np.concatenate(
+            [group.placed(live.current)[:, 0] for live in locked if live.current]
+        )
         for live in plan.movable():
             assert live.schedule is not None
-            if np.isin(group.placed(live.schedule)[:, SERVER], held).any():
+            if np.isin(group.placed(live.schedule)[:, SERVER], servers).any():
                 blocking[live.key] = live
     return list(blocking.values())
 
@@ -92,10 +94,10 @@ def _now(plan: WorkingPlan, live: LiveJob, group: TaskGroup) -> IntArray:
 def _moves(plan: WorkingPlan, live: LiveJob) -> bool:
     """Return whether the plan changes the allocation of a running job in this slot."""
     assert live.schedule is not None
-    if live.held is None or live.schedule.start > plan.now:
+    if live.current is None or live.schedule.start > plan.now:
         return False
     return any(
-        not np.array_equal(_now(plan, live, group), group.placed(live.held)) for group in GROUPS
+        not np.array_equal(_now(plan, live, group), group.placed(live.current)) for group in GROUPS
     )
 
 
@@ -104,9 +106,9 @@ def _relabel(
 ) -> None:
     """Exchange equal servers of a group in the plan, so that most tasks stay."""
     pairs = {
-        live.key: (_now(plan, live, group), group.placed(live.held))
+        live.key: (_now(plan, live, group), group.placed(live.current))
         for live in plan.planned()
-        if live.held is not None
+        if live.current is not None
     }
     # An assignment takes the cube of the number of servers, so only those count whose names may
     # have to change.
@@ -117,17 +119,17 @@ def _relabel(
     for window in plan.ledger.calendar.windows:
         concerned[[k - first for k in window.machines if 0 <= k - first < len(kinds)]] = False
     for live in plan.planned():
-        if live.held is not None and live.is_kept(plan.now):
-            concerned[group.placed(live.held)[:, 0]] = False
+        if live.current is not None and live.is_kept(plan.now):
+            concerned[group.placed(live.current)[:, 0]] = False
     number = np.arange(len(kinds))
     for kind in np.unique(kinds[concerned]).tolist():
         servers = (concerned & (kinds == kind)).nonzero()[0]
         weight = np.zeros((len(servers), len(servers)), dtype=np.int64)
         for pair in pairs.values():
-            planned, held = (each[np.isin(each[:, 0], servers)] for each in pair)
-            at, to = (np.searchsorted(servers, each[:, 0]) for each in (planned, held))
+            planned, current = (table[np.isin(table[:, 0], servers)] for table in pair)
+            at, to = (np.searchsorted(servers, table[:, 0]) for table in (planned, current))
             # As many tasks stay as are both planned on the one server and held on the other.
-            weight[at[:, None], to] += np.minimum.outer(planned[:, 1], held[:, 1])
+            weight[at[:, None], to] += np.minimum.outer(planned[:, 1], current[:, 1])
         number[servers] = servers[largest_assignment(weight)]
     changed = number != np.arange(len(kinds))
     renamed: list[tuple[LiveJob, Schedule]] = []
@@ -170,9 +172,9 @@ def _keep_place(plan: WorkingPlan, live: LiveJob) -> bool:
     plan.remove(live)
     after = before
     for group in GROUPS:
-        wanted = _with_most_kept(plan, live, before, group)
-        if wanted is not None:
-            after = _with(after, group, wanted)
+        staying = _with_most_kept(plan, live, before, group)
+        if staying is not None:
+            after = _with(after, group, staying)
     plan.put(live, after)
     return after is not before
 
@@ -181,8 +183,8 @@ def _with_most_kept(
     plan: WorkingPlan, live: LiveJob, schedule: Schedule, group: TaskGroup
 ) -> IntArray | None:
     """Rows of a schedule with more tasks where the job holds them now; None if none can stay."""
-    assert live.held is not None
-    rows, held = group.placed(schedule), dict(group.placed(live.held).tolist())
+    assert live.current is not None
+    rows, current = group.placed(schedule), dict(group.placed(live.current).tolist())
     slots, starts = np.unique(rows[:, SLOT], return_index=True)
     blocks = np.split(rows[:, SERVER:], starts[1:])
     if not len(rows) or slots[0] != plan.now:
@@ -194,9 +196,10 @@ def _with_most_kept(
     alike = int((slots[:alike] == plan.now + np.arange(alike)).sum())
     planned = dict(blocks[0].tolist())
     at = np.arange(plan.now, plan.now + alike)
-    servers = np.array(sorted(held), dtype=np.int64)
+    servers = np.array(sorted(current), dtype=np.int64)
     room = plan.room_on(live, group, at, servers, int(blocks[0][:, 1].sum()))
-    chosen = _most_kept(planned, held, dict(zip(servers.tolist(), room[0].tolist(), strict=True)))
+    free = dict(zip(servers.tolist(), room[0].tolist(), strict=True))
+    chosen = _most_kept(planned, current, free)
     if chosen is None:
         return None
     needed = np.array([chosen.get(server, 0) for server in servers.tolist()])
@@ -207,19 +210,19 @@ def _with_most_kept(
     fresh = [
         [plan.now + k, server, count] for k in range(length) for server, count in chosen.items()
     ]
-    rest = rows[rows[:, SLOT] >= plan.now + length]
-    return placements(np.concatenate([np.array(fresh), rest]))
+    later = rows[rows[:, SLOT] >= plan.now + length]
+    return placements(np.concatenate([np.array(fresh), later]))
 
 
 def _most_kept(
-    planned: Mapping[int, int], held: Mapping[int, int], room: Mapping[int, int]
+    planned: Mapping[int, int], current: Mapping[int, int], room: Mapping[int, int]
 ) -> dict[int, int] | None:
     """Move planned tasks to servers where the job holds tasks now; None: nothing can move."""
-    kept = {server: min(count, planned.get(server, 0)) for server, count in held.items()}
-    spare = {s: count - kept.get(s, 0) for s, count in planned.items() if count > kept.get(s, 0)}
+    counts = {server: min(count, planned.get(server, 0)) for server, count in current.items()}
+    spare = {s: n - counts.get(s, 0) for s, n in planned.items() if n > counts.get(s, 0)}
     chosen = dict(planned)
-    for server in sorted(held):
-        more = min(held[server], room[server]) - kept[server]
+    for server in sorted(current):
+        more = min(current[server], room[server]) - counts[server]
         for other in sorted(spare, reverse=True):
             moved = min(more, spare[other])
             if moved > 0 and other != server:
@@ -234,5 +237,5 @@ def _most_kept(
 
 def _with(schedule: Schedule, group: TaskGroup, rows: IntArray) -> Schedule:
     """The schedule with other rows of one group."""
-    workers, ps = ((rows if each is group else each.placed(schedule)) for each in GROUPS)
+    workers, ps = ((rows if part is group else part.placed(schedule)) for part in GROUPS)
     return Schedule(schedule.job_id, workers, ps, schedule.form)

@@ -16,7 +16,7 @@ from oasis.model.schedule import SERVER, Schedule
 from oasis.online.dp import Split
 from oasis.online.ledger import Ledger
 from oasis.online.prices import PriceBounds, PriceFunction
-from oasis.online.recourse.live_job import Held, LiveJob
+from oasis.online.recourse.live_job import CurrentAllocation, LiveJob
 from oasis.online.recourse.params import RecourseParams
 from oasis.online.search import Search
 
@@ -69,7 +69,7 @@ class WorkingPlan:
                 rent += float(demand @ group.of(self.bounds).upper)
             # U for every worker-slot, each of which may need a minimum of
             # workers; twice that covers rounding.
-            lifts.append(2.0 * rent * form.remaining * form.job.min_workers)
+            lifts.append(2.0 * rent * form.remaining * form.job.worker_counts[0])
         return max(lifts)  # the same in every form, so that it favours none
 
     # -- value -------------------------------------------------------------------------------------
@@ -78,8 +78,8 @@ class WorkingPlan:
     def standing(self) -> tuple[int, float]:
         """Number of promises kept, and value of the plan; plans are compared by it."""
         # A pair, compared from the left: no utility makes up for a broken promise.
-        kept = sum(live.promise is not None for live in self.planned())
-        return kept, rounding.key(self.value)
+        promised = sum(live.promise is not None for live in self.planned())
+        return promised, rounding.key(self.value)
 
     @property
     def value(self) -> float:
@@ -102,7 +102,7 @@ class WorkingPlan:
         for form in live.in_forms:
             first = form.earliest(self.now)
             # A gang holds a whole minimum even for its last worker-slot.
-            work = max(form.remaining, form.job.min_workers)
+            work = max(form.remaining, form.job.worker_counts[0])
             worth = self.worth(live, first) if first <= live.deadline else 0.0
             densities.append(worth / (work * form.size))
         return rounding.key(max(densities))
@@ -148,7 +148,7 @@ class WorkingPlan:
             self._value(live)
 
     def insert(self, live: LiveJob) -> bool:
-        """Plan `live` by Algorithm 2 in what is free; False if no completion pays."""
+        """Plan `live` by Algorithm 2 in the free capacity; False if no completion pays."""
         schedule = self._find(live)
         if schedule is None:
             return False
@@ -197,36 +197,36 @@ class WorkingPlan:
         live.value = self.worth(live, live.schedule.completion) if live.schedule else 0.0
 
     def _find(self, live: LiveJob) -> Schedule | None:
-        held = live.held
-        if held is not None and live.is_kept(self.now):
-            staying = self._staying(live, held)
+        current = live.current
+        if current is not None and live.is_kept(self.now):
+            staying = self._staying(live, current)
             if staying is not None:
                 return staying
         return self._search(live, self.now)
 
-    def _staying(self, live: LiveJob, held: Held) -> Schedule | None:
+    def _staying(self, live: LiveJob, current: CurrentAllocation) -> Schedule | None:
         """Return the schedule that keeps the current allocation for as long as it must."""
         if live.begin(self.now) > self.now or live.remaining < 1:
             return None
-        count, last = held.count, min(live.deadline, self.ledger.end - 1)
+        count, last = current.count, min(live.deadline, self.ledger.end - 1)
         slots = np.arange(self.now, min(self.now - (-live.remaining // count), last + 1))
-        slots = slots[slots < held.until]
+        slots = slots[slots < current.until]
         fits = np.ones(len(slots), dtype=bool)
         for group in GROUPS:
-            servers, tasks = group.placed(held).T
+            servers, tasks = group.placed(current).T
             if len(servers):
                 room = self.room_on(live, group, slots, servers, int(tasks.max()))
                 fits &= (room >= tasks).all(axis=1)
         slots = slots if fits.all() else slots[: fits.argmin()]
         if not len(slots):
             return None
-        parts = [held.rows(slots)]
+        parts = [current.rows(slots)]
         work = live.remaining - count * len(slots)
         if work > 0:
-            rest = self._search(live, int(slots[-1]) + 1, work)
-            if rest is None:
+            later = self._search(live, int(slots[-1]) + 1, work)
+            if later is None:
                 return None
-            parts.append([rest.workers, rest.ps])
+            parts.append([later.workers, later.ps])
         workers, ps = (np.concatenate(rows) for rows in zip(*parts, strict=True))
         return Schedule(live.job.id, workers, ps, live.form)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import oasis
+from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control.reconciler import Reconciler
 from tests.unit.kubernetes.played import SLOT, Played, job, node, pods
 
@@ -91,7 +92,7 @@ class Crowd(Played):
         for _ in range(2):
             for action in self.reconciler.steps(self.seen(), self.now()).actions:
                 self._carry_out(action)
-        for uid, mine in self.reconciler.pods_of(self.seen()).items():
+        for uid, mine in by_job(self.seen()).items():
             self.reconciler.note(uid, mine, self.now())
         for status in self.reconciler.statuses.values():
             status.written = dict(status.status)

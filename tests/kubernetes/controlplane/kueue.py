@@ -7,7 +7,8 @@ called on 127.0.0.1, and its certificate, which it keeps, is made here.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -15,6 +16,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import yaml
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.kubernetes.controlplane.access import apply, define
@@ -23,8 +25,8 @@ from tests.kubernetes.controlplane.certificates import self_signed, write_key
 from tests.kubernetes.controlplane.gobuild import ensure, module_directory
 from tests.kubernetes.controlplane.owners import (
     client_config,
+    define_train_jobs,
     kinds_in,
-    start_jobset,
     webhooks_at,
 )
 from tests.kubernetes.controlplane.plane import ControlPlane
@@ -34,7 +36,8 @@ NAMESPACE = "kueue-system"
 _CONFIGURATION = Path(__file__).with_name("kueue.yaml")
 # The rotator asks for the first as the name of the authority, for the second as that of the server.
 _NAMES = ("kueue-ca", f"kueue-webhook-service.{NAMESPACE}.svc", "localhost")
-_GROUPS = {"kueue.x-k8s.io", "batch", "jobset.x-k8s.io"}  # nobody answers for the others
+# Nobody answers for the others.
+_GROUPS = {"kueue.x-k8s.io", "batch", "jobset.x-k8s.io", "trainer.kubeflow.org"}
 _CONVERTED = {"localqueues", "clusterqueues", "cohorts", "workloads", "multikueueclusters"}
 
 
@@ -43,21 +46,37 @@ class Kueue:
     """Kueue's controller, which ends with the control plane."""
 
     plane: ControlPlane
-    command: list[str]
+    config: Path
     probe: str
 
     def start(self) -> None:
         """Start it, perhaps again after `kill`; return when it is ready."""
-        self.plane.run("kueue", self.command, partial(answers, f"http://{self.probe}/readyz"))
+        admin = self.plane.admin.kubeconfig()
+        command = [str(ensure(KUEUE)), f"--config={self.config}", f"--kubeconfig={admin}"]
+        self.plane.run("kueue", command, partial(answers, f"http://{self.probe}/readyz"))
 
     def kill(self) -> None:
         """End it as a crash would."""
         self.plane.kill("kueue")
 
+    @contextmanager
+    def configured(self, **settings: Any) -> Iterator[None]:
+        """Run it with other settings for a while."""
+        before = self.config.read_text()
+        self._start_with(yaml.safe_dump(yaml.safe_load(before) | settings))
+        try:
+            yield
+        finally:
+            self._start_with(before)
+
+    def _start_with(self, config: str) -> None:
+        self.kill()
+        self.config.write_text(config)
+        self.start()
+
 
 def start_kueue(plane: ControlPlane) -> Kueue:
-    """Start Kueue and the controller of JobSets; builds them if need be."""
-    start_jobset(plane)
+    """Start Kueue beside the controller of JobSets; builds it if need be."""
     port, probe = (f"127.0.0.1:{port}" for port in free_ports(2))
     components = module_directory(KUEUE, "sigs.k8s.io/kueue") / "config/components"
     home = plane.directory / "kueue"
@@ -73,9 +92,9 @@ def start_kueue(plane: ControlPlane) -> Kueue:
     config.write_text(Template(_CONFIGURATION.read_text()).substitute(given))
     apply(plane.client, _secret(home))
     define(plane.client, _kinds(components, port, home / "ca.crt"))
+    define_train_jobs(plane, KUEUE)  # what is there when it starts is what it integrates
     apply(plane.client, _webhooks(components, port, home / "ca.crt"))
-    words = [f"--config={config}", f"--kubeconfig={plane.admin.kubeconfig()}"]
-    kueue = Kueue(plane, [str(ensure(KUEUE)), *words], probe)
+    kueue = Kueue(plane, config, probe)
     kueue.start()
     return kueue
 

@@ -18,7 +18,7 @@ import yaml
 
 from tests.kubernetes.controlplane.access import apply, binding, define
 from tests.kubernetes.controlplane.build import JOBSET, TRAINER
-from tests.kubernetes.controlplane.gobuild import ensure, module_directory
+from tests.kubernetes.controlplane.gobuild import GoProgram, ensure, module_directory
 from tests.kubernetes.controlplane.plane import ControlPlane
 from tests.kubernetes.controlplane.waiting import answers, free_ports
 
@@ -26,13 +26,18 @@ _OF_JOBSETS = {"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}
 _CONFIGURATION = Path(__file__).with_name("jobset.yaml")
 
 
-def start_owners(plane: ControlPlane) -> None:
-    """Start both controllers, which end with `plane`; builds them if need be."""
-    start_jobset(plane)
-    manifests = module_directory(TRAINER, "github.com/kubeflow/trainer/v2") / "manifests/base"
-    define(plane.client, kinds_in(manifests / "crds"))
+def start_trainer(plane: ControlPlane) -> None:
+    """Start the controller of TrainJobs, which ends with `plane`; builds it if need be."""
+    manifests = define_train_jobs(plane, TRAINER)
     probe = f"127.0.0.1:{free_ports(1)[0]}"
     _start(plane, "trainer", manifests, [str(ensure(TRAINER))], probe, probe)
+
+
+def define_train_jobs(plane: ControlPlane, program: GoProgram) -> Path:
+    """Define TrainJobs as `program` knows them; return the directory of their manifests."""
+    manifests = module_directory(program, "github.com/kubeflow/trainer/v2") / "manifests/base"
+    define(plane.client, kinds_in(manifests / "crds"))
+    return manifests
 
 
 def start_jobset(plane: ControlPlane) -> None:

@@ -266,7 +266,7 @@ def test_finish_time_fairness_is_the_root_of_a_sum_where_all_machines_are_alike(
     def noting(view: Any) -> None:
         share_out(view)
         left = {job.index: view.remaining(job) for job in view.jobs()}
-        ends = {k: spent + left[k] / part for k, (spent, _, part) in policy._alone.items()}
+        ends = {k: spent + left[k] / part for k, (spent, _, part) in policy._isolated.items()}
         waited = {job.index: view.now - job.arrival for job in view.jobs()}
         seen.append((left, ends, waited, {job: x for (job, _), x in policy._shares.items()}))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.optimus import LINEAR, Optimus, fitted, speed_of, work_to_converge
+from baselines.optimus import LINEAR, Optimus, fit, speed_of, work_to_converge
 from oasis.scheduling import TrainingCurve
 from oasis.simulator import (
     Engine,
@@ -24,7 +24,7 @@ def policy(**options):
 
 
 def test_with_one_number_of_workers_alone_speed_is_linear():
-    assert fitted({(1, 1): 1.0, (1, 2): 3.0}, "sync") == LINEAR
+    assert fit({(1, 1): 1.0, (1, 2): 3.0}, "sync") == LINEAR
     assert speed_of(LINEAR, (7, 2), "sync") == pytest.approx(7.0)
 
 

@@ -16,9 +16,8 @@ from oasis.driver.entry import Facts, Submission
 from oasis.model.calendar import Calendar, CalendarEntry
 from oasis.model.errors import PolicyError
 from oasis.model.schedule import SLOT
-from oasis.scheduling.capabilities import Planner
 from oasis.scheduling.job import Allocation
-from oasis.scheduling.policy import BasePolicy, Plan
+from oasis.scheduling.policy import BasePolicy, Plan, Planner
 from oasis.scheduling.site import Machine, Site, site_of
 from tests import builders
 

@@ -27,7 +27,7 @@ from oasis.online.answers import Change, Completion, Delay, Progress
 from oasis.online.prices import PriceBounds
 from oasis.online.recourse.params import RecourseParams
 from oasis.scheduling import BasePolicy, Plan, Site, View
-from oasis.scheduling.capabilities import Planner
+from oasis.scheduling.policy import Planner
 from tests import builders
 from tests.live import KINDS, random_job
 
@@ -233,12 +233,12 @@ def test_a_cancelled_job_leaves_no_trace_in_the_ledger_of_oasis(tmp_path: Path) 
     amounts = replace(job("odd", 0, 2, 9.0, 7), worker={"gpu": 0.1})
     scheduler.submit(amounts)
     scheduler.cancel("odd")
-    assert not scheduler.policy.held.ledger.worker_used.any()  # type: ignore[attr-defined]
+    assert not scheduler.policy.commitments.ledger.worker_used.any()  # type: ignore[attr-defined]
 
 
 def test_the_prices_of_a_server_that_comes_back_are_those_of_what_is_on_it() -> None:
     scheduler = irrevocable()
-    ledger = scheduler.policy.held.ledger  # type: ignore[attr-defined]
+    ledger = scheduler.policy.commitments.ledger  # type: ignore[attr-defined]
     before = ledger.worker_prices
     scheduler.lose("w#1")
     scheduler.advance(5)

@@ -29,7 +29,7 @@ from oasis.driver.events import (
     event_of,
     plain_event,
 )
-from oasis.driver.service import Service
+from oasis.driver.live import LiveScheduler
 from oasis.model.errors import InstanceError
 from oasis.model.utility import Constant
 from oasis.online.answers import Change, Completion, Progress, Totals
@@ -46,18 +46,18 @@ LOOKAHEAD = 8
 job = partial(builders.job, workers=4)  # all four GPUs unless it says otherwise
 
 
-def recourse(**options: Any) -> Service:
-    return Service(Recourse.rolling(LOOKAHEAD, **options), CLUSTER)
+def recourse(**options: Any) -> LiveScheduler:
+    return LiveScheduler(Recourse.rolling(LOOKAHEAD, **options), CLUSTER)
 
 
-def irrevocable(**options: Any) -> Service:
+def irrevocable(**options: Any) -> LiveScheduler:
     past = [job("cheap", 0, 4, 1.0, 7), job("dear", 0, 1, 20.0, 7)]
     bounds = PriceBounds.from_jobs(past, CLUSTER, LOOKAHEAD)
-    return Service(OASiS.rolling(LOOKAHEAD, bounds, **options), CLUSTER)
+    return LiveScheduler(OASiS.rolling(LOOKAHEAD, bounds, **options), CLUSTER)
 
 
 BOTH = pytest.mark.parametrize("make", [recourse, irrevocable])
-Make = Callable[..., Service]
+Make = Callable[..., LiveScheduler]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_an_event_comes_back_from_its_line_in_a_journal(event: Event) -> None:
 def test_patience_is_twice_the_lookahead_unless_given(make: Make) -> None:
     for given, most in (({}, 2 * LOOKAHEAD), ({"patience": 5}, 5)):
         core = make(**given)
-        core.take(Submit(replace(job("a", 0, 1, 5.0), utility=Constant(5.0))))
+        core._take_in(Submit(replace(job("a", 0, 1, 5.0), utility=Constant(5.0))))
         policy: Any = core.policy
         assert len(policy.live[0].table) == most
 
@@ -104,24 +104,24 @@ def test_bad_patience_is_refused(make: Make, options: dict[str, Any], message: s
 
 def test_an_early_end_is_now_if_it_runs_now_and_otherwise_the_slot_before() -> None:
     core = recourse()
-    core.take(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
+    core._take_in(Submit(replace(job("a", 0, 2, 8.0), utility=Constant(8.0))))
     now = deepcopy(core)
-    now.take(FinishEarly("a"))
+    now._take_in(FinishEarly("a"))
     assert now._happened.completed == [Completion("a", 0, 8.0)]
     for event in (Advance(1), LoseServer("w#0"), LoseServer("w#1")):
-        core.take(event)
-    assert core.planned()["a"][0] is None
-    core.take(FinishEarly("a"))
+        core._take_in(event)
+    assert core._planned()["a"][0] is None
+    core._take_in(FinishEarly("a"))
     assert core._happened.completed == [Completion("a", 0, 8.0)]
 
 
 def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
     core = irrevocable()
-    core.take(Submit(replace(job("a", 0, 2, 20.0, 7), chunks=2)))
-    before = core.schedules()["a"]
+    core._take_in(Submit(replace(job("a", 0, 2, 20.0, 7), chunks=2)))
+    before = core._schedules()["a"]
     (server,) = set(before.workers[:, 1].tolist())
-    assert core.take(LoseServer(f"w#{server}")) == Change(moved=("a",))
-    after = core.schedules()["a"]
+    assert core._take_in(LoseServer(f"w#{server}")) == Change(moved=("a",))
+    after = core._schedules()["a"]
     assert set(after.workers[:, 1].tolist()) == {1 - server}
     assert after.completion == before.completion
 
@@ -129,29 +129,29 @@ def test_a_promise_that_can_be_kept_elsewhere_is_kept() -> None:
 @BOTH
 def test_each_event_is_answered_and_counted(make: Make) -> None:
     core = make()
-    decision: Any = core.take(Submit(job("a", 0, 2, 20.0, 7)))
+    decision: Any = core._take_in(Submit(job("a", 0, 2, 20.0, 7)))
     assert decision.admitted
     assert core.last_change == Change(utility=20.0)
     assert core.totals == Totals(submitted=1)
-    assert core.take(Cancel("a")) == core.last_change == Change(utility=-20.0)
+    assert core._take_in(Cancel("a")) == core.last_change == Change(utility=-20.0)
     assert core.totals == Totals(submitted=1, cancelled=1)
-    core.take(Submit(job("b", 0, 2, 20.0, 7)))
+    core._take_in(Submit(job("b", 0, 2, 20.0, 7)))
     # A completion in the course of time is no loss.
-    assert core.take(Advance(5)) == Progress(5, (Completion("b", 1, 20.0),))
+    assert core._take_in(Advance(5)) == Progress(5, (Completion("b", 1, 20.0),))
     assert core.last_change == Change()
     counts = Totals(submitted=2, cancelled=1, completed=1, worker_slots_done=8, utility=20.0)
     assert core.totals == counts == Totals.from_dict(json.loads(json.dumps(counts.to_dict())))
-    assert core.take(Advance(5)) == Progress(5), "going nowhere is allowed"
+    assert core._take_in(Advance(5)) == Progress(5), "going nowhere is allowed"
     with pytest.raises(InstanceError, match="now: expected an integer >= 5, got 4"):
-        core.take(Advance(4))
+        core._take_in(Advance(4))
     assert core.calls == 5
 
 
 def test_a_job_that_oasis_rejects_is_forgotten_and_counted_as_refused() -> None:
     core = irrevocable()
-    core.take(Submit(job("a", 0, 8, 20.0, 7)))
-    core.take(Submit(job("b", 0, 1, 1.0, 7)))
-    assert [live.job.id for live in core.live] == ["a"]
+    core._take_in(Submit(job("a", 0, 8, 20.0, 7)))
+    core._take_in(Submit(job("b", 0, 1, 1.0, 7)))
+    assert [live.job.id for live in core._driver.jobs.values()] == ["a"]
     assert core.totals == Totals(submitted=2, refused=1)
 
 
@@ -196,16 +196,16 @@ def test_a_policy_is_woken_in_the_first_slot_that_does_not_begin_before_its_time
 ) -> None:
     """And the service takes no step in which nobody is asked, but the last, to the end."""
     policy, steps = Waking(quarters / 4), list[int]()
-    core = Service(policy, CLUSTER)
-    step = core.driver.step
+    core = LiveScheduler(policy, CLUSTER)
+    step = core._driver.step
 
     def noted(slot: int, *args: Any, **options: Any) -> Any:
         steps.append(slot)
         return step(slot, *args, **options)
 
-    monkeypatch.setattr(core.driver, "step", noted)
-    core.take(Submit(job("a", 0, 1)))
-    core.take(Advance(6))
+    monkeypatch.setattr(core._driver, "step", noted)
+    core._take_in(Submit(job("a", 0, 1)))
+    core._take_in(Advance(6))
     first = math.ceil(Fraction(quarters, 4))
     assert policy.asked == [0, first]
     assert steps == [0, first, 6]

@@ -21,11 +21,11 @@ from experiments.cli.options import (
     Flags,
     Limits,
     choose_options,
-    comma_counts,
     comma_list,
     flag,
     known_policy,
     naming_flags,
+    numbers,
 )
 from experiments.cli.results import (
     Delivery,
@@ -109,7 +109,7 @@ def test_errors_of_parameters_become_errors_of_flags() -> None:
 
 def test_lists_with_commas() -> None:
     assert comma_list(" a,b ", "--x") == ["a", "b"]
-    assert comma_counts("3, 4", "--x") == (3, 4)
+    assert numbers(int, "counts")("3, 4, 03") == (3, 4)
     for text, message in (
         ("a,,b", "--x: expected entries with commas between, got 'a,,b'"),
         ("", "--x: expected entries with commas between, got ''"),
@@ -118,8 +118,9 @@ def test_lists_with_commas() -> None:
         with pytest.raises(oasis.OasisError) as caught:
             comma_list(text, "--x")
         assert str(caught.value) == message
-    with pytest.raises(oasis.OasisError, match=r"^--x: expected counts with commas between, got"):
-        comma_counts("3,many", "--x")
+    for text in ("3,many", "3,0", "5"):
+        with pytest.raises(oasis.OasisError, match=r"^expected counts with commas between, got"):
+            numbers(int, "counts", most=4)(text)
 
 
 @as_command
@@ -130,9 +131,10 @@ def draws(*, size: int, delivery: Delivery) -> tuple[int, Delivery]:
 
 def test_a_command_with_a_picture_has_the_four_options_in_place_of_its_delivery(tmp_path):
     assert list(inspect.signature(draws).parameters) == [
-        *("size", "output", "plot", "style", "as_json", "verbose")
+        *("size", "context", "output", "plot", "style", "as_json", "verbose")
     ]
-    options = {"output": None, "plot": tmp_path / "a.svg", "style": "grayscale", "as_json": True}
+    options = {"context": None, "output": None, "plot": tmp_path / "a.svg", "style": "grayscale"}
+    options |= {"as_json": True}
     assert draws(size=3, verbose=False, **options) == (3, Delivery(**options))
     with pytest.raises(ValueError, match=r"^--style: expected --plot beside it$"):
         draws(size=3, verbose=False, **options | {"plot": None})

@@ -23,8 +23,7 @@ from experiments.figures import FIGURES, studies
 
 def test_every_module_of_commands_is_a_command() -> None:
     found = {each.name for each in pkgutil.iter_modules(commands.__path__)}
-    functions = {name.replace("-", "_") for name in command_line.COMMANDS} - {"help"}
-    assert {command_line.FILES.get(name, name) for name in functions} == found
+    assert {one["file"] for one in command_line.COMMANDS.values()} - {""} == found
 
 
 def test_a_command_loads_no_other() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from experiments.cli.console import (
-    json_text,
     note,
     number,
     percent,
@@ -20,6 +19,7 @@ from experiments.cli.console import (
     print_text,
 )
 from experiments.cli.interrupt import STOPPING, CtrlC
+from oasis.model.files import json_text
 
 Captured = pytest.CaptureFixture[str]
 

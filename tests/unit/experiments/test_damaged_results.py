@@ -97,7 +97,7 @@ def test_a_part_of_another_type_is_bad_input(kind: str, monkeypatch: pytest.Monk
         ("run", "simulation.utilisation.worker.gpu", "x", "expected a finite number, got 'x'"),
         ("run", "utilisation.ps", True, "expected an object, got True"),
         ("run", "bounds.worker.log_ratio", [1.0], "expected 5 numbers, got [1.0]"),
-        ("solve", "parameters.params", "x", "expected an object, got 'x'"),
+        ("solve", "parameters", "x", "expected an object, got 'x'"),
         ("compare", "policies.fifo.p95_completion", {}, "expected a finite number, got {}"),
         ("compare", "policies.fifo.utilisation", 0, "expected an object, got 0"),
         ("compare", "policies.fifo.p95_completion", ..., "missing; this key is required"),

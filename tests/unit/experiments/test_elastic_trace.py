@@ -14,7 +14,9 @@ JOBS = {"id": ["a", "b"], "submitted": [0.0, 30.0], "duration": [60.0, 30.0], "g
 
 
 def made_of(options: MachineOptions) -> Workload:
-    return elastic_from_dict(elastic_from_window(options.sized(pd.DataFrame(JOBS)), options))
+    return elastic_from_dict(
+        elastic_from_window(options.sized(pd.DataFrame(JOBS)), options, options.cluster())
+    )
 
 
 def test_a_fifo_cluster_with_room_runs_them_as_recorded() -> None:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from matplotlib.container import ErrorbarContainer
 from pyarrow import parquet
 
 from experiments.figures import FIGURES
@@ -86,6 +87,18 @@ def test_rows_of_fig5_count_only_proven_ratios_that_exist():
     assert (row["seeds"], row["proven"], row["ratios"], row["nothing_to_earn"]) == (5, 4, 2, 1)
     assert row["ratio"] == pytest.approx(3.0)
     assert (row["median"], row["smallest"], row["largest"]) == (3.25, 2.0, 4.5)
+
+
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_two_seeds_are_two_points_and_more_an_interval(seeds):
+    cells = [cell(seed=seed, utility=value) for seed, value in enumerate((300.0, 200.0, 100.0))]
+    figure = FIGURES["fig8"]
+    rows = figure.table(cells[:seeds], FigureSettings())
+    (axes,) = figure.draw(rows, "").axes
+    points = [list(line.get_ydata()) for line in axes.lines if line.get_label() == "each seed"]
+    assert points == ([[200.0, 300.0]] if seeds == 2 else [])
+    has_interval = any(isinstance(entry, ErrorbarContainer) for entry in axes.containers)
+    assert has_interval == (seeds > 2)
 
 
 def test_rows_of_fig6_compare_within_a_seed():

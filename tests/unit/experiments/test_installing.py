@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import oasis
-from experiments.cli.commands.kubernetes import cluster, installing
+from experiments.cli.commands.kubernetes import cluster, running
 
 OF = cluster.ControllerOptions()
 
@@ -14,9 +14,9 @@ OF = cluster.ControllerOptions()
 def test_what_one_controller_has_of_its_own_is_printed_alone(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    installing.install(of=OF, image="oasis:1")
+    running.install(of=OF, image="oasis:1")
     whole = list(yaml.safe_load_all(capsys.readouterr().out))
-    installing.install(of=OF, image="oasis:1", own=True, spaces="team-a", monitored=True)
+    running.install(of=OF, image="oasis:1", own=True, spaces="team-a", monitored=True)
     made = list(yaml.safe_load_all(capsys.readouterr().out))
     kinds = {each["kind"] for each in made}
     assert kinds >= {"Namespace", "Deployment", "RoleBinding", "ServiceMonitor"}
@@ -36,11 +36,11 @@ def test_what_one_controller_has_of_its_own_is_printed_alone(
 )
 def test_an_argument_that_is_none_or_is_taken_is_refused(argument: str, message: str) -> None:
     with pytest.raises(oasis.InputError) as caught:
-        installing.install(of=OF, image="oasis:1", arguments=["--policy=fifo", argument])
+        running.install(of=OF, image="oasis:1", arguments=["--policy=fifo", argument])
     assert str(caught.value).startswith(f"--argument: {message}")
 
 
 @pytest.mark.parametrize("image", ["", "a b"])
 def test_an_image_has_a_name_without_blanks(image: str) -> None:
     with pytest.raises(oasis.InputError, match="--image: expected a name without blanks, got "):
-        installing.install(of=OF, image=image)
+        running.install(of=OF, image=image)

@@ -17,9 +17,9 @@ from experiments.library.store import (
     COLUMNS,
     digest,
     fingerprint,
-    packed,
+    pack,
     rounded,
-    unpacked,
+    unpack,
 )
 from oasis.model.errors import OasisError, SolverError, VerificationError
 from oasis.solvers import Status
@@ -142,15 +142,15 @@ def test_numbers_are_rounded_so_that_a_bound_stays_one() -> None:
 
 def test_nothing_is_replaced_by_what_is_worse() -> None:
     worse = record(value=7.0, bound=11.0, value_by="c", bound_by="c", schedules="1" * 16)
-    assert record().improved(worse) == record()
+    assert record().improve(worse) == record()
     better = record(value=9.0, bound=9.5, value_by="c", bound_by="c", schedules="1" * 16)
-    assert record().improved(better) == better
+    assert record().improve(better) == better
     higher = record(value=9.0, bound=11.0, value_by="c", bound_by="c", schedules="1" * 16)
-    mixed = record().improved(higher)
+    mixed = record().improve(higher)
     assert (mixed.value, mixed.value_by, mixed.schedules) == (9.0, "c", "1" * 16)
     assert (mixed.bound, mixed.bound_by) == (10.0, "b")
     lower = record(value=7.0, bound=9.5, bound_by="c", schedules="1" * 16)
-    assert record().improved(lower) == record(bound=9.5, bound_by="c")
+    assert record().improve(lower) == record(bound=9.5, bound_by="c")
 
 
 @pytest.mark.parametrize("bound", [7.0, 7.99995, 7.9999999])
@@ -159,14 +159,14 @@ def test_a_bound_that_schedules_refute_is_refused_or_goes(bound: float) -> None:
     known, refuted = record(), record(value=2.0, bound=bound, bound_by="c")
     text = f"c claims the bound {bound:.9g}; a schedule is worth 8"
     with pytest.raises(SolverError, match=text):
-        known.improved(refuted)
-    assert refuted.improved(known) == known
+        known.improve(refuted)
+    assert refuted.improve(known) == known
     with pytest.raises(OasisError, match="another record of it"):
-        record().improved(record(fingerprint="0" * 16))
+        record().improve(record(fingerprint="0" * 16))
 
 
 def test_a_bound_is_the_value_if_the_last_digits_alone_are_below() -> None:
-    proven = record().improved(record(value=2.0, bound=7.999999999))
+    proven = record().improve(record(value=2.0, bound=7.999999999))
     assert (proven.value, proven.bound, proven.proof) == (8.0, 8.0, "optimal")
 
 
@@ -180,9 +180,9 @@ def test_what_is_stored_verifies_to_what_the_table_says(library: Library) -> Non
         assert oasis.verify(library.instance(known), library.schedules(known)) == pytest.approx(
             library.verify(known), rel=1e-9
         )
-        content = packed(library.schedules(known))
+        content = pack(library.schedules(known))
         assert digest(content) == known.schedules
-        assert unpacked(content) == library.schedules(known)
+        assert unpack(content) == library.schedules(known)
 
 
 def test_a_corrupted_schedule_is_caught(library: Library) -> None:
@@ -196,7 +196,7 @@ def test_a_corrupted_schedule_is_caught(library: Library) -> None:
     with pytest.raises(OSError, match="No such file"):
         library.verify(known)
     with pytest.raises(OasisError, match="packed with xz"):
-        unpacked(b"no xz")
+        unpack(b"no xz")
 
 
 def test_schedules_that_are_worth_less_or_break_a_constraint_are_caught(library: Library) -> None:
@@ -204,13 +204,13 @@ def test_schedules_that_are_worth_less_or_break_a_constraint_are_caught(library:
     known = library.records()[NAME]
     schedules = library.schedules(known)
     fewer = dict(list(schedules.items())[1:])
-    wrong = replace(known, schedules=digest(packed(fewer)))
+    wrong = replace(known, schedules=digest(pack(fewer)))
     library.put(wrong, fewer)
     with pytest.raises(VerificationError, match="recomputed"):
         library.verify(library.records()[NAME])
     first = next(iter(schedules))
     torn = {**schedules, first: replace(schedules[first], workers=schedules[first].workers[1:])}
-    library.put(replace(known, schedules=digest(packed(torn))), torn)
+    library.put(replace(known, schedules=digest(pack(torn))), torn)
     with pytest.raises(VerificationError):
         library.verify(library.records()[NAME])
 
@@ -266,7 +266,7 @@ def test_better_schedules_replace_the_file_and_worse_ones_do_not(library: Librar
     before = sorted(library.directory.glob("schedules/*"))
     assert keep(library, of_solve(problem, instance, nothing, known)) == known
     assert sorted(library.directory.glob("schedules/*")) == before
-    library.put(replace(known, value=0.0, schedules=digest(packed({}))), {})
+    library.put(replace(known, value=0.0, schedules=digest(pack({}))), {})
     again = keep(library, of_solve(problem, instance, solve(instance, work_limit=0.3), known))
     assert again.value > 0
     assert library.verify(again) == again.value
@@ -294,7 +294,7 @@ def test_own_schedules_are_compared_with_the_best(library: Library) -> None:
     found = handed_in(library, {"schedules": best}, NAME)
     assert (found.verdict, found.bound, found.is_tighter) == ("the same", None, False)
     assert handed_in(library, {"schedules": best[1:]}, NAME).verdict == "worse"
-    library.put(replace(known, value=0.0, schedules=digest(packed({}))), {})
+    library.put(replace(known, value=0.0, schedules=digest(pack({}))), {})
     assert handed_in(library, {"schedules": best}, NAME).verdict == "better"
     library.table.unlink()
     assert handed_in(library, {"schedules": best}, NAME).verdict == "first"
@@ -328,7 +328,7 @@ def test_what_is_worth_more_than_the_bound_is_kept_and_the_bound_goes(
     known = library.records()[NAME]
     best = [schedule.to_dict() for schedule in library.schedules(known).values()]
     wrong = rounded(known.value * (1 - below))
-    library.put(replace(known, value=0.0, bound=wrong, schedules=digest(packed({}))), {})
+    library.put(replace(known, value=0.0, bound=wrong, schedules=digest(pack({}))), {})
     found = handed_in(library, {"schedules": best}, NAME)
     assert found.refutes
     kept = keep(library, found)

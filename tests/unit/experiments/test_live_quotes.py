@@ -7,14 +7,19 @@ from dataclasses import replace
 import pytest
 
 import oasis
-from experiments.evaluation.live import live_recourse, quote_recourse
+from experiments.evaluation.live import planning_policy, quote_recourse
 
 INSTANCE = oasis.generate("testbed", jobs=6, seed=23)
 LATE = replace(INSTANCE.jobs[0], id="late", arrival=4)
 
 
+def live(options: dict[str, object]) -> oasis.LiveScheduler:
+    policy = planning_policy("recourse", options, INSTANCE.horizon, keep_admitted=False)
+    return oasis.LiveScheduler(policy, INSTANCE.cluster)
+
+
 def test_options_reach_the_scheduler() -> None:
-    scheduler = live_recourse(INSTANCE.cluster, 10, {"commitment": "arrival", "rounds": 3})
+    scheduler = live({"commitment": "arrival", "rounds": 3})
     scheduler.advance(4)
     decision = scheduler.submit(LATE)
     assert decision.admitted
@@ -26,12 +31,12 @@ def test_options_reach_the_scheduler() -> None:
 
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(oasis.InputError, match=r"^recourse.colour: no such option"):
-        live_recourse(INSTANCE.cluster, 10, {"colour": "red"})
+        live({"colour": "red"})
 
 
 def test_a_quote_is_what_would_happen() -> None:
     quote = quote_recourse(INSTANCE, LATE, {})
-    scheduler = live_recourse(INSTANCE.cluster, INSTANCE.horizon, {})
+    scheduler = live({})
     for job in INSTANCE.jobs_by_arrival():
         if job.arrival <= LATE.arrival:
             scheduler.advance(job.arrival)

@@ -105,6 +105,9 @@ def test_the_help_is_shown_without_what_the_commands_need() -> None:
         ("solve a.json --method b", ["bruteforce", "benders"]),
         ("figure fig", ["fig3", "fig4", "fig5", "fig6", "fig8", "fig9"]),
         ("example con", ["congested"]),
+        ("help pl", ["plot"]),
+        ("help import pl", ["plain"]),
+        ("help ratio pl", []),
     ],
 )
 def test_values_are_completed(

@@ -19,8 +19,7 @@ from experiments.cli.exit_codes import LIMIT
 from experiments.cli.main import main
 from experiments.evaluation import competitive_ratio as ratio
 from experiments.evaluation.comparison import TAKEN_BY, compare_jobs, to_dict, totals
-from experiments.evaluation.competitive_ratio import GUARANTEES
-from experiments.report.sections import commands_of
+from experiments.report import section_of
 from oasis import Cluster, Constant, Instance, Job, Server
 from oasis.scheduling import Plan, View
 from oasis.solvers import Status
@@ -93,7 +92,7 @@ def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
     real = importlib.import_module("oasis.certify.verify").verify
     verified: list[object] = []
     incumbents: list[float] = []
-    found = SolveState.found
+    found = SolveState.record_solution
 
     def counted(instance: Instance, result: Any) -> float:
         verified.append(result)
@@ -108,7 +107,7 @@ def test_each_incumbent_is_verified_once_and_the_result_at_the_end(
     users = [m for m in list(sys.modules.values()) if getattr(m, "verify", None) is real]
     for module in users:
         monkeypatch.setattr(module, "verify", counted)
-    monkeypatch.setattr(SolveState, "found", noted)
+    monkeypatch.setattr(SolveState, "record_solution", noted)
     with pytest.raises(SystemExit) as ended:
         main(["ratio", "docs/examples/congested.json", "--work-limit", "0.5"])
     assert ended.value.code == LIMIT  # so the search went on to the end of its limit
@@ -139,7 +138,8 @@ def test_unfinished_online_run_still_gives_an_interval(
     assert result.ratio is not None
     assert 1.0 <= result.ratio <= part.upper
     document = json.loads(json.dumps(part.to_dict(), allow_nan=False))
-    assert [document[name] for name in GUARANTEES] == [None] * len(GUARANTEES)
+    bounds = ("bound_2alpha", "log_alpha_x", "corrected_bound", "corrected_ratio_bound")
+    assert [document[name] for name in bounds] == [None] * len(bounds)
     assert document["online_utility"] <= result.online_utility
 
 
@@ -160,7 +160,7 @@ def test_an_interrupted_run_of_another_policy_is_a_schedule_too() -> None:
     assert earned > 0
     document = json.loads(json.dumps(part.to_dict(), allow_nan=False)) | {"kind": "ratio"}
     assert document["method"] == "auto"
-    assert commands_of("x", document | {"instance": {"file": "a.json"}})
+    assert section_of("x", document, None).title.startswith("Competitive ratio of fifo: between")
 
 
 def test_optimum_above_the_corrected_theorem_4_stops_the_run(

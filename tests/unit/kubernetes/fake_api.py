@@ -83,7 +83,7 @@ class FakeConnection:
 def writer(connection: Any, metrics: Metrics | None = None, **stores: ObjectStore) -> ClusterWriter:
     """What writes to that API server; `stores` are of what was seen there, by kind."""
     known = {"pods": ObjectStore(), **stores}
-    return ClusterWriter(Objects(connection), known, 2, metrics or Metrics())
+    return ClusterWriter(Objects(connection), known, metrics or Metrics())
 
 
 def store(*items: dict[str, Any]) -> ObjectStore:

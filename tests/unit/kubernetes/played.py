@@ -12,10 +12,10 @@ from typing import Any
 import oasis
 from experiments.evaluation.live import cluster_policy
 from oasis.kubernetes import names
-from oasis.kubernetes.acting import Action, Create, Delete, Expose, Open, Switch, action_word
+from oasis.kubernetes.acting import Action, Create, Delete, Open, Switch, action_word
 from oasis.kubernetes.api.resources import Objects
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod
-from oasis.kubernetes.cluster.pods import is_unschedulable
+from oasis.kubernetes.cluster.pods import by_job, is_unschedulable
 from oasis.kubernetes.control.memory import restore_controller
 from oasis.kubernetes.control.meter import SteadyTime
 from oasis.kubernetes.control.metrics import Metrics
@@ -265,7 +265,7 @@ class Played:
         """What is due in this slot, if the controller has not begun it yet."""
         self.try_out()
         self.reconciler.clock.drift = self.steady.drift()  # as `Controller` does in each turn
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.reconciler.plan_if_due(self.now(), self.seen)
         self.settle()
 
     def try_out(self) -> None:
@@ -288,7 +288,7 @@ class Played:
     def plan(self) -> None:
         """Begin the next slot, and make its pods, without what follows from that."""
         self.slot, self.late = self.slot + 1, 0.0
-        self.reconciler.begin_slot_if_due(self.now(), self.seen())
+        self.reconciler.plan_if_due(self.now(), self.seen)
         for action in self.reconciler.steps(self.seen(), self.now()).actions:
             self._carry_out(action)
 
@@ -350,16 +350,16 @@ class Played:
         return None
 
     def _carry_out(self, action: Action) -> None:
-        if isinstance(action, Create):
+        if action_word(action) == "expose":
+            is_policy = action.body["kind"] == "NetworkPolicy"
+            (self.policies if is_policy else self.services).append(dict(action.body))
+        elif isinstance(action, Create):
             assert action.job in self.jobs, "of a job that is gone no pod is made"
             own = {"uid": f"pod-{next(self._versions)}", "managedFields": MANAGED}
             made = {**action.body, "status": {"phase": "Pending"}}
             made["metadata"] = {**made["metadata"], **own}
             self.seen_ps += made["metadata"]["labels"][names.TASK] == "ps"
-            self.pods[action.name] = made
-        elif isinstance(action, Expose):
-            is_policy = action.body["kind"] == "NetworkPolicy"
-            (self.policies if is_policy else self.services).append(dict(action.body))
+            self.pods[made["metadata"]["name"]] = made
         elif isinstance(action, Switch):
             self.switched.append(action.suspend)
             _, change = _switch_patch(action)
@@ -443,7 +443,7 @@ class Played:
         if uid in self.batch:
             over = {"conditions": [{"type": "Complete", "status": "True"}]}
             self.batch[uid] = {**self.batch[uid], "status": over}
-        self.reconciler.note(uid, self.reconciler.pods_of(self.seen()).get(uid, {}), self.now())
+        self.reconciler.note(uid, by_job(self.seen()).get(uid, {}), self.now())
 
     # -- what is asked -----------------------------------------------------------------------------
 

@@ -15,11 +15,10 @@ from oasis.kubernetes.api.connection import ApiError
 from oasis.kubernetes.api.resources import WINDOWS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.control.settings import ControllerSettings
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.control.windows import Windows
 from oasis.kubernetes.objects.conditions import IN_STATE
-from oasis.kubernetes.objects.existing import JOB
-from oasis.kubernetes.objects.manifests import schema_of
+from oasis.kubernetes.objects.existing import JOB, status_of
+from oasis.kubernetes.objects.schema import schema_of
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.model.errors import InstanceError
 from oasis.scheduling.job import PolicyJob
@@ -58,7 +57,8 @@ def test_any_policy_may_have_words_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "given"), [("given_up", ["why"]), ("ended", []), ("invalid", ["why"])]
+    ("end", "given"),
+    [("given_up", ["why"]), ("ended", []), ("put_aside", ["Invalid", "Invalid", "why"])],
 )
 def test_it_goes_when_the_job_ends(end: str, given: list[str]) -> None:
     made = status_writer("j")

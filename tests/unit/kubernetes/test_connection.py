@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import sys
 import threading
 import time
@@ -18,7 +17,6 @@ from kubernetes import client
 
 from baselines import FIFO
 from oasis.kubernetes.acting import Delete
-from oasis.kubernetes.api import connection as api_connection
 from oasis.kubernetes.api import watching
 from oasis.kubernetes.api.connection import (
     ApiError,
@@ -118,19 +116,12 @@ class Rotating(client.Configuration):
         return {"BearerToken": {"in": "header", "key": "authorization", "value": value}}
 
 
-@pytest.mark.parametrize(("seconds", "tokens"), [(3600.0, [1, 1, 1, 1]), (0.0, [1, 2, 3, 4])])
-def test_a_token_is_used_for_as_long_as_it_is_fresh(
-    server: tuple[str, list[tuple[str, str]]],
-    monkeypatch: pytest.MonkeyPatch,
-    seconds: float,
-    tokens: list[int],
-) -> None:
+def test_each_request_has_the_token_of_its_time(server: tuple[str, list[tuple[str, str]]]) -> None:
     address, seen = server
-    monkeypatch.setattr(api_connection, "TOKEN_SECONDS", seconds)
     made = Connection(Rotating(host=address))
     for _ in range(4):
         assert made.request("GET", "/api")["kind"] == "Status"
-    assert [token for _, token in seen] == [f"Bearer token-{k}" for k in tokens]
+    assert [token for _, token in seen] == [f"Bearer token-{k}" for k in (1, 2, 3, 4)]
 
 
 def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
@@ -140,7 +131,6 @@ def test_a_token_file_that_is_rotated_is_read_again(tmp_path: Path) -> None:
         token.write_text(text, encoding="utf-8")
         if text == "first":
             made = Connection.open(str(kubeconfig))
-        made._known = -math.inf, {}  # it is kept for a second
         assert made._authorization() == {"authorization": f"Bearer {text.strip()}"}
 
 
@@ -387,7 +377,7 @@ def test_no_attempt_of_a_write_begins_once_the_lease_has_run_out() -> None:
 def test_a_write_that_comes_too_late_is_the_fault_of_no_job() -> None:
     pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
     objects = Objects(FakeConnection(), left=lambda: 0.0)  # type: ignore[arg-type]
-    clerk = ClusterWriter(objects, {}, 2, Metrics())
+    clerk = ClusterWriter(objects, {}, Metrics())
     with pytest.raises(TooLateError):
         clerk.do([Delete("j", pod, "Shrunk")])
     clerk.close()
@@ -448,7 +438,7 @@ def test_a_kind_that_is_installed_later_is_followed_within_ten_seconds() -> None
             return iter(())
 
     over = threading.Event()
-    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over, optional=True)  # type: ignore[arg-type]
+    watcher = watching.Watcher(Objects(Later()), WINDOWS, lambda *_: None, over)  # type: ignore[arg-type]
     assert 0.0 < watcher._ask() < 10.0
     assert watcher.synced.is_set()
     watcher._ask()
@@ -479,7 +469,7 @@ def test_without_its_checkpoint_no_plan_is_carried_out(status: int, is_early: bo
     played.objects._request = request
     if is_early:
         lags = played.measured("oasis_boundary_lag_seconds_count")
-        assert not played.reconciler.begin_slot_if_due(played.now(), played.seen())
+        assert not played.reconciler.plan_if_due(played.now(), played.seen)
         played.settle()
         assert played.workers(uid) == 2
         assert played.measured("oasis_boundary_lag_seconds_count") == lags, "no boundary was late"

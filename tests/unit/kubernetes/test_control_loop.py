@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import queue
 import threading
 import time
@@ -60,8 +61,7 @@ class Seeing(Controller):
     def __init__(self) -> None:
         objects, settings = Objects(FakeConnection()), ControllerSettings(slot_seconds=60.0)  # type: ignore[arg-type]
         super().__init__(objects, FIFO, settings, "one", now=lambda: EPOCH)
-        lease = {"is_held": True, "failure": None, "trouble": None, "other": ""}
-        self.lease: Any = SimpleNamespace(**lease, left=lambda: 9.0)
+        self.lease._renewed = math.inf
         self.sees = cluster(BOTH)
         for watcher in self.watchers:
             watcher.synced.set()
@@ -90,7 +90,7 @@ def test_the_controller_begins_when_a_node_takes_workers(
     controller.sees["nodes"] = BOTH
     reconciler = controller.turn()
     assert reconciler is not None
-    assert [place.id for place in reconciler.places] == ["a", "b"]
+    assert [place.id for place in reconciler.machines.places] == ["a", "b"]
     label = f"label {NODE_ROLE}"
     assert [record.message for record in caplog.records][:3] == [
         f"nodes: expected one with the {label}=worker, found none; waiting for it",
@@ -153,10 +153,10 @@ def test_what_others_take_counts_where_it_was_missed_and_what_they_give_back_eve
         ([foreign("y", "a", cpu="1")], "", [63.0, 64.0]),
         ([], "", [64.0, 64.0]),
     ):
-        found = machines.resized(cluster(BOTH, pods=there), SETTINGS, set(short))
+        found = machines.resized(cluster(BOTH, pods=there), set(short))
         assert cpus(found) == left
         assert (found is machines) == (left == [62.0, 64.0])
-        assert cpus(found.resized(cluster(BOTH), SETTINGS, set())) == [64.0, 64.0]
+        assert cpus(found.resized(cluster(BOTH), set())) == [64.0, 64.0]
 
 
 # -- two controllers -------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_the_pods_of_a_job_that_went_to_another_controller_are_not_touched() -> 
     pods = set(made.pods)
     seen, _ = without_others(made.seen(), made.settings.controller)
     made.slot += 1
-    made.reconciler.begin_slot_if_due(made.now(), seen)
+    made.reconciler.plan_if_due(made.now(), lambda: seen)
     assert made.reconciler.steps(seen, made.now()).actions == []
     assert (set(made.pods), made.reconciler.driver.by_uid) == (pods, {})
 
@@ -391,7 +391,7 @@ def test_the_loop_waits_for_a_question_that_outlasts_its_slot(played: InThread) 
         controller.reconciler = played.reconciler
         controller._turn()
 
-    controller.lease.is_held, controller._now = False, played.now
+    controller.lease._renewed, controller._now = -math.inf, played.now
     controller._news = SimpleNamespace(get=get)  # type: ignore[assignment]
     played.step()
     uid = played.submit(rigid("late", 4, 4))

@@ -17,7 +17,7 @@ from tests.unit.kubernetes.played import Played, job, node, policy, rigid
 @pytest.mark.parametrize(
     ("module", "name", "doing"),
     [
-        (job_reader, "parse_job", "reading"),
+        (job_reader, "parse", "reading"),
         (reconcile.p, "pod_object", "acting on"),
         (statuses.StatusWriter, "holds", "telling of"),
     ],

@@ -10,12 +10,9 @@ import pytest
 from baselines import FIFO
 from oasis.driver.driver import Driver
 from oasis.kubernetes import names
+from oasis.kubernetes.cluster.gangs import matched
 from oasis.kubernetes.cluster.nodes import Place
-from oasis.kubernetes.cluster.pods import (
-    claimed,
-    claims_of,
-    matched,
-)
+from oasis.kubernetes.cluster.pods import claimed, claims_of
 from oasis.kubernetes.control.job_reader import JobReader
 from oasis.kubernetes.objects.existing import (
     JOB,
@@ -25,7 +22,7 @@ from oasis.kubernetes.objects.existing import (
     ExistingKind,
     existing_objects,
     job_items,
-    parse_existing,
+    parse,
     version_of,
 )
 from oasis.kubernetes.objects.oasis_job import JobSpec
@@ -65,7 +62,7 @@ def jobset(**notes: str) -> dict[str, Any]:
 
 
 def read(found: dict[str, Any], kind: ExistingKind = JOB) -> JobSpec:
-    return parse_existing(found, kind, CLOCK, DEFAULT_RESOURCES)
+    return parse(found, kind, CLOCK, DEFAULT_RESOURCES)
 
 
 def reading() -> tuple[JobReader, Driver]:

@@ -123,7 +123,9 @@ class OneGang(Played):
             self.ending.append(action.pod["metadata"]["name"])
             self.stuck.add(self.ending[-1])
         if isinstance(action, Create):
-            assert action.name not in self.pods, "409: a pod of that name is there"
+            assert action.body["metadata"]["name"] not in self.pods, (
+                "409: a pod of that name is there"
+            )
         if isinstance(action, Open):
             assert self.services, "before the Service is there, no name resolves"
             self.opened_beside.append(set(self.pods))

@@ -12,10 +12,12 @@ from baselines import FIFO, SRTF
 from oasis.kubernetes import names
 from oasis.kubernetes.acting import Action, Switch
 from oasis.kubernetes.control.quota import Quota
-from oasis.kubernetes.objects.existing import WORKLOAD, job_items, own_uid
+from oasis.kubernetes.objects.existing import WORKLOAD, job_items, own_uid, parse
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES
 from oasis.kubernetes.objects.workload import GATED_BY, OF_POD, WORKLOADS, kept, switching
-from tests.unit.kubernetes.played import GPU, SLOT, Played, node, pods, rigid
+from oasis.model.errors import InstanceError
+from tests.unit.kubernetes.fake_api import writer
+from tests.unit.kubernetes.played import CLOCK, GPU, SLOT, Played, merged, node, pods, rigid
 
 GATE = [{"name": names.GATE}]
 MARK = {names.PAUSED: "true"}
@@ -64,13 +66,14 @@ class Queued(Played):
         self.work: dict[str, dict[str, Any]] = {}  # what Kueue says of each Job, by its uid
         self.quota, self.taken = gpus, 0  # of which others have so many
         self.wrote: list[tuple[str, dict[str, Any]]] = []
+        self.looks = 0  # at a Job that is to be resized
         super().__init__(policy)
 
     def queue_job(self, name: str, workers: int, slots: float, **said: Any) -> str:
         """A user makes a Job in the held queue."""
         spec = {"suspend": True, "parallelism": workers, "template": template(workers * slots)}
         meta = {"name": name, "namespace": "ns", "uid": name, "annotations": {}, "labels": {}}
-        self.batch[name] = {"metadata": meta, "spec": spec}
+        self.batch[name] = {"metadata": {**meta, "resourceVersion": "1"}, "spec": spec}
         self.work[name] = {"queue": "users", "active": True, "notes": {}, "uid": f"w-{name}"} | said
         return name
 
@@ -116,6 +119,12 @@ class Queued(Played):
     def _carry_out(self, action: Action) -> None:
         if not isinstance(action, Switch):
             return super()._carry_out(action)
+        if action.workers is not None:
+            failures = writer(self).do([action])
+            for uid, _, why in failures:
+                assert isinstance(why, Exception)
+                self.reconciler.reader.fail(uid, why, "acting on", self.now())
+            return self.kueue()
         where, body = switching(action.found, action.suspend)
         self.wrote.append((where.plural, body))
         said, meta = self.work[action.job], body["metadata"]
@@ -132,6 +141,16 @@ class Queued(Played):
             said["notes"] |= {k: v for k, v in meta.get("annotations", {}).items() if v}
         self.kueue()
         return None
+
+    def request(self, method: str, path: str, *, body: dict[str, Any], **_: Any) -> dict[str, Any]:
+        """As the API server answers a merge patch of a Job."""
+        name = body["metadata"]["uid"]
+        assert (method, path) == ("PATCH", f"/apis/batch/v1/namespaces/ns/jobs/{name}")
+        self.batch[name] = merged(self.batch[name], body)
+        self.wrote += [("jobs", body["spec"])] if "spec" in body else []
+        self.looks += 1
+        stopped = condition("Suspended", self.looks > 2, "JobSuspended")
+        return {**self.batch[name], "status": {"conditions": [stopped]}}
 
     def finish(self, name: str) -> None:
         """The job ends."""
@@ -272,6 +291,21 @@ def test_a_workload_without_sense_does_not_hold_its_quota() -> None:
     assert played.workers(name) == 2
 
 
+def test_what_kueue_admits_without_a_plan_does_not_hold_its_quota() -> None:
+    played = Queued(FIFO)
+    name = played.queue_job("one", 2, 8)
+    played.work[name]["notes"] = {GATED_BY: "them.io/gate"}
+    played.run(8)
+    assert played.placed(name)[0] == "PodsNotReady", "its room is for others"
+    played.work[name]["notes"] = {}
+    played.kueue()
+    assert played.work[name]["quota"]
+    played.settle()
+    assert (played.work[name]["quota"], played.work[name]["notes"]) == (False, MARK)
+    played.run(9)
+    assert played.workers(name) == 2
+
+
 def test_a_workload_that_is_made_anew_is_the_same_job() -> None:
     played = Queued(FIFO)
     name = played.queue_job("one", 2, 8)
@@ -284,6 +318,40 @@ def test_a_workload_that_is_made_anew_is_the_same_job() -> None:
     assert job.body()["metadata"]["uid"] == "another"
     played.run(1)
     assert played.workers(name) == 2
+
+
+def test_a_job_is_resized_while_it_is_stopped() -> None:
+    played = Queued(FIFO, gpus=6)
+    name = played.queue_job("one", 2, 40)
+
+    def run(slots: int, most: str) -> None:
+        notes = played.batch[name]["spec"]["template"]["metadata"]["annotations"]
+        notes |= {names.MINIMUM: "1", names.MAXIMUM: most}
+        played.run(slots)
+
+    run(1, most="4")
+    assert played.looks > 2, "the controller of Jobs is slow"
+    assert (played.workers(name), played.work[name]["quota"]) == (4, True)
+    assert [body.get("parallelism") for _, body in played.wrote] == [4, None], "then it starts"
+    played.wrote.clear()
+    run(2, most="3")
+    (_, paused), (_, resized), (_, resumed) = played.wrote
+    assert (paused["spec"], resized, resumed["spec"]) == (
+        {"active": False},
+        {"parallelism": 3},
+        {"active": True},
+    )
+    assert (played.workers(name), played.work[name]["notes"]) == (3, {})
+    played.batch[name]["spec"]["completions"] = 3
+    run(2, most="2")
+    assert played.phase(name) == "Invalid"
+    assert "spec.completions: expected none" in (played.said(name, "Valid") or ("", "", ""))[2]
+    assert not played.work[name]["active"], "and holds no quota"
+    ray = {**played.seen()["workloads"][0]}
+    ray["metadata"] = {**ray["metadata"], "ownerReferences": [{"kind": "RayJob", "uid": "r"}]}
+    ((_, item),) = job_items({**played.seen(), "jobs": [], "workloads": [ray]})
+    with pytest.raises(InstanceError, match="expected none: a RayJob cannot be resized"):
+        parse(item, WORKLOAD, CLOCK, DEFAULT_RESOURCES)
 
 
 def test_which_workloads_are_ours() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import oasis
 from baselines import FIFO
+from oasis.kubernetes.cluster.pods import by_job
 from oasis.kubernetes.control.meter import WorkMeter
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from tests.kubernetes.demo import report
@@ -55,7 +56,7 @@ def test_a_start_up_is_measured_once_from_the_beginning_of_its_slot() -> None:
     for pod in made.pods.values():
         ready = {"type": "Ready", "status": "True"}
         pod["status"] = {"phase": "Running", "conditions": [ready]}
-    made.reconciler.note(uid, made.reconciler.pods_of(made.seen())[uid], made.now())
+    made.reconciler.note(uid, by_job(made.seen())[uid], made.now())
     measured = ("oasis_startup_seconds_sum", "oasis_startup_seconds_count")
     assert [made.measured(name) for name in measured] == [20.0, 1.0]
     made.late = 0.0

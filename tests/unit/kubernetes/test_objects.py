@@ -14,11 +14,10 @@ import yaml
 
 import oasis
 from oasis.kubernetes import names
+from oasis.kubernetes.control.windows import parse_window
 from oasis.kubernetes.names import BANDWIDTH, KIND
-from oasis.kubernetes.objects.capacity_window import parse_window
 from oasis.kubernetes.objects.conditions import read_status
 from oasis.kubernetes.objects.existing import JOB, JOBSET
-from oasis.kubernetes.objects.manifests import schema_of
 from oasis.kubernetes.objects.node_affinity import REQUIRED
 from oasis.kubernetes.objects.oasis_job import (
     UTILITY_FIELDS,
@@ -27,7 +26,7 @@ from oasis.kubernetes.objects.oasis_job import (
     parse_job,
 )
 from oasis.kubernetes.objects.quantities import DEFAULT_RESOURCES, quantity, requests_of
-from oasis.kubernetes.objects.schema import PHASES, checked_template
+from oasis.kubernetes.objects.schema import PHASES, checked_template, schema_of
 from oasis.kubernetes.objects.utility_class import parse_class
 from oasis.model.errors import InstanceError
 from oasis.model.groups import GROUPS

@@ -28,7 +28,7 @@ from oasis.kubernetes.api.connection import ApiError, parsed_error
 from oasis.kubernetes.api.resources import PODS, Objects
 from oasis.kubernetes.api.watching import ObjectStore
 from oasis.kubernetes.cluster.nodes import foreign_use, places_of, site_of
-from oasis.kubernetes.cluster.world import Report, reported
+from oasis.kubernetes.cluster.pods import Report, reported
 from oasis.kubernetes.control import controller as loop
 from oasis.kubernetes.control.checkpoint import PART, Checkpoint
 from oasis.kubernetes.control.controller import SETTLE, Controller

@@ -34,7 +34,7 @@ def test_what_is_refused_is_tried_less_and_less_often() -> None:
     played.refuses = lambda _: "403"  # type: ignore[method-assign]
     played.submit(rigid("bad", 1, 4))
     played.slot = 0
-    played.reconciler.begin_slot_if_due(played.now(), played.seen())
+    played.reconciler.plan_if_due(played.now(), played.seen)
     played.settle()
     asked = []
     for tick in range(120):  # a minute in turns of half a second
@@ -131,7 +131,7 @@ def test_only_a_refusal_of_the_pod_itself_is_one(answer: Any, is_refused: bool) 
     connection.request = request  # type: ignore[method-assign]
     body = {"metadata": {"name": "j-try", "namespace": "ns"}}
     clerk = writer(connection)
-    assert bool(clerk.try_out([Create("j", "j-try", body)])) == is_refused
+    assert bool(clerk.try_out([Create("j", body)])) == is_refused
     clerk.close()
     assert asked == [("POST", "All")]
 

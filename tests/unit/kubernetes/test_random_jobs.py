@@ -174,7 +174,9 @@ class Disturbed(Played):
     def refuses(self, action: Any) -> str | None:
         """Return why a write is refused: its object is gone, or its pod exists already."""
         there = {each["metadata"]["name"]: each for each in self.nodes}
-        if action.job not in self.jobs or (isinstance(action, Create) and action.name in self.pods):
+        if action.job not in self.jobs:
+            return "gone"
+        if isinstance(action, Create) and action.body["metadata"]["name"] in self.pods:
             return "gone"
         pod = getattr(action, "pod", None)
         if pod is not None and pod["metadata"]["name"] not in self.pods:
@@ -255,7 +257,7 @@ def test_whatever_happens_at_whatever_moment_all_is_done_in_the_end(name: str) -
         for _ in range(draw.randint(0, 2)):
             made.happen()
         made.slot += draw.choice((1, 1, 1, 2, 7))
-        made.reconciler.begin_slot_if_due(made.now(), made.seen())
+        made.reconciler.plan_if_due(made.now(), made.seen)
         if draw.random() < 0.4:
             made.happen()  # between the decision and what follows from it
         made.pending = draw.random() < 0.5  # and while that is carried out

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from deploy import reporter
-from oasis.kubernetes.cluster.world import Report, reported
+from oasis.kubernetes.cluster.pods import Report, reported
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from oasis.kubernetes import names
 from oasis.kubernetes.api.resources import NODES, OASIS_JOBS, PODS, Objects, ResourceKind
 from oasis.kubernetes.api.trimming import trimmed_node, trimmed_pod, without_fields
 from oasis.kubernetes.cluster import pods as p
-from oasis.kubernetes.cluster import world as w
 from oasis.kubernetes.cluster.nodes import allocatable, has_ended, is_usable, places_of
 from oasis.kubernetes.cluster.pods import claimed
 from oasis.kubernetes.objects.node_affinity import NodeRules
+from oasis.kubernetes.objects.quantities import requests_of
 from tests.unit.kubernetes.fake_api import FakeConnection
 
 WHOLE = yaml.safe_load(Path(__file__).with_name("untrimmed.yaml").read_text(encoding="utf-8"))
@@ -40,8 +40,8 @@ def read(found: dict[str, Any]) -> list[Any]:
     return [
         *(fact(found) for fact in facts),
         has_ended(found),
-        w.Requests().of(found),
-        w.reported({"a": found}),
+        requests_of(found["spec"]),
+        p.reported({"a": found}),
         p.condition(found, "Ready"),
         *(fact(found) for fact in (p.failures, p.last_failure)),
         p.complaint([found]),

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 import oasis
-from oasis.driver.service import Service
+from oasis import LiveScheduler
 from tests import builders
 
 SMALL = oasis.generate("testbed", jobs=2, seed=1)
 JOB = SMALL.jobs[0]
 
 
-def service() -> Service:
-    return oasis.LiveScheduler.recourse(SMALL.cluster, 8).service
+def service() -> LiveScheduler:
+    return oasis.LiveScheduler.recourse(SMALL.cluster, 8)
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def service() -> Service:
             "None",
         ),
         (partial(oasis.Recourse, seconds="x"), "seconds", "expected a number >= 0", "'x'"),
-        (lambda: service().check_new(3), "job", "expected a job", "3"),  # type: ignore[arg-type]
+        (lambda: service()._check_new(3), "job", "expected a job", "3"),  # type: ignore[arg-type]
         (
-            lambda: service().check_new(replace(JOB, arrival=4)),
+            lambda: service()._check_new(replace(JOB, arrival=4)),
             "arrival",
             "expected the present slot 0",
             "4",
         ),
-        (lambda: service().find("b"), "job_id", "expected a live job", "'b'"),
-        (lambda: service().locate("b", lost=False), "server", "expected the id of a se", "'b'"),
+        (lambda: service()._find("b"), "job_id", "expected a live job", "'b'"),
+        (lambda: service()._locate("b", lost=False), "server", "expected the id of a se", "'b'"),
     ],
 )
 def test_the_error_has_field_expectation_and_value(

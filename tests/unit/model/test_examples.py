@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import oasis
-from oasis.model.examples import EXAMPLES, example_text, read_example
+from oasis.model.examples import EXAMPLES, LIST, example_text, read_example
 from tests.builders import exit_code as call
 
 ROOT = Path(oasis.__file__).parents[1]
@@ -17,7 +17,7 @@ ROOT = Path(oasis.__file__).parents[1]
 
 def test_every_file_is_listed_and_the_pages_have_the_same() -> None:
     there = {path.name for path in (ROOT / "oasis" / "examples").iterdir()}
-    assert there == {example.file for example in EXAMPLES.values()}
+    assert there == {LIST, *(example.file for example in EXAMPLES.values())}
     for name, example in EXAMPLES.items():
         page = ROOT / "docs" / "examples" / example.file
         if page.exists():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import oasis
-from oasis.model.remaining import later, remaining_job
+from oasis.model.job import remaining_job
+from oasis.model.utility import later
 
 
 def test_the_rest_of_a_job_is_worth_what_the_job_is_worth() -> None:

@@ -22,11 +22,11 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Every process that a solve starts."""
     made: list[subprocess.Popen[bytes]] = []
-    start = helper._started
+    start = helper._start_process
 
     def noted() -> subprocess.Popen[bytes]:
         made.append(start())
         return made[-1]
 
-    monkeypatch.setattr(helper, "_started", noted)
+    monkeypatch.setattr(helper, "_start_process", noted)
     return made

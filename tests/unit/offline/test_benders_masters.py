@@ -39,8 +39,8 @@ def decomposition(left: float = LIMIT, **parts: Any) -> Any:
         is_repeatable=False,
         elapsed=0.0,
     )
-    state = SimpleNamespace(bound=20.0, enter=lambda phase: None, proved=lambda bound: None)
-    state.saw_bound = None
+    state = SimpleNamespace(bound=20.0, enter=lambda phase: None, record_bound=lambda bound: None)
+    state.record_solver_bound = None
     best = SimpleNamespace(value=10.0, is_proven=False, catch_up=lambda: None)
     fields = {"params": PARAMS, "budget": budget, "state": state, "best": best, "_level": 0}
     fields["_least_bounds"] = [math.inf] * len(LEVELS)
@@ -118,7 +118,7 @@ def test_a_master_that_was_stopped_counts_only_where_time_may(is_repeatable: boo
     proved: list[float] = []
     run = decomposition()
     run.budget.passed, run.budget.is_repeatable = True, is_repeatable
-    run.state.proved = proved.append
+    run.state.record_bound = proved.append
     assert run._finish(master) is (UNFINISHED if is_repeatable else solution)
     assert stopped == [True]
     assert proved == ([] if is_repeatable else [15.0])
@@ -140,7 +140,7 @@ def test_what_a_running_master_has_proved_counts_only_where_time_may(is_repeatab
     proved: list[tuple[Any, ...]] = []
     run = decomposition()
     run.budget.is_repeatable = is_repeatable
-    run.state.proved = lambda *said: proved.append(said)
+    run.state.record_bound = lambda *bound: proved.append(bound)
     for progress in (None, SimpleNamespace(bound=17.0)):
         run._note(SimpleNamespace(progress=progress))
     assert proved == ([] if is_repeatable else [(17.0, LEVELS[0].phase)])

@@ -25,12 +25,13 @@ from offline.column_generation.pricing import (
 from offline.column_generation.restricted_master import (
     Column,
     Grouping,
+    GroupRows,
     RestrictedMaster,
     columns_of,
     levels,
     similar,
 )
-from offline.model.arrays import OfflineArrays
+from offline.model.arrays import GroupArrays, OfflineArrays
 from offline.params import ColumnGenerationParams
 from offline.state import SolveState, decide
 from tests.strategies import all_instances, fewer
@@ -72,6 +73,13 @@ def test_groupings_get_finer_and_end_with_identical_servers() -> None:
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == Grouping.of(ARRAYS).size
     assert similar(ARRAYS.worker, 1).max() == 0
+    # They have equal parts of the first resource, but not of the others.
+    two = GroupArrays(np.array([[3.0, 1.0, 2.0], [3.0, 2.0, 1.0]]), np.zeros((0, 3)), 3)
+    assert similar(two, 2).max() == 1
+
+
+def test_a_group_without_servers_has_no_rows() -> None:
+    assert GroupRows(3, np.zeros((0, 2)), np.zeros(0, np.int64)).size == 0
 
 
 def test_prices_and_dual_values_undo_each_other() -> None:

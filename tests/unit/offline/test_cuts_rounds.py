@@ -73,7 +73,7 @@ def test_traces_of_all_absent_items_together_are_one_small_share_of_what_fits(
     counts = np.zeros(4)
     counts[seed % 4] = 2.0
     searched = Calls(monkeypatch, CutGenerator, "_deepest")
-    served._lifted(Cut(np.ones(4)), counts, NO_LIMIT)
+    served._lift(Cut(np.ones(4)), counts, NO_LIMIT)
     (added,) = searched.first
     held = (served.pool.number @ served.pool.room).astype(float)
     absent = (counts <= FEWEST) & (held > 0)
@@ -86,7 +86,7 @@ def test_without_absent_items_there_is_nothing_to_lift(monkeypatch: pytest.Monke
     served = servers(1)
     searched = Calls(monkeypatch, CutGenerator, "_deepest")
     cut = Cut(np.ones(4))
-    assert served._lifted(cut, np.ones(4), NO_LIMIT) is cut
+    assert served._lift(cut, np.ones(4), NO_LIMIT) is cut
     assert searched.first == []
 
 
@@ -98,7 +98,7 @@ def fits(pattern: IntArray, demand: FloatArray, capacity: FloatArray) -> bool:
 def test_a_guessed_pattern_fits_and_leaves_no_room_for_another_unit(seed: int) -> None:
     pool = servers(seed).pool
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], 4)
-    for pattern, capacity in zip(pool.guessed(weights), pool.capacity, strict=True):
+    for pattern, capacity in zip(pool.guess(weights), pool.capacity, strict=True):
         assert (pattern[weights == 0.0] == 0).all()
         assert (pattern <= pool.most).all()
         assert fits(pattern, pool.demand, capacity)
@@ -111,7 +111,7 @@ def test_a_guessed_pattern_fits_and_leaves_no_room_for_another_unit(seed: int) -
 def test_a_filled_pattern_is_worth_no_less_than_a_guessed_one(seed: int) -> None:
     pool = servers(seed).pool
     weights = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], 4)
-    guessed = pool.guessed(weights)
+    guessed = pool.guess(weights)
     filled = pool.best(weights, NO_LIMIT)
     for guess, (bound, pattern), capacity in zip(guessed, filled, pool.capacity, strict=True):
         assert fits(pattern, pool.demand, capacity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +11,12 @@ import pytest
 from baselines import FIFO
 from experiments.evaluation.elastic_jobs import utility_of
 from oasis.simulator import elastic_from_dict, replay
-from offline.elastic_bound import _Configurations, best_rates, elastic_bound, slots_needed
+from offline.elastic_bound import GAP, _Configurations, best_rates, elastic_bound, slots_needed
 from tests.builders import elastic, elastic_file
 
 
 def made_of(*jobs, gpus=2):
-    machine = {"id": "m", "capacity": {"gpu": gpus}, "link_gbps": 1.0}
+    machine = {"id": "m", "capacity": {"gpu": gpus, "fpga": 0}, "link_gbps": 1.0}
     return elastic_from_dict(elastic_file(jobs, machine))
 
 
@@ -29,6 +30,15 @@ def test_who_has_room_is_worth_everything_and_who_has_not_shares():
     assert elastic_bound(made_of(job("a"), job("b")), 50.0).value == 8.0
     four = made_of(*(job(name) for name in "abcd"))
     assert 8.0 <= elastic_bound(four, 50.0).value < elastic_bound(four, 100.0).value <= 16.0
+
+
+def test_who_may_switch_between_equal_forms_is_worth_as_much_as_who_has_one():
+    worth = {"kind": "sigmoid", "decay": 0.05, "target": 120.0}
+    ways = {"workers": {"min": 1, "max": 2}, "speedup": [1.0, 1.5]}
+    one = made_of(*(job(f"j{k}", utility=worth | {"priority": 5.0 + k}, **ways) for k in range(6)))
+    forms = (replace(each, forms=(each, each), may_switch=True) for each in one.jobs)
+    both = elastic_bound(replace(one, jobs=tuple(forms)), 50.0).value
+    assert both == pytest.approx(elastic_bound(one, 50.0).value, rel=2 * GAP)
 
 
 def test_shorter_slots_are_never_worse_where_they_divide_the_longer_ones():
@@ -50,6 +60,7 @@ def test_slots_reach_past_the_last_arrival():
     [
         # the slopes of the envelope add up to a little more than 3.6, the speed of three workers
         (0.0, {"work": 36.0, "workers": 3, "speedup": [1.0, 1.1, 3.6]}, 10.0),
+        (0.0, {"work": 0.5}, 0.5),
         # (743.1 + 300) - 743.1 is a little less than 300
         (743.1, {"work": 300.0}, (743.1 + 300.0) - 743.1),
     ],

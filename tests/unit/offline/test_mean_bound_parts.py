@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from baselines import FIFO
@@ -21,3 +23,9 @@ def test_rounding_of_late_times_is_allowed_for():
     made = elastic(1)
     outcome = replay(made, FIFO())
     assert mean_completion_bound(made) <= outcome.mean_completion
+
+
+def test_a_job_of_next_to_no_work_may_end_as_it_comes():
+    made = elastic(1)
+    late = replace(made.jobs[0], arrival=1e6, work=1e-9)
+    assert mean_completion_bound(replace(made, jobs=(late,))) == 0.0

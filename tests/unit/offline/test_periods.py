@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Deadline, Instance, Job, Server, verify
+from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Server, verify
+from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
-from oasis.solvers.budget import WorkLimit
+from oasis.solvers.budget import Budget, WorkLimit
 from offline import periods as bounding
 from offline import solve
 from offline.benders.master import CountModel
@@ -115,6 +117,9 @@ def test_a_job_that_crosses_has_a_part_in_each_period_and_two_links() -> None:
     assert (alone.enters, alone.leaves) == (None, None)
     assert alone.before(5) == alone.done[4]
     assert alone.before(4) is None
+    whole = model.whole()
+    kinds = {name.split("_")[0] for name in compress(whole.names, whole.is_whole)}
+    assert kinds == {"c", "enters", "leaves"}
 
 
 def test_a_period_pays_for_what_it_takes_over() -> None:
@@ -126,19 +131,48 @@ def test_a_period_pays_for_what_it_takes_over() -> None:
     assert (costs["enters_0_3"], costs["brought_0_3"]) == (-0.5, -0.25)
 
 
-def test_a_round_of_two_jobs_proves_the_optimum() -> None:
-    periods = periods_of(CROSSING, slots=3)
-    budget = periods.best.state.budget
-    periods.relax(budget)
-    periods.round(budget)
-    assert periods.best.state.bound == pytest.approx(8.0)
-    assert periods.is_settled
-
-
 RIVALS = instance_of(
     *(job(name, arrival=0, work=8, parallel=2, utility=Constant(9.0)) for name in "abc"),
     job("d", arrival=4, work=8, parallel=4, utility=Deadline(20.0, 1)),
 )
+
+
+EITHER = instance_of(
+    replace(job("a", arrival=0, work=4, parallel=2, utility=Constant(5.0)), forms=(Form(), Form()))
+)
+# Four of these fill the server from the first slot to the last.
+FIVE = instance_of(
+    *(job(name, arrival=0, work=6, parallel=2, utility=Constant(9.0)) for name in "abcde")
+)
+
+
+@pytest.mark.parametrize(
+    ("instance", "optimum"), [(CROSSING, 8.0), (EITHER, 5.0), (RIVALS, 38.0), (FIVE, 36.0)]
+)
+def test_a_round_of_a_few_jobs_proves_the_optimum(instance: Instance, optimum: float) -> None:
+    """Without the cuts, or if jobs took along work that nobody did, all would complete."""
+    periods = periods_of(instance, slots=3)
+    budget = periods.best.state.budget
+    periods.relax(budget)
+    periods.round(budget)
+    assert periods.best.state.bound == pytest.approx(optimum)
+    assert periods.is_settled
+
+
+def test_cuts_end_once_two_rounds_have_lowered_the_bound_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    periods = periods_of(CROSSING, slots=3)
+    bounds = iter([1000.0, 900.0, 500.0, 499.9, 499.8, 499.79, 499.0])
+
+    def relaxed(_: Budget) -> FloatArray:
+        periods._relaxed_bound = next(bounds)
+        return np.zeros(periods.model.size)
+
+    monkeypatch.setattr(periods, "_relaxed", relaxed)
+    monkeypatch.setattr(periods, "_cut", lambda *_: 1)
+    periods.relax(periods.best.state.budget)
+    assert [*bounds] == [499.0]
 
 
 def test_a_bound_counts_and_not_the_solution_that_was_found(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pulp
@@ -25,7 +23,7 @@ from offline.benders.primal import (
     whole_plan,
 )
 from offline.benders.slot_model import Fill
-from offline.benders.subproblem import Separation, adjusted
+from offline.benders.subproblem import Separation, adjust
 from offline.heuristics.best_solution import BestSolution, DualValues, PartialSolution
 from offline.model.arrays import OfflineArrays
 from offline.state import SolveState
@@ -102,7 +100,7 @@ def test_relax_and_fix_ends_with_a_step_that_finds_nothing(
 
 
 def test_ctrl_c_while_planning_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped: Any = SimpleNamespace(status=Status.INTERRUPTED, values={})
+    stopped = Solution(Status.INTERRUPTED, None, 0.0, 0.0, {})
     monkeypatch.setattr(module.highs, "solve", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
         close_plan(model(*THREE), {}, Budget())
@@ -183,13 +181,13 @@ def test_a_slot_that_loses_a_unit_keeps_the_places_of_the_others() -> None:
     """Known units of the first item stay on both servers; the second has room beside them."""
     capacity, demand = np.array([[3.0], [3.0]]), np.array([[2.0], [1.0]])
     known = np.array([[1, 1], [0, 0]])
-    found = adjusted(capacity, demand, known, np.array([2, 2]))
+    found = adjust(capacity, demand, known, np.array([2, 2]))
     assert found is not None
     assert found.tolist() == [[1, 1], [1, 1]]
-    fewer = adjusted(capacity, demand, known, np.array([1, 3]))
+    fewer = adjust(capacity, demand, known, np.array([1, 3]))
     assert fewer is not None
     assert (fewer.sum(axis=1).tolist(), int(fewer[0, 0])) == ([1, 3], 1)
-    assert adjusted(capacity, demand, known, np.array([2, 3])) is None
+    assert adjust(capacity, demand, known, np.array([2, 3])) is None
 
 
 def test_a_slot_of_the_same_counts_is_placed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,8 +199,8 @@ def test_a_bound_that_is_little_lower_is_told_if_it_is_the_proof(
     incumbent: float, told: list[str]
 ) -> None:
     state, said = SolveState(Budget()), list[Message]()
-    state.found(incumbent, {}, "somebody")
-    state.proved(100.0, "somebody")
+    state.record_solution(incumbent, {}, "somebody")
+    state.record_bound(100.0, "somebody")
     known = state.schedules, 100.0005
     StateExchange(Partner(said.append), TINY, state, known, "others").report()
     assert [kind for kind, _ in said] == told
@@ -301,7 +301,7 @@ def test_schedules_that_are_found_here_reach_the_other_process(
     def find(self: Decomposition, _: Any = None) -> Status:
         while not (self.is_done or "schedule_search_failed" in self.state.notes):
             if started:
-                self.state.found(oasis.verify(TINY, one), one, "somebody")
+                self.state.record_solution(oasis.verify(TINY, one), one, "somebody")
             time.sleep(0.01)
         return self.budget.status
 

@@ -59,7 +59,7 @@ def search(
     model, state = CountModel(arrays), SolveState(WorkLimit(60.0).start())
     start = PartialSolution(arrays, known or {})
     best = BestSolution(start, state, partial(verify, problem))
-    state.proved(model.trivial_bound)
+    state.record_bound(model.trivial_bound)
     free = np.zeros((horizon, 1, 1))
     duals = DualValues.of(arrays, free, free)
     rng = np.random.default_rng(0)

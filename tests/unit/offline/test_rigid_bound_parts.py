@@ -11,8 +11,8 @@ import pytest
 from oasis.model.errors import InputError
 from offline.rigid_bound import (
     MULTIPLES,
+    _dual_value,
     _least_work_first,
-    _priced,
     _prices,
     busy_periods,
     rigid_mean_bound,
@@ -46,7 +46,7 @@ def test_the_best_of_several_multiples_of_the_prices_is_what_counts() -> None:
                 value += min(s - came + factor * wide * sum(prices[s : s + lasts]) for s in starts)
             values.append(value)
         came, lasts, wide = np.array(jobs, float).T
-        found = _priced(came, lasts, wide, 3.0, np.arange(7.0), prices.astype(float))
+        found = _dual_value(came, lasts, wide, 3.0, np.arange(7.0), prices.astype(float))
         assert found == sum(lasts) + max(values), (prices, jobs)
 
 
@@ -63,6 +63,9 @@ def test_prices_never_rise_and_end_at_nothing() -> None:
     _, prices = _prices(came, seconds, 8.0)
     assert (np.diff(prices) <= 1e-12).all()
     assert prices[-1] >= 0
+    edges, prices = _prices(np.zeros(1), np.full(1, 2.0), 1.0)
+    # The integral of one over the work of the only job, from the middle of each step on.
+    np.testing.assert_allclose(prices, 1.0 - (edges[1:] + edges[:-1]) / 4)
 
 
 def test_what_cannot_be_bounded() -> None:
@@ -77,9 +80,17 @@ def test_jobs_of_no_length_end_as_they_come() -> None:
     assert rigid_mean_bound(none, none, np.array([8, 8, 8]), 8.0) == 0.0
 
 
-def test_the_order_of_the_jobs_does_not_matter() -> None:
+def test_neither_order_nor_a_later_begin_of_all_matters() -> None:
     rng = np.random.default_rng(2)
     came, lasts, wide = rng.uniform(0, 9, 40), rng.exponential(5.0, 40), rng.integers(1, 9, 40)
     order = rng.permutation(40)
     one = rigid_mean_bound(came, lasts, wide, 8.0)
     assert rigid_mean_bound(came[order], lasts[order], wide[order], 8.0) == pytest.approx(one)
+    assert rigid_mean_bound(came + 100.0, lasts, wide, 8.0) == pytest.approx(one)
+
+
+def test_a_run_that_subtracts_rounded_times_is_no_better() -> None:
+    came, lasts = np.array([0.0, 1e9]), np.array([0.0, 0.3])
+    times = (came + lasts) - came
+    assert times[1] < lasts[1]
+    assert rigid_mean_bound(came, lasts, np.array([1, 1]), 1.0) <= times.mean()

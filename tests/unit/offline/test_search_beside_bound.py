@@ -46,7 +46,7 @@ def test_the_other_process_alone_finds_the_enumerated_optimum(
     optimum = solve(TINY, "bruteforce").objective
 
     def idle(_: Configuration, heuristics: Heuristics, __: OnlinePrices, *___: Helper) -> Status:
-        heuristics.state.proved(optimum * (1 + 1e-9))
+        heuristics.state.record_bound(optimum * (1 + 1e-9))
         while not (heuristics.state.budget.passed or heuristics.best.is_proven):
             time.sleep(0.01)
         return heuristics.state.budget.status
@@ -126,7 +126,7 @@ def test_beside_a_search_this_process_bounds_and_takes_up_what_comes(
     """It does not begin as it would alone, and mixes before each turn."""
     state, told, taken = SolveState(Budget()), list[Any](), list[Phase]()
     start = warm_start_of(HARD, None, state, needs_prices=True)
-    state.found(oasis.verify(HARD, start.schedules), start.schedules)
+    state.record_solution(oasis.verify(HARD, start.schedules), start.schedules)
 
     def take(best: BestSolution, _: Budget) -> None:
         taken.append(best.state.phase)
@@ -179,7 +179,7 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
         best.offer(PartialSolution(arrays, {least: schedules[least]}))
     found = {name: schedules[name] for name in others}
     value = PartialSolution(arrays, found).value
-    best.state.found(value, found, "another process")
+    best.state.record_solution(value, found, "another process")
     mixes = list[float]()
 
     def counted(*solutions: Any) -> PartialSolution:
@@ -187,8 +187,8 @@ def test_better_schedules_from_elsewhere_are_mixed_with_those_found_here(
         mixes.append(mix.value)
         return mix
 
-    original = recombination.recombined
-    monkeypatch.setattr(recombination, "recombined", counted)
+    original = recombination.recombine
+    monkeypatch.setattr(recombination, "recombine", counted)
     take_up(best, Budget())
     take_up(best, Budget())
     assert len(mixes) == is_own
@@ -201,6 +201,6 @@ def test_nothing_new_from_elsewhere_changes_nothing(monkeypatch: pytest.MonkeyPa
     best, schedules = empty_and_known()
     best.offer(PartialSolution(best.solution.arrays, schedules))
     known = best.solution
-    monkeypatch.setattr(recombination, "recombined", None)
+    monkeypatch.setattr(recombination, "recombine", None)
     take_up(best, Budget())
     assert best.solution is known

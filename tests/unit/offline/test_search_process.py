@@ -43,7 +43,7 @@ def idle(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
     """Let this process know a bound and do nothing: what is found comes from the other one."""
 
     def wait(self: Decomposition, _: Any = None) -> Status:
-        self.state.proved(bound)
+        self.state.record_bound(bound)
         while not self.is_done:
             time.sleep(0.01)
         return self.budget.status
@@ -144,7 +144,7 @@ def test_no_second_process(
 
 def nothing_known(state: SolveState) -> OfflineProblem:
     """The instance with prices of 0, and no schedules."""
-    state.found(0.0, {})
+    state.record_solution(0.0, {})
     free = np.zeros((4, 1, len(TINY.cluster.resources)))
     return OfflineProblem(TINY, WarmStart({}, OnlinePrices(free, free, {})), state)
 
@@ -153,7 +153,7 @@ def prepared(params: BendersParams) -> Decomposition:
     """A decomposition that knows nothing, without a limit."""
     state = SolveState(Budget())
     known, rng = nothing_known(state), np.random.default_rng(0)
-    return Benders(params).prepared(known, state.budget, rng)
+    return Benders(params).prepare(known, state.budget, rng)
 
 
 def task(bound: float) -> ProcessTask:

@@ -74,7 +74,7 @@ def cut(instance: oasis.Instance) -> tuple[ConfigurationBound, SolveState, SlotC
     arrays = OfflineArrays.of(instance)
     bound = configuration_bound(instance)
     state = SolveState(Budget())
-    state.proved(bound.bound)
+    state.record_bound(bound.bound)
     return bound, state, cut_configuration_lp(arrays, bound, state, state.budget)
 
 

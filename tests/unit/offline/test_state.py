@@ -15,7 +15,7 @@ from offline import solve
 from offline.column_generation.bound import configuration_bound
 from offline.result import Milestone, OfflineResult
 from offline.solve import METHODS
-from offline.state import SolveState, concluded, trivial_bound
+from offline.state import SolveState, conclude, trivial_bound
 
 EXAMPLE = oasis.generate("testbed", jobs=4, seed=3)
 ONLINE = oasis.simulate(EXAMPLE, oasis.OASiS.from_instance(EXAMPLE))
@@ -41,12 +41,12 @@ def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> N
     seen: list[SolveProgress] = []
     state = SolveState(Budget(), seen.append)
     state.enter("first")
-    state.proved(ONLINE.total_utility)
-    state.found(0.0, {})
+    state.record_bound(ONLINE.total_utility)
+    state.record_solution(0.0, {})
     state.enter("second")
-    state.found(ONLINE.total_utility, ONLINE.schedules)
-    state.found(ONLINE.total_utility, {})  # no better: not taken
-    state.proved(1e7)
+    state.record_solution(ONLINE.total_utility, ONLINE.schedules)
+    state.record_solution(ONLINE.total_utility, {})  # no better: not taken
+    state.record_bound(1e7)
     result = state.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
     assert (result.objective_by, result.bound_by) == ("second", "first")
     assert result.schedules == ONLINE.schedules
@@ -57,7 +57,7 @@ def test_what_is_found_and_proved_is_credited_to_the_phase_of_that_moment() -> N
 
 def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
     state = SolveState(Budget())
-    state.saw(SolveProgress(0.0, 5.0, 9.0, math.inf))
+    state.record_progress(SolveProgress(0.0, 5.0, 9.0, math.inf))
     assert (state.incumbent, state.bound) == (None, 9.0)
     assert state.history[-1].objective == 5.0
     assert state.result(EXAMPLE, Status.TIME_LIMIT, "m", {}).objective == 0.0
@@ -66,16 +66,16 @@ def test_what_a_solver_says_is_shown_but_is_no_solution() -> None:
 def test_what_a_solver_said_and_was_refused_is_forgotten() -> None:
     state = SolveState(Clock())
     for Clock.now in (1.0, 2.0, 3.0):
-        state.saw(SolveProgress(0.0, 5.0 + Clock.now, 1e6 - Clock.now, math.inf))
+        state.record_progress(SolveProgress(0.0, 5.0 + Clock.now, 1e6 - Clock.now, math.inf))
     state.withdraw()
     assert {m.objective for m in state.history} == {None}
-    state.found(1.0, {})
+    state.record_solution(1.0, {})
     Clock.now = 4.0
-    state.saw(SolveProgress(0.0, 9.0, 20.0, math.inf))
+    state.record_progress(SolveProgress(0.0, 9.0, 20.0, math.inf))
     assert state.history[-1].objective == 9.0
     state.withdraw()
     Clock.now = 5.0
-    state.proved(19.0)
+    state.record_bound(19.0)
     objectives = [m.objective for m in state.history]
     known = objectives.index(1.0)
     assert set(objectives[:known]) == {None}
@@ -89,9 +89,9 @@ def told(bound: float, bound_first: bool) -> OfflineResult:
     state = SolveState(Budget())
     state.enter("LP")
     if bound_first:
-        state.proved(bound)
-    state.found(ONLINE.total_utility, ONLINE.schedules)
-    state.proved(bound)
+        state.record_bound(bound)
+    state.record_solution(ONLINE.total_utility, ONLINE.schedules)
+    state.record_bound(bound)
     return state.result(EXAMPLE, Status.TIME_LIMIT, "m", {})
 
 
@@ -112,7 +112,7 @@ def test_history_is_as_fine_as_a_hundredth_of_the_time_and_keeps_the_last() -> N
     state = SolveState(Clock())
     for k in range(10_000):
         Clock.now = 1e-3 * k
-        state.proved(1e6 - k)
+        state.record_bound(1e6 - k)
     seconds = [milestone.seconds for milestone in state.history]
     assert len(seconds) < 1000
     assert seconds == sorted(seconds)
@@ -140,7 +140,7 @@ def test_ctrl_c_leaves_the_trivial_bound_and_nothing_admitted_if_nothing_else_is
     def work() -> Status:
         raise KeyboardInterrupt
 
-    result = concluded(EXAMPLE, SolveState(Budget()), work, "milp", {"seed": 1})
+    result = conclude(EXAMPLE, SolveState(Budget()), work, "milp", {"seed": 1})
     assert (result.status, result.objective) == (Status.INTERRUPTED, 0.0)
     assert result.upper_bound == trivial_bound(EXAMPLE)
     assert (result.bound_by, result.objective_by) == ("every job at its best", "")

@@ -89,7 +89,7 @@ def test_a_spent_budget_leaves_the_best_solution_as_the_bound_that_is_reached_do
     value = search.best.value
     search.search(Budget(0.0))
     assert search.best.value == value
-    search.best.state.proved(value)
+    search.best.state.record_bound(value)
     search.search(Budget())  # no limit: only the proof ends it
     assert search.best.value == value
 

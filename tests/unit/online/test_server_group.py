@@ -97,7 +97,7 @@ def test_given_arrays_are_copied() -> None:
     used[1, 0, 0] = 0.0
     assert group.used[0, 1, 0] == 3.0
     assert group.copies.tolist() == [1, 1]
-    assert np.array_equal(group.expanded(group.price), price)
+    assert np.array_equal(group.expand(group.price), price)
 
 
 @given(
@@ -113,15 +113,15 @@ def test_columns_hide_nothing_from_a_group_that_has_one_for_each_server(
     shared = idle(servers)
     single = ServerGroup.of_arrays(
         np.repeat(shared.capacity.T, shared.copies, axis=0),
-        shared.expanded(shared.used),
-        shared.expanded(shared.price),
+        shared.expand(shared.used),
+        shared.expand(shared.price),
     )
     for slot, server, units in commits:
         amounts = units * np.array([[0.5, 0.25]])
         shared.commit(at(slot), at(server), amounts, PRICE)
         single.commit(at(slot), at(server), amounts, PRICE)
     for name in ("used", "price"):
-        arrays: list[FloatArray] = [g.expanded(getattr(g, name)) for g in (shared, single)]
+        arrays: list[FloatArray] = [g.expand(getattr(g, name)) for g in (shared, single)]
         assert np.array_equal(*arrays)
     demand, slots = np.array([1.0, 0.5]), np.arange(HORIZON)
     rooms = [g.on_columns(g.fits(demand, slots, 9)).sum(axis=1) for g in (shared, single)]

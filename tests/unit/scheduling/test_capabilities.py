@@ -7,14 +7,14 @@ from pathlib import Path
 
 import oasis
 from baselines import FIFO
-from oasis.scheduling import capabilities
-from oasis.scheduling.capabilities import wants
+from oasis import scheduling
+from oasis.scheduling.policy import wants
 
 FEW = {"Books", "Placement", "Policy"}  # and `Planner`, a class with defaults
 
 
 def test_few_protocols_are_left_of_what_a_policy_and_a_driver_ask_of_each_other() -> None:
-    folder = Path(capabilities.__file__).parent
+    folder = Path(scheduling.__file__).parent
     trees = [ast.parse(file.read_text(encoding="utf-8")) for file in folder.glob("*.py")]
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert {one.name for one in classes if "Protocol" in map(ast.unparse, one.bases)} == FEW

@@ -45,7 +45,7 @@ class Box:
         given, self.solution = self.solution, None
         return given
 
-    def found(self, values: Mapping[str, float]) -> None:
+    def record(self, values: Mapping[str, float]) -> None:
         self.got.append(values)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from oasis.model.errors import SolverError
 from oasis.solvers import Solution, Status, knapsack
-from oasis.solvers.answers import accept, check_proof, is_closed, objective_scale, translated
+from oasis.solvers.answers import accept, check_proof, is_closed, objective_scale, translate
 from oasis.solvers.arrays import ArrayModel
 from oasis.solvers.budget import Budget, WorkCounter
 
@@ -28,7 +28,7 @@ def model() -> pulp.LpProblem:
 
 def test_a_model_keeps_its_sense_limits_and_entries() -> None:
     problem = model()
-    lp = translated(ArrayModel.of(problem), 0.5)
+    lp = translate(ArrayModel.of(problem), 0.5)
     assert lp.sense_ == highspy.ObjSense.kMaximize
     assert (lp.offset_, list(lp.col_cost_)) == (2.5, [24.0, 0.5])
     assert (list(lp.col_lower_), list(lp.col_upper_)) == ([0.0, -math.inf], [3.0, math.inf])
@@ -78,7 +78,7 @@ def test_only_rows_with_fractions_are_scaled() -> None:
     problem.addConstraint(2 * x + 3 * y <= 5)
     problem.addConstraint(0.5 * x + 3 * y <= 5.5)
     problem.addConstraint(0.25 * x + y >= 0.75)
-    lp = translated(ArrayModel.of(problem), 1.0, 4.0)
+    lp = translate(ArrayModel.of(problem), 1.0, 4.0)
     assert list(lp.a_matrix_.value_) == [2.0, 3.0, 2.0, 12.0, 1.0, 4.0]
     assert list(lp.row_upper_) == [5.0, 22.0, math.inf]
     assert list(lp.row_lower_) == [-math.inf, -math.inf, 3.0]

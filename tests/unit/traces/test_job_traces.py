@@ -196,12 +196,50 @@ def test_gpus_are_rounded_up_to_workers() -> None:
     assert (job.workers, job.gpus, job.gpu) == (3, 9, 4.0)
 
 
+HELD_ROWS = """id,submitted,started,ended,gpus,state
+a,0,0,3600,4,COMPLETED
+b,600,600,7200,8,COMPLETED
+c,900,900,,12,RUNNING
+d,9000,9000,12600,2,COMPLETED
+e,90000,90000,,64,RUNNING
+"""
+
+
+@pytest.mark.parametrize(
+    ("fixed", "servers", "sizes", "told"),
+    [
+        (None, 4, [8.0, 8.0, 4.0], "which the machines lack at all times: 12"),
+        ({"worker_servers"}, 4, [8.0, 8.0, 4.0], "which the machines lack at all times: 12"),
+        (set(), 4, [8.0, 8.0], "which are beside the machines: 12"),
+        (None, 1, None, "expected machines with more than the 12 GPUs that running jobs hold"),
+    ],
+)
+def test_gpus_of_jobs_that_still_run_are_not_free_in_an_instance(
+    tmp_path: Path, fixed: set[str] | None, servers: int, sizes: list[float] | None, told: str
+) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(HELD_ROWS, encoding="utf-8")
+    window = {"slot_seconds": 600.0, "horizon": 24, "arrival_slots": 20, "min_duration": 1.0}
+    machines = {"worker_servers": servers, "gpus_per_server": 8}
+    options = PlainOptions(start="first", min_gpus=1, **window, **machines)
+    if sizes is None:
+        with pytest.raises(InstanceError, match=told):
+            PLAIN.imported(path, options, fixed)
+        return
+    fixed = fixed if fixed is None else {"gpus_per_server", *window, *fixed}
+    instance, _, _ = PLAIN.imported(path, options, fixed)
+    cluster = instance.cluster
+    assert cluster.worker_capacity[:, 0].tolist() == sizes
+    assert cluster.worker_capacity[-1, 1] == sizes[-1] * options.cpus_per_gpu
+    assert any(told in note for note in instance.metadata["notes"]["jobs"])
+
+
 def test_elastic_jobs_do_the_recorded_work(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(PLAIN_ROWS, encoding="utf-8")
     options = PlainOptions(start="first", worker_servers=5, gpus_per_server=8, elasticity=1.5)
-    _, trace, _ = PLAIN.imported(path, options)
-    workload = elastic_from_dict(elastic_from_window(trace.frame, options))
+    instance, trace, _ = PLAIN.imported(path, options)
+    workload = elastic_from_dict(elastic_from_window(trace.frame, options, instance.cluster))
     assert [machine.amounts[0] for machine in workload.site.machines] == [8.0] * 5
     jobs = [(j.id, j.arrival, j.work, j.min_workers, j.max_workers) for j in workload.jobs]
     assert jobs == [

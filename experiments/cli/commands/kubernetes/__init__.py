@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.cli.command import CommandGroup
-from experiments.cli.commands.kubernetes import installing, reading, reporting, running
+from experiments.cli.commands.kubernetes import reading, reporting, running
 
 app = CommandGroup(
     no_args_is_help=True,
@@ -13,7 +13,7 @@ app = CommandGroup(
     "oasis-scheduler.io/role=worker and =ps, `kubectl create -f job.yaml`, then `status` and "
     "`explain`.",
 )
-app.command("install")(installing.install)
+app.command("install")(running.install)
 app.command("run")(running.run)
 app.command("status")(reading.status)
 app.command("plan")(reading.plan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ import oasis
 from experiments.cli.options import naming_flags
 from oasis.kubernetes.api.connection import ApiError, Connection
 from oasis.kubernetes.api.resources import LEASES, OASIS_JOBS, Objects
+from oasis.kubernetes.cluster.pods import seconds_of
 from oasis.kubernetes.control.checkpoint import Checkpoint
 from oasis.kubernetes.control.settings import check_names
 from oasis.kubernetes.names import FIELD_MANAGER, NAMESPACE
@@ -30,7 +30,6 @@ from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.workload import LOCAL_QUEUES
-from oasis.model.validation import check_unique
 
 GPU = "nvidia.com/gpu"
 Found = tuple[ExistingKind | None, Mapping[str, Any]]  # a job with its kind; None: an OasisJob
@@ -127,12 +126,9 @@ def namespaces_of(text: str | None) -> tuple[str, ...]:
     """``--namespaced`` as names; empty: all namespaces."""
     if text is None:
         return ()
-    namespaces = tuple(name.strip() for name in text.split(","))
-    for name in namespaces:
-        if not NAMESPACE.fullmatch(name):
-            raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
-    with naming_flags(("namespaced",)):
-        check_unique(namespaces, "namespaced", "namespace")
+    namespaces = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(map(NAMESPACE.fullmatch, namespaces)):
+        raise oasis.InputError("--namespaced", "expected names such as team-a,team-b", text)
     return namespaces
 
 
@@ -140,14 +136,8 @@ def seen_jobs(
     objects: Objects, namespaces: tuple[str | None, ...]
 ) -> dict[str, list[dict[str, Any]]]:
     """The jobs of all kinds in these namespaces, by plural of their kind; None: in all."""
-    seen: dict[str, list[dict[str, Any]]] = {}
-    for namespace in namespaces:
-        seen.setdefault(OASIS_JOBS.plural, []).extend(objects.list_all(OASIS_JOBS, namespace)[0])
-        kinds = [(kind.where, kind.selector) for kind in EXISTING]
-        for where, selector in (*kinds, (LOCAL_QUEUES, None)):
-            items = map(where.kept, objects.list_if_served(where, namespace, selector))
-            seen.setdefault(where.plural, []).extend(items)
-    return seen
+    kinds = (OASIS_JOBS, LOCAL_QUEUES, *(kind.where for kind in EXISTING))
+    return objects.snapshot((kind, space) for space in namespaces for kind in kinds)
 
 
 def jobs_of(objects: Objects, namespace: str | None) -> list[Found]:
@@ -171,10 +161,8 @@ def of_controller(
 
 
 def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
-    """Return whether a controller runs, by its lease; ``alive`` is null if unknown.
-
-    Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
-    """
+    """Return whether a controller runs, by its lease; ``alive`` is null if unknown."""
+    # Seconds are counted by the clock of this machine: a lease is called dead after twice its time.
     namespace, _, name = controller.partition("/")
 
     def told(alive: bool | None, what: str, silent: float | None = None) -> dict[str, Any]:
@@ -190,7 +178,7 @@ def sign_of_life(objects: Objects, controller: str) -> dict[str, Any]:
     spec = (lease or {}).get("spec") or {}
     if not spec.get("renewTime"):
         return told(False, "has never run: see `oasis kubernetes run`")
-    silent = max(0.0, time.time() - datetime.fromisoformat(spec["renewTime"]).timestamp())
+    silent = max(0.0, time.time() - seconds_of(spec["renewTime"]))
     if not spec.get("holderIdentity"):
         return told(False, f"was ended {silent:.0f} s ago", silent)
     if silent > 2 * float(spec.get("leaseDurationSeconds") or 0):

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,17 +21,14 @@ from oasis.driver.live import remembered
 from oasis.kubernetes.api.resources import NODES
 from oasis.kubernetes.cluster.nodes import places_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.names import API_VERSION, FIELD_MANAGER, KIND
 from oasis.kubernetes.objects.conditions import decision_message, reason_word, time_text
-from oasis.kubernetes.objects.existing import controller_of, name_of
+from oasis.kubernetes.objects.existing import controller_of, name_of, status_of
 from oasis.kubernetes.objects.manifests import SYSTEM
 from oasis.kubernetes.objects.oasis_job import parse_job
 from oasis.model.errors import located_at
 from oasis.model.file_kinds import read_content
-from oasis.scheduling.capabilities import Planner
-
-STATUS_COLUMNS = console.headings("job", "phase", ">workers", ">done", "promised", ">utility", "")
+from oasis.scheduling.policy import Planner
 
 
 def status(
@@ -60,7 +56,8 @@ def status(
     earned = sum(job["utility"] or 0.0 for job in document["jobs"])
     title = f"{len(own)} jobs; earned {console.number(earned)}"
     title = "; ".join((title, *(life["message"] for life in lives)))
-    console.print_rows(STATUS_COLUMNS, [_status_row(job) for job in document["jobs"]], title=title)
+    columns = console.headings("job", "phase", ">workers", ">done", "promised", ">utility", "")
+    console.print_rows(columns, [_status_row(job) for job in document["jobs"]], title=title)
 
 
 def summary(job: cluster.Found) -> dict[str, Any]:
@@ -83,13 +80,11 @@ def summary(job: cluster.Found) -> dict[str, Any]:
 
 
 def _status_row(job: Mapping[str, Any]) -> tuple[str, ...]:
-    reasons = job["reasons"]
-    phase = job["phase"]
-    side = {"Rejected": "Admitted", "Invalid": "Valid", "Failed": "Valid", "GivenUp": "Complete"}
-    kind = side.get(phase, "Placed")
-    if phase == "Failed" and "Complete" in reasons:  # its own processes did, it is no fault of ours
-        kind = "Complete"
-    note = "" if phase in ("Completed", "Running") else reasons.get(kind, "")
+    reasons, phase = job["reasons"], job["phase"]
+    sides = {"Rejected": ["Admitted"], "Invalid": ["Valid"], "GivenUp": ["Complete"]}
+    # A job that failed is Complete if its own processes did, which is no fault of ours.
+    sides |= {"Failed": ["Complete", "Valid"], "Completed": [], "Running": []}
+    note = next((reasons[each] for each in sides.get(phase, ["Placed"]) if each in reasons), "")
     state = reasons.get("Stalled") or reasons.get("PolicyState", "")
     return (
         job["job"],
@@ -131,7 +126,7 @@ def explain(
         return
     facts = [(entry["reason"], entry["message"]) for entry in explanation]
     facts += [("what to do", entry["advice"]) for entry in explanation if entry["advice"]]
-    if not explanation:
+    if not facts:
         life = cluster.sign_of_life(objects, about["controller"] or f"{SYSTEM}/{FIELD_MANAGER}")
         facts = [("nothing yet", f"no controller has read it: {life['message']}")]
     console.print_facts(f"{job_name} is {about['phase']}", facts)
@@ -151,8 +146,8 @@ def named_job(name: str, namespace: str | None) -> str:
 
 def explained(job: cluster.Found) -> list[dict[str, Any]]:
     """The conditions of a job with advice; those that matter now come first."""
-    file = resources.files("experiments.cli.commands.kubernetes") / "advice.json"
-    advice = json.loads(file.read_text(encoding="utf-8"))  # to owners of jobs, by reason
+    file = Path(__file__).with_name("advice.json")  # to owners of jobs, by reason
+    advice = json.loads(file.read_text(encoding="utf-8"))
     conditions = status_of(job[1], job[0]).get("conditions") or ()
     return [
         {
@@ -178,8 +173,7 @@ def plan(
 
     Example: oasis kubernetes plan --plot plan.svg
     """
-    present = cluster.jobs_of(place.connect(), jobs)
-    own, _ = cluster.of_controller(present, of.namespace, of.name)
+    own, _ = cluster.of_controller(cluster.jobs_of(place.connect(), jobs), of.namespace, of.name)
     plans = ((name_of(item, kind), status_of(item, kind).get("plan")) for kind, item in own)
     document = {"jobs": [{"job": name, "plan": plan} for name, plan in plans if plan]}
     delivery(
@@ -252,10 +246,9 @@ def read_object(file: Path) -> dict[str, Any]:
     import yaml  # noqa: PLC0415 (needs an extra)
 
     with located_at(source=file):
-        content = read_content(file)
         try:
-            item = yaml.safe_load(content.decode("utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            item = yaml.safe_load(read_content(file))
+        except yaml.YAMLError as error:
             raise oasis.InputError("", f"expected YAML: {error}") from None
         if not isinstance(item, dict) or item.get("kind") != KIND:
             raise oasis.InputError("kind", f"expected {KIND} of {API_VERSION}")

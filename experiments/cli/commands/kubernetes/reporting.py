@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,12 +13,11 @@ import typer
 import oasis
 from experiments.cli import console, options
 from experiments.cli.commands.compare import BestRun, run_policies, solve_from
-from experiments.cli.commands.generate import describe
 from experiments.cli.commands.kubernetes import cluster
 from experiments.cli.commands.kubernetes.reading import summary
 from experiments.cli.console import note
 from experiments.cli.exit_codes import LIMIT
-from experiments.cli.results import deliver, say_written, write_instance
+from experiments.cli.results import deliver, write_instance
 from experiments.evaluation import live
 from experiments.evaluation.comparison import Comparison, with_optimum
 from experiments.evaluation.options import Duration, read_seconds
@@ -28,12 +26,11 @@ from experiments.evaluation.provenance import instance_reference
 from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.kubernetes.api.resources import CLASSES, NODES, PODS, Objects
 from oasis.kubernetes.cluster.nodes import foreign_use, instance_of, places_of, site_of
-from oasis.kubernetes.cluster.pods import by_job, claims_of, uids_of
+from oasis.kubernetes.cluster.pods import by_job, seconds_of, uids_of
 from oasis.kubernetes.control.admission import Admission
-from oasis.kubernetes.control.statuses import status_of
 from oasis.kubernetes.objects.conditions import time_text
-from oasis.kubernetes.objects.existing import job_items, name_of, parse_existing
-from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock, parse_job
+from oasis.kubernetes.objects.existing import job_items, name_of, parse, status_of
+from oasis.kubernetes.objects.oasis_job import JobSpec, SlotClock
 from oasis.kubernetes.objects.quantities import ResourceMap
 from oasis.kubernetes.objects.utility_class import with_defaults
 from oasis.solvers import TRUST
@@ -43,11 +40,50 @@ from oasis.solvers import TRUST
 class Reach:
     """The part of a cluster that is read, and the names that it uses."""
 
+    objects: Objects
     clock: SlotClock
     resources: ResourceMap
     machines: cluster.NodeOptions
     namespaces: tuple[str | None, ...]  # of the jobs; (None,): all
     spaces: tuple[str | None, ...] = (None,)  # where pods can be seen; (None,): everywhere
+
+    def seen(self) -> dict[str, list[Any]]:
+        """The jobs of all kinds, by plural of their kind, with what their utility classes say."""
+        classes = self.objects.snapshot([(CLASSES, None)])
+        return with_defaults(cluster.seen_jobs(self.objects, self.namespaces) | classes)
+
+    def submitted(
+        self, items: Iterable[cluster.Found]
+    ) -> Iterator[tuple[int | None, str, JobSpec]]:
+        """Slot of arrival, if a controller has read it, time of creation, what the owner wants."""
+        for kind, item in items:
+            try:
+                spec = parse(item, kind, self.clock, self.resources)
+            except oasis.InstanceError as error:
+                note(f"left out: {name_of(item, kind)}: {error}")
+                continue
+            slot = status_of(item, kind).get("arrivalSlot")
+            yield slot, item["metadata"].get("creationTimestamp", ""), spec
+
+    def instance(
+        self, seen: Mapping[str, list[Any]], arrived: list[tuple[int, str, JobSpec]], last: int
+    ) -> oasis.Instance:
+        """The nodes as they are now, and jobs by slot of arrival, the first in slot 0."""
+        first = min((slot for slot, _, _ in arrived), default=0)
+        nodes, _ = self.objects.list_all(NODES, selector=self.machines.nodes)
+        pods = [pod for space in self.spaces for pod in self.objects.list_all(PODS, space)[0]]
+        places = places_of(nodes, self.machines.share)
+        foreign = foreign_use(pods, uids_of(by_job({**seen, "pods": pods})))
+        by_name = {node["metadata"]["name"]: node for node in nodes}
+        site = site_of(places, by_name, foreign, self.resources, self.clock.work_seconds)
+        admission = Admission(places, nodes)
+        # By slot, then in order of creation, as the controller takes jobs in.
+        rows = sorted(
+            (slot - first, age, k, admission.required(spec, ()))
+            for k, (slot, age, spec) in enumerate(arrived)
+        )
+        about = {"imported": "kubernetes", "server": self.objects.connection.host}
+        return instance_of(((spec, at) for at, _, _, spec in rows), site, last - first + 1, about)
 
 
 def import_cluster(
@@ -72,17 +108,16 @@ def import_cluster(
     """
     with options.naming_flags(("slot_seconds", "startup_seconds")):
         clock = SlotClock(slot_seconds, startup_seconds)
-    reach = Reach(clock, cluster.resources_of(gpu), machines, (jobs,))
-    objects = place.connect()
-    seen = _seen(objects, reach)
-    submitted = list(_submitted_jobs(job_items(seen), reach))
+    resources = cluster.resources_of(gpu)
+    reach = Reach(place.connect(), clock, resources, machines, (jobs,))
+    seen = reach.seen()
+    submitted = list(reach.submitted(job_items(seen)))
     slots = [slot for slot, _, _ in submitted if slot is not None]
     last = max(slots, default=0)
     arrived = [(last if slot is None else slot, age, spec) for slot, age, spec in submitted]
     with options.naming_flags(("horizon",)):
-        instance = _instance(objects, reach, seen, arrived, min(slots, default=0), horizon)
+        instance = reach.instance(seen, arrived, min(slots, default=0) + horizon - 1)
     write_instance(instance, output)
-    say_written(output, describe(instance))
 
 
 def report(
@@ -135,27 +170,23 @@ def report(
     objects = place.connect()
     _, clock = cluster.memory_of(objects, of.namespace, of.one)
     within = cluster.namespaces_of(spaces)
-    reach = Reach(clock, cluster.resources_of(gpu), machines, within or (jobs,), within or (None,))
-    now = time.time()
-    seen = _seen(objects, reach)
+    resources, seeing = cluster.resources_of(gpu), within or (None,)
+    reach = Reach(objects, clock, resources, machines, within or (jobs,), seeing)
+    now, seen = time.time(), reach.seen()
     mine, _ = cluster.of_controller(job_items(seen), of.namespace, of.one)
     begin = time_text(now - since)  # as the API server writes it
     recent = [job for job in mine if job[1]["metadata"].get("creationTimestamp", "") >= begin]
     summaries = [summary(job) for job in recent]
-    last = clock.slot(now)
-    arrived = [
-        (at, age, spec)
-        for slot, age, spec in _submitted_jobs(recent, reach)
-        if (at := slot_of(clock, age) if slot is None else slot) <= last
-    ]
-    about: dict[str, Any] = {"since": begin, "until": time_text(now)}
-    about["namespaces"] = live.by_namespace(summaries)
+    last, arrived = clock.slot(now), []
+    for slot, age, spec in reach.submitted(recent):
+        at = slot_of(clock, age) if slot is None else slot
+        if at <= last:
+            arrived.append((at, age, spec))
+    spaces_told = live.by_namespace(summaries)
+    about = {"since": begin, "until": time_text(now), "namespaces": spaces_told}
     if not arrived:
-        raise oasis.InputError(
-            "--since", f"no job that makes sense has arrived since {about['since']}"
-        )
-    first = min(slot for slot, _, _ in arrived)
-    instance = _instance(objects, reach, seen, arrived, first, last - first + 1)
+        raise oasis.InputError("--since", f"no job that makes sense has arrived since {begin}")
+    instance = reach.instance(seen, arrived, last)
     ids = {spec.id: slot for slot, _, spec in arrived}
     figures = live.actual_figures([job for job in summaries if job["job"] in ids], ids)
     comparison, notes = measured(instance, chosen, figures, criteria, solver_seed)
@@ -163,8 +194,8 @@ def report(
     document["instance"] = instance_reference(instance, None)
 
     def show() -> None:
-        rows = live.namespace_rows(about["namespaces"])
-        console.print_rows(live.NAMESPACES, rows, title=f"submitted since {about['since']}")
+        rows = live.namespace_rows(spaces_told)
+        console.print_rows(live.NAMESPACES, rows, title=f"submitted since {begin}")
         columns, lines = comparison_table(comparison)
         title = f"\n{len(instance.jobs)} jobs, {instance.horizon} slots up to now"
         console.print_rows(columns, lines, title=title)
@@ -177,7 +208,7 @@ def report(
 
 def slot_of(clock: SlotClock, created: str) -> int:
     """The slot in which a job that was made then is first decided on."""
-    return clock.slot(datetime.fromisoformat(created).timestamp()) + 1
+    return clock.slot(seconds_of(created)) + 1
 
 
 def measured(
@@ -201,53 +232,3 @@ def measured(
     # What was really earned is a schedule too, perhaps better than the best that was found.
     optimum = max(offline.objective, min(earned, offline.upper_bound))
     return with_optimum(comparison, replace(offline, objective=optimum)), []
-
-
-def _instance(
-    objects: Objects,
-    reach: Reach,
-    seen: Mapping[str, list[Any]],
-    arrived: Sequence[tuple[int, str, JobSpec]],
-    first: int,
-    horizon: int,
-) -> oasis.Instance:
-    """The nodes as they are now, and jobs by slot of arrival, of which `first` becomes slot 0."""
-    listed, _ = objects.list_all(NODES, selector=reach.machines.nodes)
-    nodes = {node["metadata"]["name"]: node for node in listed}
-    pods = [pod for space in reach.spaces for pod in objects.list_all(PODS, space)[0]]
-    places = places_of(nodes.values(), reach.machines.share)
-    own_pods = uids_of(by_job(pods, claims_of(seen)))
-    site = site_of(
-        places, nodes, foreign_use(pods, own_pods), reach.resources, reach.clock.work_seconds
-    )
-    admission = Admission(places, nodes.values())
-    # By slot, then in order of creation, as the controller takes jobs in.
-    rows = sorted(
-        (slot - first, age, k, admission.required(spec, ()))
-        for k, (slot, age, spec) in enumerate(arrived)
-    )
-    metadata = {"imported": "kubernetes", "server": objects.connection.host}
-    return instance_of(((spec, at) for at, _, _, spec in rows), site, horizon, metadata)
-
-
-def _seen(objects: Objects, reach: Reach) -> dict[str, list[Any]]:
-    """The jobs of all kinds, by plural of their kind, with what their utility classes say."""
-    classes = {CLASSES.plural: objects.list_if_served(CLASSES)}
-    return with_defaults(cluster.seen_jobs(objects, reach.namespaces) | classes)
-
-
-def _submitted_jobs(
-    items: Iterable[cluster.Found], reach: Reach
-) -> Iterator[tuple[int | None, str, JobSpec]]:
-    """Slot of arrival, if a controller has read it, time of creation, and what the owner wants."""
-    for kind, item in items:
-        try:
-            if kind is None:
-                spec = parse_job(item, reach.clock, reach.resources)
-            else:
-                spec = parse_existing(item, kind, reach.clock, reach.resources)
-        except oasis.InstanceError as error:
-            note(f"left out: {name_of(item, kind)}: {error}")
-            continue
-        slot = status_of(item, kind).get("arrivalSlot")
-        yield slot, item["metadata"].get("creationTimestamp", ""), spec

@@ -1,9 +1,10 @@
-"""The controller itself: ``run``."""
+"""The controller itself: ``install`` prints what it needs on a cluster, ``run`` is it."""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from experiments.cli.commands.kubernetes import cluster
 from experiments.evaluation.live import cluster_policy, read_bounds
 from experiments.evaluation.policies import OASIS, POLICIES, RECOURSE
 from oasis.kubernetes.control.settings import ControllerSettings, handler
+from oasis.kubernetes.objects import manifests
 from oasis.kubernetes.objects.oasis_job import SlotClock
 from oasis.model.errors import located_at
 from oasis.simulator import Policy
@@ -26,6 +28,62 @@ from oasis.simulator import Policy
 if TYPE_CHECKING:
     from oasis.kubernetes.control.controller import Controller
     from oasis.kubernetes.control.reconciler import Reconciler
+
+# What a Deployment says itself, because its probes and its rights stand on it.
+TAKEN = ("--system-namespace", "--controller-name", "--metrics-port", "--namespaced")
+
+
+def install(
+    *,
+    of: cluster.ControllerOptions,
+    image: Annotated[
+        str | None, "Container image of the controller, as `make image` pushes it."
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--argument",
+            help="For `oasis kubernetes run`, such as --policy=fifo; repeatable.",
+        ),
+    ] = None,
+    spaces: cluster.Namespaced = None,
+    monitored: Annotated[
+        bool,
+        typer.Option(
+            "--service-monitor", help="With a ServiceMonitor, which the Prometheus operator reads."
+        ),
+    ] = False,
+    own: Annotated[
+        bool, "Without what all controllers of a cluster share, such as the kinds."
+    ] = False,
+) -> None:
+    """Print the kinds, the rights and the Deployment of a controller, as YAML for kubectl.
+
+    The controller gets exactly these rights: it sees nodes, pods and jobs, makes, opens and
+    deletes pods, makes Services, suspends and resumes Jobs, JobSets and TrainJobs, and
+    writes the status of OasisJobs and CapacityWindows, events, its lease and its checkpoint.
+
+    With --namespaced it has them in these namespaces alone, which must exist, and sees nodes,
+    utility classes and capacity windows of the cluster.
+
+    Example: oasis kubernetes install --image=oasis:1 | kubectl apply -f -
+    """
+    import yaml  # noqa: PLC0415 (needs an extra)
+
+    if image is None:
+        expected = "expected the controller's image, which `make image` builds: none is published"
+        raise oasis.InputError("--image", expected)
+    if not re.fullmatch(r"\S+", image):
+        raise oasis.InputError("--image", "expected a name without blanks", image)
+    for argument in arguments or ():
+        if re.match(r"--\S+\s", argument):
+            raise oasis.InputError("--argument", "expected --name=value", argument)
+        if argument.partition("=")[0] in TAKEN:
+            raise oasis.InputError("--argument", f"expected none of {', '.join(TAKEN)}", argument)
+    within = cluster.namespaces_of(spaces)
+    objects = [] if own else manifests.shared()
+    objects += manifests.own(of.namespace, image, arguments or (), of.one, within, monitored)
+    console.print_text(yaml.safe_dump_all(objects, sort_keys=False, width=100).rstrip("\n"))
 
 
 def run(
@@ -130,7 +188,12 @@ def run(
         _show(controller, as_json)
         return
     if metrics_port:
-        _serve(controller, metrics_port)
+        try:
+            metrics.serve(
+                metrics_port, {"/healthz": controller.stuck, "/readyz": controller.unready}
+            )
+        except (OSError, OverflowError) as error:
+            raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
     _run(controller, stop_after)
 
 
@@ -142,27 +205,16 @@ def policy_maker(
     horizon: int | None,
 ) -> Callable[[], Policy]:
     """Return the function that builds the requested policy."""
-    if policy is None:
-        policy = OASIS if bounds is not None else RECOURSE
-    policy = flags.known_policy(policy, "--policy")
+    default = RECOURSE if bounds is None else OASIS
+    policy = flags.known_policy(default if policy is None else policy, "--policy")
     (options,) = flags.choose_options([policy], assignments).values()
     if bounds is not None and policy != OASIS:
         expected = f"expected none with policy {policy}: only {OASIS} has prices"
         raise oasis.InputError("--bounds", expected)
-    of = None
-    if bounds is not None:
-        with located_at(source=bounds):
-            of = read_bounds(bounds, horizon or lookahead)
+    with located_at(source=bounds or ""):
+        of = None if bounds is None else read_bounds(bounds, horizon or lookahead)
     with flags.naming_flags(("lookahead", "horizon")):
         return cluster_policy(policy, options, lookahead=lookahead, horizon=horizon, bounds=of)
-
-
-def _serve(controller: Controller, port: int) -> None:
-    probes = {"/healthz": controller.stuck, "/readyz": controller.unready}
-    try:
-        controller.metrics.serve(port, probes)
-    except (OSError, OverflowError) as error:
-        raise oasis.InputError("--metrics-port", f"expected a free port: {error}") from None
 
 
 def log_as(log_format: str) -> None:

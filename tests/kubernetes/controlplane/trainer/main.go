@@ -40,7 +40,7 @@ func main() {
 	utilruntime.Must(err)
 	utilruntime.Must(manager.AddReadyzCheck("readyz", healthz.Ping))
 	ctx := ctrl.SetupSignalHandler()
-	runtimes, err := runtimecore.New(ctx, manager.GetClient(), manager.GetFieldIndexer())
+	runtimes, err := runtimecore.New(ctx, manager.GetClient(), manager.GetFieldIndexer(), nil)
 	utilruntime.Must(err)
 	_, err = controller.SetupControllers(manager, runtimes, ctrlpkg.Options{})
 	utilruntime.Must(err)

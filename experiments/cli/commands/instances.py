@@ -1,13 +1,16 @@
-"""``oasis describe``: what an instance asks for, before any policy runs on it."""
+"""``oasis generate`` and ``describe``: an instance from a preset, and what one asks for."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
+import oasis
 from experiments.cli import console
-from experiments.cli.options import InstanceFile
-from experiments.cli.results import Delivery, pages, read_instance
+from experiments.cli.options import Flags, InstanceFile, Output, naming_flags
+from experiments.cli.results import Delivery, pages, read_instance, write_instance
 from experiments.evaluation.description import Description, describe_instance, remarks
+from experiments.evaluation.options import GenerateOptions, options_of
 from experiments.evaluation.provenance import instance_reference
 from oasis.model.groups import GROUPS, TaskGroup
 from oasis.traces.job_table import kept_line
@@ -16,11 +19,19 @@ from oasis.traces.table import notes_of
 LOADS = console.headings("resource", "of", ">there is", ">wanted", ">most wanted", ">in slot")
 
 
-def command(
-    *,
-    file: InstanceFile,
-    delivery: Delivery,
+def generate(
+    *, output: Output, options: Annotated[dict[str, Any], Flags(options_of(GenerateOptions))]
 ) -> None:
+    """Write a random instance with the settings of the paper's section V.
+
+    Example: oasis generate --preset testbed --seed 7 -o testbed.json
+    """
+    with naming_flags(options_of(GenerateOptions)):
+        instance = oasis.generate(**options)
+    write_instance(instance, output)
+
+
+def describe(*, file: InstanceFile, delivery: Delivery) -> None:
     """Describe an instance: its jobs, its servers, and how scarce each resource is.
 
     Wanted: demand / capacity, if every job started at its arrival with its maximum number of

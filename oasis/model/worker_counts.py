@@ -1,0 +1,33 @@
+"""Which numbers of workers a job may have in a slot: what models, searches and policies ask it."""
+
+from __future__ import annotations
+
+
+class WorkerCounts:
+    """Base of jobs that say their `worker_counts`; a slot without any worker is always allowed."""
+
+    __slots__ = ()
+
+    @property
+    def worker_counts(self) -> range:
+        """Numbers of workers with which the job works, the fewest first."""
+        raise NotImplementedError
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether a single worker does not work."""
+        return self.worker_counts[0] > 1
+
+    def workers_near(self, wanted: int) -> int:
+        """Return the number of workers it may have that is nearest to `wanted`."""
+        counts = self.worker_counts
+        return max(counts[0], min(wanted, counts[-1]))
+
+    def workers_down_from(self, most: int) -> range:
+        """Return its numbers of workers up to `most`, the largest first."""
+        counts = self.worker_counts
+        return range(min(most, counts[-1]), counts[0] - 1, -1)
+
+    def spare_workers(self, workers: int) -> int:
+        """Return how many of its `workers` it can do without and still work."""
+        return max(0, workers - self.worker_counts[0])
