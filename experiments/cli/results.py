@@ -26,7 +26,8 @@ from experiments.evaluation.tables import comparison_notes, comparison_table
 from oasis.model.errors import InputError, OasisError, located_at
 from oasis.model.file_kinds import ELASTIC, INSTANCE, RESULTS, kind_of_data
 from oasis.model.files import json_text, write_text
-from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict, read_json
+from oasis.model.instance_file import instance_from_dict, instance_to_dict, read_json
+from oasis.model.records import parse
 from oasis.model.summary import how_many
 from oasis.simulator import Workload, elastic_from_dict
 
@@ -62,7 +63,7 @@ def read_workload(path: Path) -> oasis.Instance | Workload:
 def read_job(path: Path) -> oasis.Job:
     """Read a file with one job, an entry of ``jobs`` in an instance file."""
     with located_at(source=path):
-        return job_from_dict(read_json(path, (), "one job, an entry of an instance's jobs"))
+        return parse(oasis.Job, read_json(path, (), "one job, an entry of an instance's jobs"))
 
 
 def read_recipe(path: Path) -> Recipe:

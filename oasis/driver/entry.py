@@ -9,8 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from oasis.model.calendar import EVER_OPEN, Calendar
 from oasis.model.errors import InstanceError, located_at
-from oasis.model.instance_file import job_from_dict, job_to_dict
 from oasis.model.job import Job
+from oasis.model.records import parse, plain
 from oasis.model.rounding import TOLERANCE
 from oasis.scheduling.job import NOTHING, Allocation, PolicyJob
 from oasis.scheduling.view import Tracked
@@ -164,7 +164,7 @@ class Entry(Tracked, Generic[Spec]):
         # What the policy sees of the job follows from it (`Driver.restored`): to keep that too
         # would take twenty times the room, for a utility that is sampled slot by slot.
         with located_at(f"job {self.spec.job.id}"):
-            job = job_to_dict(self.spec.job)
+            job = plain(self.spec.job)
         return {
             **{each.name: getattr(self.spec, each.name) for each in fields(Submission)},
             "job": job,
@@ -200,7 +200,7 @@ def _plain(allocation: Allocation) -> list[Any]:
 def submission_of(state: Mapping[str, Any]) -> Submission:
     """Rebuild the submission of a job from the saved state of its entry."""
     known = {each.name: state[each.name] for each in fields(Submission)}
-    return Submission(**{**known, "job": job_from_dict(state["job"])})
+    return Submission(**{**known, "job": parse(Job, state["job"])})
 
 
 def _tasks(allocation: Allocation) -> list[tuple[int, int]]:

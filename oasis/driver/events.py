@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, get_args
 
-from oasis.model.instance_file import job_from_dict, job_to_dict
 from oasis.model.job import Job
+from oasis.model.records import parse, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ def event_of(data: Mapping[str, Any]) -> Event:
     """Return the event of `plain_event`."""
     arguments = dict(data["arguments"])
     if "job" in arguments:
-        arguments["job"] = job_from_dict(arguments["job"])
+        arguments["job"] = parse(Job, arguments["job"])
     return EVENTS[data["event"]](**arguments)
 
 
 def _plain(value: Any) -> Any:
     """An argument as JSON keeps it."""
     if isinstance(value, Job):
-        return job_to_dict(value)
+        return plain(value)
     if isinstance(value, Mapping):
         return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, Integral):

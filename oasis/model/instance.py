@@ -78,13 +78,9 @@ class Instance(Summarised):
 
     def summary(self) -> tuple[str, Facts]:
         """Jobs, horizon and servers."""
-        cluster = self.cluster
-        servers = f"{len(cluster.worker_ids)} for workers, {len(cluster.ps_ids)} for ps"
-        return "Instance", [
-            ("jobs", f"{len(self.jobs)}"),
-            ("horizon", f"{self.horizon} slots of {self.slot_seconds:g} s"),
-            ("servers", servers),
-        ]
+        servers, *_ = self.cluster.summary()[1]
+        horizon = f"{self.horizon} slots of {self.slot_seconds:g} s"
+        return "Instance", [("jobs", f"{len(self.jobs)}"), ("horizon", horizon), servers]
 
     def jobs_by_arrival(self) -> list[Job]:
         """Jobs in order of arrival; jobs of one slot in the order of the file."""

@@ -130,16 +130,6 @@ def instance_to_dict(instance: Instance) -> dict[str, Any]:
     return {name: data[name] for name in _TOP} | metadata
 
 
-def job_from_dict(data: Any) -> Job:
-    """Build a job from its entry in an instance file."""
-    return parse(Job, data)
-
-
-def job_to_dict(job: Job) -> dict[str, Any]:
-    """Plain data of `job`, the inverse of `job_from_dict`."""
-    return plain(job)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in pairs:

@@ -42,11 +42,9 @@ class Utility(Protocol):
 
     def __call__(self, delay: npt.ArrayLike) -> FloatArray:
         """Return the utility at each delay (slots, >= 0); shape of `delay`."""
-        ...
 
     def log_value(self, delay: npt.ArrayLike) -> FloatArray:
         """Return the natural logarithm of the utility, -inf where it is 0; shape of `delay`."""
-        ...
 
 
 class _Plain(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,9 @@ from oasis.model.decision import Decision
 from oasis.model.document import count, entry, list_of, optional, text
 from oasis.model.errors import InputError, located_at
 from oasis.model.groups import GROUPS
-from oasis.model.instance_file import (
-    cluster_from_dict,
-    cluster_to_dict,
-    job_from_dict,
-    job_to_dict,
-)
+from oasis.model.instance_file import cluster_from_dict, cluster_to_dict
 from oasis.model.job import Job
+from oasis.model.records import parse, plain
 from oasis.model.schedule import COUNT, Schedule
 from oasis.model.validation import integer
 from oasis.online.ledger import Ledger
@@ -44,7 +41,7 @@ def content(scheduler: OASiS) -> dict[str, Any]:
         "bounds_from": scheduler.bounds_from,
         "cluster": cluster_to_dict(scheduler.cluster),
         "decisions": [
-            {**decision.to_dict(), "job": job_to_dict(next(jobs)) if decision.admitted else None}
+            {**decision.to_dict(), "job": plain(next(jobs)) if decision.admitted else None}
             for decision in scheduler.decisions
         ],
     }
@@ -67,7 +64,7 @@ def restore(kind: type[OASiS], state: Mapping[str, Any]) -> OASiS:
 
 def _follow(scheduler: OASiS, data: Any) -> None:
     """Take over a saved decision, if it follows from its schedule and those before it."""
-    decision, job = Decision.from_dict(data), entry(data, "job", optional(job_from_dict))
+    decision, job = Decision.from_dict(data), entry(data, "job", optional(partial(parse, Job)))
     if job is not None:
         with located_at("job"):
             scheduler.check(job)

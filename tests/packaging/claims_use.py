@@ -13,8 +13,8 @@ import numpy as np
 import oasis
 from experiments import CompetitiveRatio, competitive_ratio
 from experiments.sweep import sweep_config
-from oasis.model.instance_file import job_from_dict
 from oasis.model.job import Job
+from oasis.model.records import parse
 from oasis.workloads import PRESETS
 from oasis.workloads.presets import DECAY, MIX, STEPS_PER_SECOND
 from tests.packaging.commands import EXAMPLE, JOB
@@ -53,7 +53,7 @@ def late_job(priority: float | None = None) -> Job:
     data = json.loads(JOB.read_text(encoding="utf-8"))
     if priority is not None:
         data["utility"]["priority"] = priority
-    return job_from_dict(data)
+    return parse(oasis.Job, data)
 
 
 @cache

@@ -26,10 +26,7 @@ from oasis.model.errors import located_at
 from oasis.model.summary import how_many
 from oasis.simulator.result import result_from_dict
 
-Result = Annotated[
-    Path,
-    typer.Argument(metavar="RESULT", help="JSON document of a result."),
-]
+Result = Annotated[Path, typer.Argument(metavar="RESULT", help="JSON document of a result.")]
 
 
 def verify(file: InstanceFile, result: Result, as_json: AsJson = False) -> None:

@@ -38,10 +38,7 @@ Patterns = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME...]", help="Instances or families, with * and ?. [default: all]"),
 ]
-Result = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="JSON document with schedules."),
-]
+Result = Annotated[Path, typer.Argument(metavar="FILE", help="JSON document with schedules.")]
 Instance = Annotated[
     str | None, "The instance. [default: the one that FILE says it is of]", {"flag": "--name"}
 ]

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from oasis.model.errors import InstanceError, located_at, readable
 from oasis.model.file_kinds import PRICES
 from oasis.model.files import json_text, write_text
 from oasis.model.groups import GROUPS, TaskGroup
-from oasis.model.instance_file import job_from_dict, job_to_dict, read_json
+from oasis.model.instance_file import read_json
 from oasis.model.job import Job
-from oasis.model.records import Fixed
+from oasis.model.records import Fixed, parse, plain
 from oasis.model.resources import as_array
 from oasis.model.rounding import FloatArray
 from oasis.model.schedule import COUNT, SLOT, Schedule
@@ -177,7 +178,7 @@ class LearnedPrices(Summarised, Unchanging):
             "worker": self.worker.tolist(),
             "ps": self.ps.tolist(),
             "bounds": self.bounds.to_dict(),
-            "jobs": [job_to_dict(job) for job in self.jobs],
+            "jobs": [plain(job) for job in self.jobs],
         }
 
     @classmethod
@@ -199,7 +200,7 @@ class LearnedPrices(Summarised, Unchanging):
             np.array(_row(data["days"], "days", size)),
             **tables,
             bounds=bounds,
-            jobs=entry(data, "jobs", list_of(job_from_dict)),
+            jobs=entry(data, "jobs", list_of(partial(parse, Job))),
         )
 
 

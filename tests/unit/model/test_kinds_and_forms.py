@@ -11,7 +11,8 @@ import pytest
 import oasis
 from oasis.model.forms import Labels, Requirement
 from oasis.model.groups import TaskGroup
-from oasis.model.instance_file import instance_from_dict, instance_to_dict, job_from_dict
+from oasis.model.instance_file import instance_from_dict, instance_to_dict
+from oasis.model.records import parse
 
 WORKER, PS = {"gpu": 1, "cpu": 2, "bandwidth_gbps": 1.0}, {"cpu": 1, "bandwidth_gbps": 4.0}
 
@@ -102,7 +103,7 @@ def test_speeds_are_forms_that_differ_in_time_alone() -> None:
 def test_a_wrong_form_is_named(changes: dict[str, object], message: str) -> None:
     data = instance_to_dict(instance(job()))["jobs"][0]
     with pytest.raises(oasis.InstanceError, match=f"^{message}"):
-        job_from_dict({**data, **changes})
+        parse(oasis.Job, {**data, **changes})
 
 
 def test_the_label_that_keeps_all_machines_out_is_named() -> None:
