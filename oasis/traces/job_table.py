@@ -500,10 +500,7 @@ def fit_machines(
 
 
 def without(cluster: Cluster, gpus: int) -> Cluster:
-    """The machines less so many GPUs, the last ones first, with the rest in proportion.
-
-    Machines of an instance do not change with time, so it lacks what is held for all of its time.
-    """
+    """The machines less so many GPUs, the last ones first, with CPUs and memory in proportion."""
     remaining: list[Server] = []
     missing = float(gpus)
     for group in reversed(cluster.worker_servers):
