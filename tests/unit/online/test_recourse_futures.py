@@ -10,7 +10,7 @@ import pytest
 from oasis import Cluster, InstanceError, Job, LearnedPrices, PriceBounds, Server
 from oasis.online.recourse import Replanner, SampledFutures
 from oasis.online.recourse.admission import AdmissionRule, AtPrices
-from oasis.online.recourse.futures import earned, is_gain
+from oasis.online.recourse.futures import is_gain, utility_earned
 from oasis.online.recourse.learned import AtLearnedPrices
 from oasis.online.recourse.rules import admission_rule, rule_name
 from tests import builders
@@ -61,7 +61,7 @@ def test_what_a_future_earns_is_what_fits_in_this_order() -> None:
     rule.learn(job("known", 0, 3.0, latest=1))
     (_, known) = rule._known[0]
     three = [known.arriving(100 + k, 2, 8) for k in range(3)]
-    assert earned(plan, three) == 6.0  # slots 2 and 3; the third would be late
+    assert utility_earned(plan, three) == 6.0  # slots 2 and 3; the third would be late
     assert not plan.ledger.worker_used.any()
 
 
