@@ -80,7 +80,7 @@ def keep(library: Library, entry: HandedIn) -> LibraryEntry:
         schedules=digest(pack(schedules)),
     )
     before = library.find(new.name)
-    after = new if before is None else before.improve(new)
+    after = new if before is None else before.improved(new)
     if after != before:
         is_new = before is None or after.schedules != before.schedules
         library.put(after, schedules if is_new else None)

@@ -188,6 +188,11 @@ class PeriodModel:
             self._rows[-1] += self._one_form()
             self._ends.append(len(self._names))
 
+    def add(self, period: int, row: Row) -> None:
+        """Add a row over the variables of one period."""
+        self._rows[period].append(row)
+        self.new.append(row)
+
     @property
     def size(self) -> int:
         """Number of variables of all periods together."""
@@ -327,6 +332,69 @@ class PeriodModel:
         )
 
 
+CLEAR = 2e-3  # of a job's work: by how much a row must be broken
+SOME = 1e-6  # a smaller part of a completion is only HiGHS's rounding
+
+
+def keep_rates(model: PeriodModel, values: FloatArray) -> int:
+    """Add the rows that a solution of all periods breaks clearly; return how many."""
+    broken = [
+        (number, row)
+        for number, parts in enumerate(model.parts)
+        for part in parts
+        for row in broken_rates(model.master.jobs[part.job], part, values)
+    ]
+    for number, row in broken:
+        model.add(number, row)
+    return len(broken)
+
+
+def broken_rates(c: JobVariables, part: PeriodPart, values: FloatArray) -> Iterator[Row]:
+    """The rows of one part that a solution breaks clearly."""
+    previous = 0.0
+    for slot, done in part.done.items():
+        completed = float(values[done])
+        if completed - previous > SOME:
+            row = rate_row(c, part, slot, values)
+            sides = sum(value * values[column] for column, value in row.terms.items())
+            if sides < -CLEAR * c.work:
+                yield row
+        previous = completed
+
+
+def rate_row(c: JobVariables, part: PeriodPart, slot: int, values: FloatArray) -> Row:
+    """The row of completions up to `slot` with the smaller term of each minimum in a solution.
+
+    C(k) says whether the job has completed in its period by slot k; it has N workers at most, W
+    worker-slots of work, and brings along B of them at most. What is done of it by slot k works in
+    slot t with at most N (C(k) - C(t - 1)) workers, so that
+
+        sum over t <= k of min(y(t), N (C(k) - C(t - 1))) + min(brought, B C(k)) >= W C(k).
+
+    Either term of each minimum gives a linear row that holds. A solution in fractions breaks the
+    row of the smaller terms most.
+    """
+    done = part.done[slot]
+    terms = {done: -float(c.work)}
+    if part.brought is not None:
+        if values[part.brought] <= part.most_brought * values[done]:
+            terms[part.brought] = 1.0
+        else:
+            terms[done] += part.most_brought
+    for t, workers in part.workers.items():
+        if t > slot:
+            break
+        before = part.before(t)
+        share = values[done] - (0.0 if before is None else values[before])
+        if values[workers] <= c.parallel * share:
+            terms[workers] = 1.0
+        else:
+            terms[done] += c.parallel
+            if before is not None:
+                terms[before] = terms.get(before, 0.0) - c.parallel
+    return at_least(terms)
+
+
 # Share of a job's best utility: completions whose utilities differ by no more count as one.
 STEP = 2e-3
 # Rounds of cuts of the relaxation over which the bound must fall, and by how much, relatively.
@@ -368,7 +436,7 @@ class PeriodBound:
         self._has_news = [True] * len(self.model.periods)  # since the period was solved
 
     def relax(self, budget: Budget) -> None:
-        """Solve the linear relaxation repeatedly, and cut off violated cuts."""
+        """Solve the linear relaxation repeatedly, and cut off violated rows and cuts."""
         self.best.state.enter(Phase.CUTTING_PLANES)
         bounds = list[float]()
         slots = range(self.model.master.arrays.horizon)
@@ -381,7 +449,8 @@ class PeriodBound:
                 progress = bounds[-1 - PATIENCE] - bounds[-1]
                 if progress <= LEAST_PROGRESS * bounds[-1]:
                     break
-            if self._cut(values, slots, budget) == 0:
+            rates = keep_rates(self.model, values)
+            if self._cut(values, slots, budget) + rates == 0:
                 break
         self._begin()
 

@@ -29,7 +29,7 @@ from oasis.solvers import SolveProgress, Status
 from offline.params import Params
 from offline.state import Phase, SolveState
 
-Message = tuple[str, Any]  # "schedules", "bound", "cuts", "plan", "status", "error" or "ended"
+Message = tuple[str, Any]  # "schedules", "bound", "cuts", "status", "error" or "ended"
 
 
 class Partner:

@@ -50,7 +50,7 @@ def progress(
     first: float = STEP_SECONDS, least: float = STEP_SECONDS, *, is_counted: bool = True
 ) -> Iterator[Show]:
     """Callback that shows a text, with a bar where steps are counted, or else with a clock."""
-    console, began, due, said, task = stderr(), monotonic(), first, "", None
+    console, began, due, shown, task = stderr(), monotonic(), first, "", None
     # On a narrow terminal the text is wrapped, not cut.
     text = "{task.description}" if is_counted else f"{CLOCK}{{task.description}}"
     columns: list[ProgressColumn] = [
@@ -69,14 +69,14 @@ def progress(
     ) as bar:
 
         def show(text: str, done: int = 0, total: int | None = None) -> None:
-            nonlocal due, said, task
+            nonlocal due, shown, task
             elapsed = monotonic() - began
             if not bar.disable:
                 if task is None:  # what was done before says nothing about the speed
                     task = bar.add_task(text, total=total, completed=done)
                 bar.update(task, completed=done, description=text)
-            elif text != said and elapsed >= due:  # the rarer the longer the work takes
-                said, due = text, elapsed + max(least, LOG_SHARE * elapsed)
+            elif text != shown and elapsed >= due:  # the rarer the longer the work takes
+                shown, due = text, elapsed + max(least, LOG_SHARE * elapsed)
                 with suppress(OSError):  # the reader has ended; the result may still be wanted
                     note(f"{elapsed:7.1f} s  {text}")
 

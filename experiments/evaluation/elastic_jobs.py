@@ -157,8 +157,8 @@ class Slotted:
 
     def _speed(self, job: PolicyJob) -> float:
         """Worker-seconds of a job of one form in a worker-slot."""
-        asked = job.max_workers if job.initial_workers is None else job.initial_workers
-        return best_rates(self.workload, job)[asked] / asked * self.length
+        requested = job.max_workers if job.initial_workers is None else job.initial_workers
+        return best_rates(self.workload, job)[requested] / requested * self.length
 
     def _form(self, job: PolicyJob, speed: float) -> dict[str, Any]:
         """The model of one form."""
@@ -174,12 +174,12 @@ class Slotted:
             for k, one in enumerate(self.site.machines)
         )
         amounts = both if fit_together else alone
-        asked = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
+        required = job.worker.requires if isinstance(job.worker, LimitedDemand) else ANY_MACHINE
         return {
             "chunks": job.max_workers,
             "minibatch_time": job.work / speed / job.max_workers,
             "worker": {n: float(a) for n, a in zip(self.site.resources, amounts, strict=True) if a},
-            "requires": asked,
+            "requires": required,
         }
 
     # -- its slots in real time --------------------------------------------------------------------

@@ -213,8 +213,8 @@ def _check_constructor(name: str, policy: type) -> None:
     except Exception as error:
         got = f"got {line_of(policy)}{in_words(error)}"
         raise InputError("", f"expected the types in the constructor of {name}, {got}") from error
-    rest = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in rest]
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
     if needed:
         expected = f"expected a default for each parameter of the constructor of {name}"
         raise InputError("", f"{line_of(policy)}{expected}, got none for {', '.join(needed)}")

@@ -95,8 +95,8 @@ class Scenario:
         """The jobs at this load; at another than their own they would not have started as told."""
         if self.load == 1.0:
             return self.trace
-        came = self.trace.submitted / self.load
-        return self.trace.assign(submitted=came, started=math.nan, ended=math.nan)
+        submitted = self.trace.submitted / self.load
+        return self.trace.assign(submitted=submitted, started=math.nan, ended=math.nan)
 
     @property
     def workload(self) -> Workload:
@@ -118,8 +118,8 @@ class Scenario:
     @property
     def offered(self) -> tuple[float, float]:
         """GPU-hours that the jobs want, and those there are while they come."""
-        came, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
-        first, last = float(came.iloc[0]), float(came.iloc[-1])
+        submitted, demand = self.jobs.submitted, (self.trace.gpus * self.trace.duration).sum()
+        first, last = float(submitted.iloc[0]), float(submitted.iloc[-1])
         others = _held_between(self.others, first, last)
         capacity = max(0.0, self.gpus * (last - first) - others)
         return float(demand) / 3600.0, capacity / 3600.0
@@ -132,10 +132,10 @@ class Scenario:
 
         jobs, worth = self.jobs, worth_of(self.jobs)
         names, gpus = ("submitted", "duration", "gpus"), self.gpus
-        came, lasts, wide = (jobs[name].to_numpy() for name in names)
+        submitted, lasts, wide = (jobs[name].to_numpy() for name in names)
         return {
-            "mean_completion": rigid_mean_bound(came, lasts, wide, gpus),
-            "utility": worth and rigid_utility_bound(came, lasts, wide, worth, gpus),
+            "mean_completion": rigid_mean_bound(submitted, lasts, wide, gpus),
+            "utility": worth and rigid_utility_bound(submitted, lasts, wide, worth, gpus),
         }
 
 
@@ -271,12 +271,12 @@ def run(scenario: Scenario, policy: Policy) -> Ran:
         if job.end is None and job.refusal is None:  # it waits for ever, and nothing settles it
             queue.extend((job.arrival, 1) if job.start is None else (job.arrival, 1, job.start, -1))
     names = ("start", "end", "waiting", "arrival")
-    started, ended, waiting, came = (
+    started, ended, waiting, submitted = (
         np.array([getattr(job, name) for job in outcome.jobs], dtype=float) for name in names
     )
     in_use = np.array([(time, sum(used)) for time, used in outcome.timeline], dtype=float)
     return Ran(
-        scenario.jobs.assign(started=started, waiting=waiting, completion=ended - came),
+        scenario.jobs.assign(started=started, waiting=waiting, completion=ended - submitted),
         _levels(*np.array(queue).reshape(-1, 2).T),
         (in_use[:, 0], in_use[:, 1] / workload.site.grid),
         outcome.until,
@@ -419,7 +419,7 @@ def recorded_figures(jobs: pd.DataFrame, gpus: int, held: Held = ()) -> dict[str
 
 
 def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], pd.DataFrame]:
-    """The numbers of a run of `policy` and whether it is ``told`` durations; its jobs."""
+    """Run `policy`; return its figures, with ``told``: whether it knows durations, and its jobs."""
     ran = run(scenario, policy)
     about = {"told": wants(policy, "told_remaining"), "parameters": parameters_of(policy)}
     return figures(ran, scenario.gpus) | about, ran.jobs
@@ -449,11 +449,11 @@ def csv_tables(
 def queue_ahead(scenario: Scenario) -> float:
     """Jobs that wait at each submission, added up, if all GPUs together serve one after another."""
     jobs = scenario.jobs
-    came = jobs.submitted.to_numpy()
+    times = jobs.submitted.to_numpy()
     work = (jobs.gpus * jobs.duration / scenario.gpus).to_numpy()
     added = np.cumsum(work)
-    ends = added + np.maximum.accumulate(came - (added - work))
-    return float((np.arange(len(jobs)) - np.searchsorted(ends, came, side="right")).clip(0).sum())
+    ends = added + np.maximum.accumulate(times - (added - work))
+    return float((np.arange(len(jobs)) - np.searchsorted(ends, times, side="right")).clip(0).sum())
 
 
 def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float, float]:

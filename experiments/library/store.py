@@ -135,7 +135,7 @@ class LibraryEntry:
             raise InputError(where, "the row has changed since it was written: its check differs")
         return record
 
-    def improve(self, other: LibraryEntry) -> LibraryEntry:
+    def improved(self, other: LibraryEntry) -> LibraryEntry:
         """The record, with the better value and bound of `other`, a record of the same instance.
 
         Neither is ever replaced by a worse one, but for a bound of this record that the other's

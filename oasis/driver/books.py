@@ -82,9 +82,9 @@ def check_plan(plan: Plan, books: Books, policy: str) -> None:
         room.occupy(job, allocation)
     for allocation in plan.changes.values():
         for machine, _ in (*allocation.workers, *allocation.ps):
-            for resource, left in enumerate(room.free[machine]):
+            for resource, free in enumerate(room.free[machine]):
                 # Amounts are whole grid units: no tolerance is needed, it is part of the capacity.
-                if left < 0:
+                if free < 0:
                     _refuse_load(plan, books, policy, machine, resource)
 
 

@@ -468,7 +468,7 @@ class Driver(World, Generic[Spec]):
     def as_seen(
         self, spec: Spec, source: Job, index: int = 0, fixed: int | None = None
     ) -> PolicyJob:
-        """Return the job as a policy with `told_remaining` sees it."""
+        """Describe the job to a policy, with its true work; `fixed` is its number of workers."""
         if len(source.in_forms) > 1:
             forms = []
             for form in source.in_forms:

@@ -259,7 +259,7 @@ class Service:
             self._step(self.now, ask=True)
 
     def _reserve(self, event: events.ReserveWindow) -> None:
-        """Plan around a window, in place of one of the same name; without machines it is none."""
+        """Set a maintenance window, which replaces one of the same name; no machines remove it."""
         begin = integer(event.begin, "begin", minimum=self.now)
         end = integer(event.end, "end", minimum=begin + 1)
         if isinstance(event.servers, str) or not isinstance(event.servers, Sequence):

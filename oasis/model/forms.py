@@ -149,13 +149,13 @@ class InForms:
 
     def _make_forms(self, **alone: Any) -> bool:
         """Make, and so check, the job in each form it has; all get the fields `alone`."""
-        made = []
+        forms = []
         for path, changes in self._changes():
             with located_at(path):
-                made.append(replace(self, forms=(), speeds=None, **alone, **changes))
-        if made:
-            object.__setattr__(self, "_in_forms", tuple(made))
-        return bool(made)
+                forms.append(replace(self, forms=(), speeds=None, **alone, **changes))
+        if forms:
+            object.__setattr__(self, "_in_forms", tuple(forms))
+        return bool(forms)
 
     def _changes(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """How each form differs from the job, with the path at which a file says that form."""

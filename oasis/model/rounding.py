@@ -58,9 +58,9 @@ def floor_counts(x: FloatArray) -> FloatArray:
 
 def units(capacity: FloatArray, demand: FloatArray, most: int) -> IntArray:
     """How many units of `demand` (R,) fit capacities (..., R), at most `most`; shape (...)."""
-    asked = demand > 0
+    needed = demand > 0
     with np.errstate(over="ignore"):  # the quotient by a tiny demand is inf, which `most` caps
-        fits = floor(capacity[..., asked] / demand[asked]).min(axis=-1, initial=float(most))
+        fits = floor(capacity[..., needed] / demand[needed]).min(axis=-1, initial=float(most))
     counts: IntArray = np.clip(fits, 0, most).astype(np.int64)
     return counts
 

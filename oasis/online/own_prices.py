@@ -68,13 +68,13 @@ class OwnPrices(Summarised):
         object.__setattr__(self, "name", self.name or " and ".join(dict.fromkeys(kinds)))
 
     @classmethod
-    def of(cls, prices: Any, min_utility_fraction: float) -> OwnPrices:
+    def of(cls, given: Any, min_utility_fraction: float) -> OwnPrices:
         """One's own prices as a user gives them: for both groups, or a pair."""
-        if isinstance(prices, OwnPrices):
-            return prices
-        pair = prices if isinstance(prices, Sequence) else (prices, prices)
+        if isinstance(given, OwnPrices):
+            return given
+        pair = given if isinstance(given, Sequence) else (given, given)
         if len(pair) != len(GROUPS) or not all(map(_has_prices, pair)):
-            raise TypeError(f"prices: {PRICES}, got {describe(prices)}")
+            raise TypeError(f"prices: {PRICES}, got {describe(given)}")
         return cls(pair[0], pair[1], min_utility_fraction)
 
     @property

@@ -162,9 +162,9 @@ class View:
         down = self._books.down
         machines = self._books.site.machines
         rows = [nothing if k in down else m.capacity for k, m in enumerate(machines)]
-        for k, taken in enumerate(self._books.reserved):
-            if taken:
-                rows[k] = (rows[k][0] - taken, *rows[k][1:])
+        for k, reserved in enumerate(self._books.reserved):
+            if reserved:
+                rows[k] = (rows[k][0] - reserved, *rows[k][1:])
         return rows
 
     def down(self) -> Set[int]:

@@ -223,6 +223,6 @@ def _decision(progress: JobProgress, workload: Workload) -> Decision:
     completion = int(progress.history[-1][0]) - 1  # it held its machines to the end of this slot
     utility = float(job.utility(completion - job.arrival)) if job.has_utility else 0.0
     spans = pairwise(progress.history)
-    held = [(slot, a) for (begin, a), (end, _) in spans for slot in range(int(begin), int(end))]
-    schedule = schedule_of(job.id, held, workload.site, progress.form)
+    rows = [(slot, a) for (begin, a), (end, _) in spans for slot in range(int(begin), int(end))]
+    schedule = schedule_of(job.id, rows, workload.site, progress.form)
     return Decision(job.id, True, utility, utility, 0.0, completion, schedule)

@@ -163,10 +163,10 @@ class ScalingTable:
     sharing: float = 0.0
 
     def __repr__(self) -> str:
-        rest = f"spread={self.spread}, sharing={self.sharing}"
+        options = f"spread={self.spread}, sharing={self.sharing}"
         if len(self.speedup) <= MOST_SHOWN:
-            return f"ScalingTable(speedup={self.speedup}, {rest})"
-        return f"<ScalingTable: {len(self.speedup)} jobs, {rest}>"
+            return f"ScalingTable(speedup={self.speedup}, {options})"
+        return f"<ScalingTable: {len(self.speedup)} jobs, {options}>"
 
     @property
     def coupled(self) -> bool:

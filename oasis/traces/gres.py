@@ -27,11 +27,7 @@ POWER = {"": 0, "k": 1, "m": 2, "g": 3}  # of 1024
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Contents of a GRES list.
-
-    `nodes` is None where the list names no number, `others` are resources that are no GPUs, and
-    `is_share` marks a list of parts of GPUs.
-    """
+    """Contents of a list: GPUs, nodes (None: no number), other resources; `is_share`: parts."""
 
     gpus: int
     nodes: int | None = None

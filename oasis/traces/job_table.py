@@ -186,9 +186,9 @@ class PlainTrace(Summarised):
         counts = [("jobs", str(len(self.frame))), ("malformed rows", unusable)]
         return "PlainTrace", [("format", self.format), *counts]
 
-    def keep(self, rule: str, chosen: Any, words: str) -> None:
+    def keep(self, rule: str, kept: Any, words: str) -> None:
         """Go on with the rows of a mask or slice; count those that the rule leaves out."""
-        before, self.frame = len(self.frame), self.frame[chosen]
+        before, self.frame = len(self.frame), self.frame[kept]
         self.left_out[rule], self.rules[rule] = before - len(self.frame), words
 
     def choose(self, options: TraceOptions) -> None:
@@ -500,10 +500,7 @@ def fit_machines(
 
 
 def without(cluster: Cluster, gpus: int) -> Cluster:
-    """The machines less so many GPUs, the last ones first, with the rest in proportion.
-
-    Machines of an instance do not change with time, so it lacks what is held for all of its time.
-    """
+    """The machines less so many GPUs, the last ones first, with CPUs and memory in proportion."""
     remaining: list[Server] = []
     missing = float(gpus)
     for group in reversed(cluster.worker_servers):

@@ -231,10 +231,7 @@ class Rows:
     def convert(
         self, keys: Iterable[Any], read: Callable[[Any], Any], where: Any = True, empty: Any = None
     ) -> list[Any]:
-        """Return `read(key)` for each key, `empty` for None and for keys that `read` refuses.
-
-        Good rows in `where` get the fault of their key.
-        """
+        """Return `read(key)` or `empty` for each key; good rows `where` it fails get the fault."""
         known: dict[Any, Any] = {None: empty}
         faults: dict[Any, MalformedError] = {}
         keys = list(keys)

@@ -240,10 +240,7 @@ def duration_seconds(text: str, name: str, unit: str) -> float:
 
 
 def notes_of_durations(durations: FloatArray, name: str, unit: str, option: str) -> list[str]:
-    """Say in which unit durations were read; refuse ones that are implausible as seconds.
-
-    `name` is the column that they come from, empty if they were computed.
-    """
+    """Say in which unit durations of a column, or without a name, were read; refuse odd seconds."""
     durations = durations[durations > 0]  # a job that never ran says nothing about the unit
     if not len(durations):
         return []

@@ -212,8 +212,6 @@ class Decomposition:
         self._tolerance /= 2
         plan = self.model.completions(solution.values)
         self._near = self.model.near(plan, self.params.window)
-        if self._helper is not None and self._is_helped:
-            self._helper.partner.tell("plan", plan)
         refining = self.budget.share(REFINE_SHARE)
         # Only a plan that breaks no cut in fractions is worth whole counts.
         cuts = self.refine(solution, refining) or self.search_near_plan()

@@ -50,14 +50,13 @@ def whole_plan(
     gap: float,
     slots: range,
     known: Mapping[str, float] | None = None,
-    radius: float | None = None,
 ) -> Solution:
     """Find a good plan in whole numbers by relax-and-fix, from the first slots to the last."""
     for first in slots[:: limits.slots_at_once]:
         last = min(first + limits.slots_at_once, slots.stop)
         # Earlier slots stay whole, too: they may still give way, but not into fractions.
         model.require_whole(range(last), range(last))
-        solution = close_plan(model, near, budget.within(limits.limit), rows, gap, known, radius)
+        solution = close_plan(model, near, budget.within(limits.limit), rows, gap, known)
         if not solution.values:
             break
         near = narrowed(near, model.capped(solution.values, range(first, last)))
@@ -71,22 +70,17 @@ def close_plan(
     rows: Sequence[RowArrays] = (),
     gap: float = 0.0,
     known: Mapping[str, float] | None = None,
-    radius: float | None = None,
 ) -> Solution:
     """Find the best plan of the master within limits and rows, or the closest to a known one."""
     within = model.read(rows).limited(near)
     if known is not None:
         compared = PlanComparison.of(within, known, model.size_of)
-        if radius is None:
-            within, gap = compared.closest(), DISTANCE_GAP * compared.scale
-        else:
-            within = compared.within(radius)
+        within, gap = compared.closest(), DISTANCE_GAP * compared.scale
     solution = highs.solve(
         within.without_fixed(),
         budget=budget,
         gap=gap,
         proof=False,
-        warm_start=None if radius is None else known,
         is_relaxation=True,
     ).uninterrupted()
     if solution.objective is None:
@@ -131,12 +125,6 @@ class PlanComparison(NamedTuple):
     def closest(self) -> ArrayModel:
         """Model that minimises the number of changes to a plan."""
         return replace(self.model, costs=-self.sizes, constant=-self.moved)
-
-    def within(self, radius: float) -> ArrayModel:
-        """The model with its own objective, and changes of this share of the scale at most."""
-        columns = np.flatnonzero(self.sizes)
-        limits = np.array([-np.inf]), np.array([radius * self.scale - self.moved])
-        return self.model.with_rows(RowArrays.of_terms([(columns, self.sizes[columns])], *limits))
 
 
 MOST_PLANS = 12  # in a row
@@ -189,7 +177,6 @@ class PrimalHeuristic:
         gain: float | None = None,
         limits: PlanLimits = PlanLimits(),  # noqa: B008 (a tuple)
         slots: range | None = None,
-        radius: float | None = None,
     ) -> int:
         """Plan within the limits `near` and place the plan; repeat until all of it fits."""
         slots = range(self.model.arrays.horizon) if slots is None else slots
@@ -202,10 +189,9 @@ class PrimalHeuristic:
             rows, start = [self.model.within(room)], None
             if gain is not None:
                 start = self.model.values_of(self.best.solution.by_id)
-                rows += [self.model.worth(known + gain)] if radius is None else []
+                rows.append(self.model.worth(known + gain))
             gap = limits.gap * max(0.0, self.best.state.bound - known)
-            arguments = self.model, near, budget, limits, rows, gap, slots
-            values = whole_plan(*arguments, start, radius).values
+            values = whole_plan(self.model, near, budget, limits, rows, gap, slots, start).values
             if not values:
                 break
             if gain is not None and self.model.value_of(values) < (known + gain) * (1 - ROUNDING):

@@ -8,22 +8,19 @@ so do jobs that complete after it or began before it.
 
 A plan in fractions says which completions are worth a try, cuts around it say so more exactly. Then
 schedules walk towards that plan: of the plans in whole numbers that gain enough, the one that
-changes the fewest counts is placed slot by slot, because most of it has its place already. At the
-end both are mixed: of the plans that complete each job as the one or the other and that change only
-a few counts, the best is placed.
+changes the fewest counts is placed slot by slot, because most of it has its place already.
 
 References
 ----------
 Shaw, Using constraint programming and local search methods to solve vehicle routing problems,
 CP 1998.
-Fischetti and Lodi, Local branching, Mathematical Programming 98, 2003: the mix.
 Fischetti and Monaci, Proximity search for 0-1 mixed-integer convex programming, J. Heuristics
 20(6), 2014: the walk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 
 import numpy as np
@@ -37,7 +34,6 @@ from offline.benders.master import CountModel
 from offline.benders.primal import PlanLimits, PrimalHeuristic, close_plan
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, DualValues
-from offline.state import Phase
 
 # For one try, of a plan in fractions, cuts and plans in whole numbers; seconds or units of work.
 LIMIT = 60.0
@@ -60,10 +56,6 @@ GAP = 0.05
 WINDOW = 2  # slots that a job may complete later than in the plan in fractions
 ROUNDS = 6  # of cuts around a plan, at most
 FAILURES = 2  # steps that led to no better schedules, which end the walk to a plan
-# Share of the counts of the best schedules, weighed by what a unit takes, that schedules between
-# them and a plan may change: at first, and at most.
-RADIUS = 0.05
-MOST_RADIUS = 0.2
 WHOLE_PLANS = PlanLimits(limit=2.0, patience=1, slots_at_once=25, gap=0.01)  # many slots together
 # Fewer jobs are free after a plan that was neither found nor refuted; one more after one that was.
 SHRINKAGE = 2
@@ -91,7 +83,6 @@ class Replanning:
     ) -> None:
         self.model, self.separation, self.primal = model, separation, primal
         self.best, self.duals, self.rng, self.span = best, duals, rng, span
-        self.gives_way: Callable[[], bool] = lambda: False
         self._size = FIRST_JOBS
         self._is_new = False  # the neighbourhood has not been searched
         self._near: Limits = {}  # of the neighbourhood
@@ -129,15 +120,11 @@ class Replanning:
         self._adapt(solution)
         if not solution.values:
             return
-        if self.gives_way():
-            self._is_new = True  # nothing has been looked for in this neighbourhood
-            return
         plan = self.model.completions(solution.values)
         near = narrowed(self.model.near(plan, WINDOW), self._outside())
         value = self._refine(solution, near, rows, budget)
         if value is not None and not self._is_over(budget):
             self._walk(plan, value, budget)
-            self._mix(plan, budget)
 
     def _walk(self, plan: Mapping[int, int], value: float, budget: Budget) -> None:
         """Look for better schedules in steps towards a plan worth `value`."""
@@ -146,7 +133,7 @@ class Replanning:
             before = self.best.value
             if value - before < self._gain:
                 break
-            near = self.model.near(plan, WINDOW, self._completions(only_outside=True))
+            near = self.model.near(plan, WINDOW, self._completions())
             self.place(narrowed(near, self._outside()), budget, ambition * (value - before))
             if self.best.value > before:
                 # Large steps need plans far from what is known to fit; small ones gain little.
@@ -155,35 +142,17 @@ class Replanning:
                 ambition /= 2
                 failures += 1
 
-    def mix(self, plan: Mapping[int, int], budget: Budget) -> None:
-        """Mix the best schedules with a plan of a master, where the whole horizon can be open."""
-        if self.is_whole:
-            self._slots = range(self.model.arrays.horizon)
-            self.best.state.enter(Phase.PLANS)
-            self._mix(plan, budget.within(LIMIT))
-
-    def _mix(self, plan: Mapping[int, int], budget: Budget) -> None:
-        """Better schedules between the best ones and a plan, as long as there are any."""
-        radius = RADIUS
-        while 0 < radius <= MOST_RADIUS and not self._is_over(budget):
-            before = self.best.value
-            between = self.model.near(plan, WINDOW, self._completions())
-            near = narrowed(between, self._outside())
-            self.primal.search(near, budget, self._gain, WHOLE_PLANS, self._slots, radius)
-            if self.best.value == before:
-                radius *= 2
-
     def _is_over(self, budget: Budget) -> bool:
-        """Return whether time is up, nothing can be gained, or a better start is known."""
-        return budget.passed or self.best.is_proven or self.gives_way()
+        """Return whether time is up, or nothing can be gained."""
+        return budget.passed or self.best.is_proven
 
-    def _completions(self, *, only_outside: bool = False) -> dict[int, int]:
-        """Completions of jobs in the best schedules, by form."""
+    def _completions(self) -> dict[int, int]:
+        """Completions of jobs that run outside of the open slots in the best schedules, by form."""
         completions = {}
         for form, schedule in self.best.solution.by_form.items():
             slots = schedule.workers[:, SLOT]
             is_inside = self._slots.start <= slots.min() and slots.max() < self._slots.stop
-            if not (only_outside and is_inside):
+            if not is_inside:
                 completions[form] = schedule.completion
         return completions
 

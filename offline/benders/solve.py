@@ -13,8 +13,6 @@ Hooker and Ottosson, Logic-based Benders decomposition, Mathematical Programming
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from oasis.solvers import Status
@@ -85,36 +83,8 @@ class Benders(Method[BendersParams]):
             duals = DualValues.of(arrays, prices.worker, prices.ps, problem.state.budget)
             windows = WindowSearch(arrays, best, rng)
             parts = Parts.of(arrays, duals, best, windows, rng, self.params)
-            return ScheduleSearch(parts, self.params, partner).run(stop)
-        return stop.status
-
-
-class ScheduleSearch:
-    """Searches in turn, and mixes of the best schedules with the plans of the other process."""
-
-    def __init__(self, parts: Parts, params: BendersParams, partner: Partner) -> None:
-        self.parts, self.params = parts, params
-        parts.separation.share(partner)
-        self._plan: Mapping[int, int] | None = None
-        if parts.replanning is not None and parts.replanning.is_whole:
-            parts.replanning.gives_way = lambda: self._plan is not None
-        partner.on("plan", self._take_plan)
-
-    def run(self, budget: Budget) -> Status:
-        """Search until there is no time left, or nothing left to gain."""
-        best = self.parts.best
-        while not (budget.passed or best.is_proven):
-            best.catch_up()
-            self._approach(budget)
-            self.parts.searches.search(budget.within(self.params.patch_limit))
-        return Status.OPTIMAL if best.is_proven else budget.status
-
-    def _approach(self, budget: Budget) -> None:
-        """Mix the best schedules with the last plan of the other process, if there is a new one."""
-        plan, self._plan = self._plan, None
-        if plan is not None and self.parts.replanning is not None:
-            self.parts.replanning.mix(plan, budget)
-
-    def _take_plan(self, plan: Mapping[int, int]) -> None:
-        """Keep a plan until its turn comes; only the last one counts."""
-        self._plan = plan
+            parts.separation.share(partner)
+            while not (stop.passed or best.is_proven):
+                best.catch_up()
+                parts.searches.search(stop.within(self.params.patch_limit))
+        return Status.OPTIMAL if problem.state.is_proven else stop.status

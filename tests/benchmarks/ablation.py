@@ -100,22 +100,13 @@ PARTS = (
         "replanning",
         (replanning,),
         ((1, DECOMPOSED),),
-        [
-            Patch(replanning.Replanning, "search", nothing(False)),
-            Patch(replanning.Replanning, "mix", nothing(None)),
-        ],
+        [Patch(replanning.Replanning, "search", nothing(False))],
     ),
     Part(
         "walks to plans",
         (replanning.Replanning._walk, replanning.Replanning.place),
         ((2, DECOMPOSED),),
         [Patch(replanning.Replanning, "_walk", nothing(None))],
-    ),
-    Part(
-        "mixes with plans",
-        (replanning.Replanning._mix, replanning.Replanning.mix, primal.PlanComparison.within),
-        ((2, DECOMPOSED),),
-        [Patch(replanning.Replanning, "_mix", nothing(None))],
     ),
     Part(
         "lifted cuts",

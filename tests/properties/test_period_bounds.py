@@ -23,7 +23,7 @@ from offline.benders.master import CountModel
 from offline.benders.subproblem import Separation
 from offline.heuristics.best_solution import BestSolution, PartialSolution
 from offline.model.arrays import OfflineArrays
-from offline.periods import PeriodBound, PeriodModel
+from offline.periods import PeriodBound, PeriodModel, PeriodPart, rate_row
 from offline.state import SolveState
 from tests.strategies import crowded_instances, fewer
 
@@ -107,9 +107,23 @@ def test_the_best_schedules_keep_all_rows_and_are_worth_no_less(
     noted_cuts(Separation(master), model, rng)
     optimum = solve(instance, "milp")
     values = values_of(model, optimum.schedules)
+    for number, parts in enumerate(model.parts):
+        for part in parts:
+            add_rates(model, number, part, rng)
     whole = model.whole()
     assert_kept(whole, values)
     assert whole.costs @ values >= optimum.objective * (1 - SLACK) - SLACK
+
+
+def add_rates(model: PeriodModel, number: int, part: PeriodPart, rng: np.random.Generator) -> None:
+    """Add a row for each completion of a part, as some solution in fractions would want it."""
+    point = rng.uniform(size=len(model.whole().names))
+    for column in part.workers.values():
+        point[column] *= model.master.jobs[part.job].parallel
+    if part.brought is not None:
+        point[part.brought] *= part.most_brought
+    for slot in part.done:
+        model.add(number, rate_row(model.master.jobs[part.job], part, slot, point))
 
 
 @given(INSTANCES, CUTTINGS, st.integers(0, 2**32 - 1))

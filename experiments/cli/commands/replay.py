@@ -202,11 +202,11 @@ def read_machines(text: str) -> tuple[int, ...]:
 def note_held(trace: PlainTrace, sizes: tuple[int, ...]) -> None:
     """Add a note if jobs that still run hold more GPUs than the machines of these sizes have."""
     # They all hold them to the end of the trace.
-    held, there_are = sum(n for begin, end, n in trace.held if max(begin, 0.0) < end), sum(sizes)
-    if held > there_are:
+    held, total = sum(n for begin, end, n in trace.held if max(begin, 0.0) < end), sum(sizes)
+    if held > total:
         what = f"warning: jobs that had begun and not ended hold {held:,} GPUs, but there are"
         when = "once all have begun, no other job starts before the trace ends"
-        trace.notes = (*trace.notes, f"{what} {there_are:,}: {when}")
+        trace.notes = (*trace.notes, f"{what} {total:,}: {when}")
 
 
 def how_it_was_read(trace: PlainTrace) -> list[str]:

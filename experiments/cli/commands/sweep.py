@@ -155,7 +155,7 @@ def engine_of(workers: Workers) -> Executor:
 
 @contextmanager
 def saying_what_is_kept(*, is_kept: bool = True) -> Iterator[list[SweepProgress]]:
-    """Inside, Ctrl-C becomes an error that says what is kept, by the last of the progress given."""
+    """Turn Ctrl-C into an error that says which cells are recorded, by the last progress."""
     reached: list[SweepProgress] = []
     try:
         yield reached

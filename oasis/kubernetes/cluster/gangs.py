@@ -133,11 +133,11 @@ def _going_on(slots: Sequence[Slot], pods: Mapping[str, Object]) -> Numbered | N
             is_lost = is_ending(pod) or phase_of(pod) == "Failed"
             at = labels[names.TASK], notes.get(names.NODE, "")
             existing[at].append((is_lost, int(labels[names.INDEX]), name))
-    taken = {(task, index) for (task, _), there in existing.items() for _, index, _ in there}
-    for there in existing.values():
-        there.sort(reverse=True)
+    taken = {(task, index) for (task, _), places in existing.items() for _, index, _ in places}
+    for places in existing.values():
+        places.sort(reverse=True)
     stay: list[tuple[str, tuple[bool, int, str] | None]] = [
-        (task, there.pop() if (there := existing[task, place.node]) else None)
+        (task, places.pop() if (places := existing[task, place.node]) else None)
         for task, place in slots
     ]
     has_begun = any(not is_gated(pod) for pod in pods.values())

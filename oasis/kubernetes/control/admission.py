@@ -25,7 +25,6 @@ from oasis.scheduling.policy import Planner
 Object = Mapping[str, Any]
 Required = Mapping[str, tuple[str, ...]]
 Both = tuple[Required, Required]  # of workers and of parameter servers, as in `GROUPS`
-
 Verdict = tuple[tuple[str, ...], Mapping[str, str]]  # nodes that admit, and why the others do not
 
 ANYWHERE: Required = {}
@@ -44,8 +43,7 @@ class Verdicts:
 
     # By job and node: version of the job, how often in a row, from and until which slot, and why.
     _known: dict[tuple[str, str], tuple[int, int, int, int, str]] = field(default_factory=dict)
-
-    longest: int = LONGEST  # for which one against a node holds
+    longest: int = LONGEST  # slots for which one against a node holds, at most
 
     def refuse(self, spec: JobSpec, slot: int, why: str, node: str = ANY) -> None:
         """Exclude the node from `slot` on; a node that is excluded already is no new verdict."""

@@ -92,8 +92,8 @@ class Machines:
             if any(now < before for now, before in amounts):
                 metas = [p["metadata"] for p in foreign if p["spec"].get("nodeName") == place.node]
                 last = max(metas, key=lambda m: str(m.get("creationTimestamp")), default=None)
-                who = f"pod {last['namespace']}/{last['name']}" if last else "somebody else"
-                takers[k] = f"{who} has taken room on node {place.node}"
+                taker = f"pod {last['namespace']}/{last['name']}" if last else "somebody else"
+                takers[k] = f"{taker} has taken room on node {place.node}"
         return takers
 
     def changing(self, seen: Seen, nodes: set[str], late: float) -> set[str]:

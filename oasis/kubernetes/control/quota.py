@@ -49,8 +49,8 @@ class Quota:
         """Read what there is for the Workloads that have not ended."""
         self._usable = {node["metadata"]["name"] for node in seen["nodes"] if is_usable(node)}
         # Those that are left alone are no part of the plan: what they have is not free.
-        ours = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
-        items = [i for i in ours if said(i, "Finished")["status"] != "True"]
+        planned = (i for i in items_of(seen, WORKLOAD) if left_alone(i) is None)
+        items = [i for i in planned if said(i, "Finished")["status"] != "True"]
         local = {key_of(q["metadata"]): q["spec"] for q in seen.get(LOCAL_QUEUES.plural, ())}
         self._queues.clear()
         for item in items:
@@ -64,9 +64,9 @@ class Quota:
         others = [w for w in seen.get(WORKLOADS.plural, ()) if w["metadata"]["uid"] not in mine_too]
         used = _used(queues, others)
         mine = sorted(set(self._queues.values()) & queues.keys())
-        left = {name: _left(name, queues, used) for name in mine}
-        self._free = {name: _summed(amounts) for name, amounts in left.items()}
-        self._total = self._over_all(queues, used, left)
+        remaining = {name: _left(name, queues, used) for name in mine}
+        self._free = {name: _summed(amounts) for name, amounts in remaining.items()}
+        self._total = self._over_all(queues, used, remaining)
 
     @staticmethod
     def _over_all(
@@ -95,11 +95,11 @@ class Quota:
         """Why a job has no quota, whatever else is planned; empty if it may have."""
         queue = self._queues.get(spec.uid, "")
         for name, amount in self._free.get(queue, {}).items():
-            asked = spec.min_workers * spec.worker_requests.get(name, NOTHING)
-            asked += (spec.fixed_ps or 0) * spec.ps_requests.get(name, NOTHING)
-            if asked > amount:
-                left = f"leaves {float(amount):g} of {name} to the jobs planned here"
-                return f"ClusterQueue {queue} {left}, and it asks for {float(asked):g}"
+            requested = spec.min_workers * spec.worker_requests.get(name, NOTHING)
+            requested += (spec.fixed_ps or 0) * spec.ps_requests.get(name, NOTHING)
+            if requested > amount:
+                leaves = f"leaves {float(amount):g} of {name} to the jobs planned here"
+                return f"ClusterQueue {queue} {leaves}, and it asks for {float(requested):g}"
         return ""
 
     def limit(self, driver: Driver[JobSpec], site: Site) -> None:
@@ -117,7 +117,7 @@ class Quota:
         }
         if not limits:
             return site
-        held = self._held(site, entries)
+        use = self._held(site, entries)
         # Nothing runs on a node that cannot be used, so its part of the limit goes to the others.
         nodes = [machine.id.partition("/")[0] for machine in site.machines]
         up = [node in self._usable for node in nodes]
@@ -128,7 +128,7 @@ class Quota:
         for r, limit in limits.items():
             excess = sum(row[r] for row in rows) - limit
             if excess > 0:
-                for row, off in zip(rows, self._take_off(r, excess, rows, held), strict=True):
+                for row, off in zip(rows, self._take_off(r, excess, rows, use), strict=True):
                     row[r] -= off
         limited = (
             replace(machine, amounts=tuple(row)) if is_up else machine
@@ -138,15 +138,15 @@ class Quota:
 
     def _held(self, site: Site, entries: Iterable[Entry[JobSpec]]) -> list[list[float]]:
         """What live jobs hold of each machine."""
-        held = [[0.0] * len(site.resources) for _ in site.machines]
+        totals = [[0.0] * len(site.resources) for _ in site.machines]
         for entry in entries:
-            asked = (entry.spec.worker_requests, entry.spec.ps_requests)
-            for group, requests in zip(GROUPS, asked, strict=True):
+            per_group = (entry.spec.worker_requests, entry.spec.ps_requests)
+            for group, requests in zip(GROUPS, per_group, strict=True):
                 amounts = self._resources.amounts(requests)
                 for machine, count in group.placed(entry.allocation):
                     for r, name in enumerate(site.resources):
-                        held[machine][r] += count * amounts[name]
-        return held
+                        totals[machine][r] += count * amounts[name]
+        return totals
 
     def _take_off(
         self, r: int, excess: float, rows: list[list[float]], held: list[list[float]]
@@ -214,7 +214,7 @@ def _left(name: str, queues: Mapping[str, Object], used: Used) -> dict[Kind, Fra
     cohort = spec.get("cohortName")
     others = {n: _shares(q) for n, q in queues.items() if q["spec"].get("cohortName") == cohort}
     reclaims = (spec.get("preemption") or {}).get("reclaimWithinCohort", "Never") != "Never"
-    left = {}
+    remaining = {}
     for kind, (nominal, _, most) in _shares(queues[name]).items():
         pool = NOTHING
         for other, shares in others.items() if cohort else ():
@@ -225,5 +225,5 @@ def _left(name: str, queues: Mapping[str, Object], used: Used) -> dict[Kind, Fra
             pool = min(pool, most)
         if reclaims:
             pool = max(pool, NOTHING)  # it is negative where others borrow from this one
-        left[kind] = max(NOTHING, nominal + pool - used[name][kind])
-    return left
+        remaining[kind] = max(NOTHING, nominal + pool - used[name][kind])
+    return remaining

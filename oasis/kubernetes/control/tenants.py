@@ -55,7 +55,7 @@ class Took:
         self.sums: dict[str, tuple[float, float]] = {}  # weight, and weighted logarithms
 
     def learn(self, namespace: str, declared: float, took: float) -> None:
-        """Note a job of these worker-seconds; long jobs count for more, and so do the last ones."""
+        """Record real against declared worker-seconds; long and recent jobs weigh more."""
         weight, logs = self.sums.get(namespace, (0.0, 0.0))
         # Half is forgotten at most, and less after a job that is short beside the others: neither a
         # long honest job hides the lies that follow, nor a few short ones those before them.

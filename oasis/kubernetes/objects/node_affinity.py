@@ -82,12 +82,12 @@ class NodeRules:
 
 def _unmet(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> str | None:
     """Return what a node lacks of a term, all of which has to hold; None if it lacks nothing."""
-    asked = [(each, labels) for each in term.get("matchExpressions") or ()]
-    asked += [(each, {NAME: name}) for each in term.get("matchFields") or ()]
-    if not asked:
+    requirements = [(rule, labels) for rule in term.get("matchExpressions") or ()]
+    requirements += [(rule, {NAME: name}) for rule in term.get("matchFields") or ()]
+    if not requirements:
         return "an empty term of its affinity holds nowhere"
-    for each, has in asked:
-        key, operator, values = each["key"], each["operator"], each.get("values") or ()
+    for rule, has in requirements:
+        key, operator, values = rule["key"], rule["operator"], rule.get("values") or ()
         if not _holds(operator, has.get(key), values):
             subject = key if key == NAME else f"label {key}"
             return " ".join((subject, WORDS[operator], " or ".join(values))).rstrip()

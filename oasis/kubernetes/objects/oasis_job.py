@@ -252,13 +252,13 @@ def _pods(own: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _on_nodes(own: dict[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
     """Restrict pods to those of their nodes whose labels have the required values."""
-    asked = [
+    requirements = [
         {"key": name, "operator": "In", "values": list(values)}
         for name, values in form["requires"].items()
     ]
-    if not asked:
+    if not requirements:
         return own
-    affinity = narrowed(own["template"]["spec"].get("affinity"), asked, "matchExpressions")
+    affinity = narrowed(own["template"]["spec"].get("affinity"), requirements, "matchExpressions")
     return {**own, "template": _with_spec(own["template"], affinity=affinity)}
 
 
@@ -281,9 +281,9 @@ def job_spec(
     """Build a job from the pod templates of its groups and its work; errors name their fields."""
     # The `counts` are fewest and most workers, the `rest` fields of `JobSpec`.
     specs = {group: checked_template(*template)["spec"] for group, template in templates.items()}
-    asked: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
-    asked |= {group: requests_of(spec) for group, spec in specs.items()}
-    worker, ps = (resources.amounts(asked[group]) for group in GROUPS)
+    requests: dict[TaskGroup, Amounts] = {TaskGroup.PS: {}}
+    requests |= {group: requests_of(spec) for group, spec in specs.items()}
+    worker, ps = (resources.amounts(requests[group]) for group in GROUPS)
     # The model would ask for parameter servers wherever workers reserve bandwidth.
     if TaskGroup.PS not in templates:
         worker.pop(BANDWIDTH, None)
@@ -307,8 +307,8 @@ def job_spec(
         job=job,
         worker=templates[TaskGroup.WORKER][0],
         ps=templates.get(TaskGroup.PS, (None, ""))[0],
-        worker_requests=asked[TaskGroup.WORKER],
-        ps_requests=asked[TaskGroup.PS],
+        worker_requests=requests[TaskGroup.WORKER],
+        ps_requests=requests[TaskGroup.PS],
         rules={group: NodeRules.of(spec) for group, spec in specs.items()},
         kind=kind,
         **rest,

@@ -102,12 +102,12 @@ def _requests(text: str) -> Amounts:
     # request counts as the request, as the API server sets it.
     pod_spec, sidecars, peak = json.loads(text), Amounts(), Amounts()
     for container in pod_spec["initContainers"] or ():
-        asked = _asked(container)
+        requests = _asked(container)
         # A sidecar stays while the init containers after it run, so they ask for room beside it.
         if container.get("restartPolicy") == "Always":
-            sidecars = summed((sidecars, asked))
+            sidecars = summed((sidecars, requests))
         else:
-            peak = _most(peak, summed((sidecars, asked)))
+            peak = _most(peak, summed((sidecars, requests)))
     containers = map(_asked, pod_spec["containers"] or ())
     # What the pod as a whole asks for goes before the sum of its containers.
     total = _most(peak, summed((sidecars, *containers))) | _asked(pod_spec)

@@ -142,15 +142,15 @@ def test_numbers_are_rounded_so_that_a_bound_stays_one() -> None:
 
 def test_nothing_is_replaced_by_what_is_worse() -> None:
     worse = record(value=7.0, bound=11.0, value_by="c", bound_by="c", schedules="1" * 16)
-    assert record().improve(worse) == record()
+    assert record().improved(worse) == record()
     better = record(value=9.0, bound=9.5, value_by="c", bound_by="c", schedules="1" * 16)
-    assert record().improve(better) == better
+    assert record().improved(better) == better
     higher = record(value=9.0, bound=11.0, value_by="c", bound_by="c", schedules="1" * 16)
-    mixed = record().improve(higher)
+    mixed = record().improved(higher)
     assert (mixed.value, mixed.value_by, mixed.schedules) == (9.0, "c", "1" * 16)
     assert (mixed.bound, mixed.bound_by) == (10.0, "b")
     lower = record(value=7.0, bound=9.5, bound_by="c", schedules="1" * 16)
-    assert record().improve(lower) == record(bound=9.5, bound_by="c")
+    assert record().improved(lower) == record(bound=9.5, bound_by="c")
 
 
 @pytest.mark.parametrize("bound", [7.0, 7.99995, 7.9999999])
@@ -159,14 +159,14 @@ def test_a_bound_that_schedules_refute_is_refused_or_goes(bound: float) -> None:
     known, refuted = record(), record(value=2.0, bound=bound, bound_by="c")
     text = f"c claims the bound {bound:.9g}; a schedule is worth 8"
     with pytest.raises(SolverError, match=text):
-        known.improve(refuted)
-    assert refuted.improve(known) == known
+        known.improved(refuted)
+    assert refuted.improved(known) == known
     with pytest.raises(OasisError, match="another record of it"):
-        record().improve(record(fingerprint="0" * 16))
+        record().improved(record(fingerprint="0" * 16))
 
 
 def test_a_bound_is_the_value_if_the_last_digits_alone_are_below() -> None:
-    proven = record().improve(record(value=2.0, bound=7.999999999))
+    proven = record().improved(record(value=2.0, bound=7.999999999))
     assert (proven.value, proven.bound, proven.proof) == (8.0, 8.0, "optimal")
 
 

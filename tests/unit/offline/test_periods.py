@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import compress
+from itertools import compress, product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oasis
-from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Server, verify
+from oasis import Cluster, Constant, Deadline, Form, Instance, Job, Piecewise, Server, verify
 from oasis.model.rounding import FloatArray
 from oasis.solvers import Solution, Status
 from oasis.solvers.budget import Budget, WorkLimit
@@ -28,6 +28,9 @@ from offline.periods import (
     as_arrays,
     at_least,
     at_most,
+    broken_rates,
+    keep_rates,
+    rate_row,
     split,
     utility_steps,
 )
@@ -129,6 +132,67 @@ def test_a_period_pays_for_what_it_takes_over() -> None:
     costs = dict(zip(early.names + late.names, [*early.costs, *late.costs], strict=True))
     assert (costs["leaves_0_0"], costs["taken_0_0"]) == (0.5, 0.25)
     assert (costs["enters_0_3"], costs["brought_0_3"]) == (-0.5, -0.25)
+
+
+def test_half_a_job_does_not_work_at_the_speed_of_the_whole() -> None:
+    utility = Piecewise((1.0, 5.0), (4.0, 2.0))
+    instance = instance_of(job("a", arrival=0, work=4, parallel=2, utility=utility))
+    master = CountModel(OfflineArrays.of(instance))
+    model = PeriodModel(master, [range(3), range(3, 6)], 0.0)
+    part = model.parts[0][0]
+    values = np.zeros(len(model.whole().names))
+    # one half is done by slot 1, and the other leaves the period
+    values[part.done[1]], values[part.leaves] = 0.5, 0.5
+    values[part.workers[0]], values[part.workers[1]] = 2.0, 0.0
+    (row,) = broken_rates(master.jobs[0], part, values)
+    assert row == at_least({part.done[1]: -2.0, part.workers[1]: 1.0})
+    values[part.workers[1]] = 1.0
+    assert not [*broken_rates(master.jobs[0], part, values)]
+    values[part.workers[1]] = 0.0
+    assert keep_rates(model, values) == 1
+    assert model.new == [row]
+
+
+@pytest.mark.parametrize("cut", [2, 3])
+def test_every_way_to_run_a_job_keeps_its_rates_and_a_row_of_more_work_is_broken(cut: int) -> None:
+    """All choices of terms of all rows, for all counts of workers that do the job's work."""
+    utility = Piecewise((1.0, 2.0, 3.0, 4.0), (9.0, 7.0, 5.0, 3.0))
+    instance = instance_of(job("a", arrival=0, work=4, parallel=2, utility=utility), horizon=5)
+    master = CountModel(OfflineArrays.of(instance))
+    model = PeriodModel(master, [range(cut), range(cut, 5)], 0.0)
+    ways = [counts for counts in product(range(3), repeat=5) if runs_as(counts) is not None]
+    points = np.array([values_of(model, counts) for counts in ways])
+    rng, broken = np.random.default_rng(0), 0
+    for part, _ in product([part for parts in model.parts for part in parts], range(50)):
+        wanted = rng.uniform(0.0, 4.0, points.shape[1])
+        wanted[[*part.done.values()]] = np.sort(rng.uniform(size=len(part.done)))
+        for slot, done in part.done.items():
+            row = rate_row(master.jobs[0], part, slot, wanted)
+            sums = sum(value * points[:, column] for column, value in row.terms.items())
+            assert (sums >= row.lower - 1e-9).all()
+            broken += bool((sums - points[:, done] < row.lower - 1e-9).any())
+    assert broken > 50
+
+
+def runs_as(counts: tuple[int, ...]) -> int | None:
+    """The slot in which these workers complete four worker-slots of work; None if they do not."""
+    is_done = np.cumsum(counts) >= 4
+    end = int(np.argmax(is_done))
+    return end if is_done[-1] and not any(counts[end + 1 :]) else None
+
+
+def values_of(model: PeriodModel, counts: tuple[int, ...]) -> FloatArray:
+    """Values of the variables of the only job's parts for these workers."""
+    values, end = np.zeros(model.size), runs_as(counts)
+    assert end is not None
+    for period, (part,) in zip(model.periods, model.parts, strict=True):
+        for slot, column in part.workers.items():
+            values[column] = counts[slot]
+        for slot, column in part.done.items():
+            values[column] = period.start <= end <= slot
+        if part.brought is not None:
+            values[part.brought] = sum(counts[: period.start]) if end >= period.start else 0.0
+    return values
 
 
 RIVALS = instance_of(

@@ -124,7 +124,7 @@ def test_cuts_and_whole_counts_leave_what_lies_outside_of_the_window(
     monkeypatch.setattr(run.primal, "search", lambda near, *_: asked.append(near))
     run.begin(run._limits_around({1}, range(3, 6)), range(3, 6))
     run._try(run.best.state.budget)
-    assert len(asked) > 1  # one of the walk to the plan, others of the mix with it
+    assert asked
     for near in asked:
         assert (near["y_0_0_1"], near["y_1_0_6"]) == ((2, 2), (0, 0))
         assert "y_1_0_4" not in near
@@ -169,38 +169,6 @@ def test_a_walk_ends_where_too_little_is_left_to_gain(monkeypatch: pytest.Monkey
     assert asked == [5.0, 5.0]
 
 
-def test_a_mix_lets_jobs_complete_as_they_do_or_close_to_the_plan(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    known = {"a": Schedule("a", placements([(1, 0, 2)]), placements([]))}
-    jobs = (job("a", 2, 7, 1.0), job("b", 2, 7, 1.0), job("c", 2, 7, 1.0))
-    run = search(*jobs, horizon=8, known=known, WINDOW=1, RADIUS=0.1, MOST_RADIUS=0.5)
-    run.begin({})
-    asked: list[Limits] = []
-    radii: list[float] = []
-
-    def noted(near: Limits, *given: Any) -> None:
-        asked.append(near)
-        radii.append(given[-1])
-
-    monkeypatch.setattr(run.primal, "search", noted)
-    run._mix({0: 5, 1: 3}, run.best.state.budget)
-    assert completions(run, asked[0]) == [[1, 5, 6], [3, 4], []]
-    assert radii == [0.1, 0.2, 0.4]
-
-
-@pytest.mark.parametrize(("span", "slots"), [(8, [range(8)]), (3, [])])
-def test_a_plan_of_a_master_is_mixed_in_where_the_whole_horizon_is_open(
-    span: int, slots: list[range], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = search(BIG, horizon=8, span=span)
-    run.begin({}, range(2, 4))
-    asked: list[range] = []
-    monkeypatch.setattr(run, "_mix", lambda *_: asked.append(run._slots))
-    run.mix({8: 3}, run.best.state.budget)
-    assert asked == slots
-
-
 def test_jobs_are_free_about_one_that_does_not_run() -> None:
     """Where half of four may be new, both of those outside are; of the others, the nearest."""
     new = [job(f"n{k}", 2, 5, 1.0, arrival=4) for k in range(2)]
@@ -229,14 +197,13 @@ def test_no_fewer_jobs_than_the_fewest_are_free() -> None:
     assert run._size == 4
 
 
-def test_a_plan_in_fractions_is_approached_and_then_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_in_fractions_is_approached(monkeypatch: pytest.MonkeyPatch) -> None:
     run = search(*SMALL, BIG, horizon=4, known=FULL)
     done: list[Any] = []
     monkeypatch.setattr(run, "_walk", lambda *given: done.append(given[:2]))
-    monkeypatch.setattr(run, "_mix", lambda *given: done.append(given[:1]))
     run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs}))
     run._try(run.best.state.budget)
-    assert done == [({8: 3}, pytest.approx(10.0)), ({8: 3},)]
+    assert done == [({8: 3}, pytest.approx(10.0))]
 
 
 def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
@@ -254,35 +221,6 @@ def test_each_try_has_a_new_neighbourhood_but_the_one_that_was_asked_for(
     )
     assert run.search(budget)
     assert [near == asked for near in tried] == [True, False, False]
-
-
-@pytest.mark.parametrize(("after", "expected"), [(0, []), (1, ["plan"]), (3, ["plan", "walk"])])
-def test_it_gives_way_between_two_steps(
-    monkeypatch: pytest.MonkeyPatch, after: int, expected: list[str]
-) -> None:
-    """The budget would allow more tries, and the neighbourhood that was given up comes again."""
-    run = search(*SMALL, BIG, horizon=4, known=FULL, LEAST_TRIES=9)
-    steps: list[str] = []
-    asked = 0
-    plan = run._plan
-
-    def planned(*given: Any) -> Solution:
-        steps.append("plan")
-        return plan(*given)
-
-    def gives_way() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > after
-
-    monkeypatch.setattr(run, "_plan", planned)
-    monkeypatch.setattr(run, "_walk", lambda *_: steps.append("walk"))
-    monkeypatch.setattr(run, "_mix", lambda *_: None)
-    run.begin(run.model.completing({c.index: range(4) for c in run.model.jobs}))
-    run.gives_way = gives_way
-    assert run.search(run.best.state.budget)
-    assert steps == expected
-    assert run._is_new == (expected != ["plan", "walk"])
 
 
 def test_it_begins_where_it_is_told_to() -> None:

@@ -21,7 +21,7 @@ from offline import BendersParams, solve
 from offline import processes as helper
 from offline.benders.decomposition import UNFINISHED, Decomposition, Parts
 from offline.benders.master import CountModel
-from offline.benders.solve import Benders, ScheduleSearch
+from offline.benders.solve import Benders
 from offline.benders.subproblem import Separation
 from offline.heuristics.window_search import WindowSearch
 from offline.model.arrays import OfflineArrays
@@ -167,32 +167,12 @@ def test_the_process_tells_of_schedules_until_they_meet_the_bound() -> None:
     optimum, said = solve(TINY, "bruteforce"), list[Message]()
     search = Child(task(1e6), said.append)
     search.partner.inbox.put(("bound", optimum.objective * (1 + 1e-9)))
-    number = {job.id: k for k, job in enumerate(TINY.jobs)}
-    plan = {number[name]: s.completion for name, s in optimum.schedules.items()}
-    search.partner.inbox.put(("plan", plan))
     search.run()
     assert said[-1] == ("status", "optimal")
     told = [content for kind, content in said if kind == "schedules"]
     assert told
     assert all(by in set(Phase) for _, by in told)
     assert search.state.incumbent == pytest.approx(optimum.objective)
-
-
-def test_it_mixes_a_plan_once_and_planning_again_ends_for_one_that_waits() -> None:
-    parts = prepared(LARGE).parts
-    assert parts.replanning is not None
-    mixed: list[Any] = []
-    partner = Partner(lambda _: None)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts.replanning, "mix", lambda plan, _: mixed.append(plan))
-        search = ScheduleSearch(parts, LARGE, partner)
-        form, slot = parts.model.jobs[0].index, min(parts.model.jobs[0].utility)
-        partner.pass_on(("plan", {form: slot}))
-        waiting = [parts.replanning.gives_way()]
-        for _ in range(2):
-            search._approach(Budget())
-        waiting.append(parts.replanning.gives_way())
-    assert (mixed, waiting) == ([{form: slot}], [True, False])
 
 
 def test_a_search_ends_with_its_seconds() -> None:

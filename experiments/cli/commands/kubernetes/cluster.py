@@ -56,14 +56,15 @@ class ClusterOptions:
     kubeconfig: Annotated[
         Path | None, "Cluster to talk to. [default: as kubectl; in a pod, its service account]"
     ] = None
-    context: Annotated[str | None, "Context of the kubeconfig."] = None
+    # Not `context`, which is what other records call the context of the command.
+    of_kubeconfig: Annotated[str | None, {"flag": "--context"}, "Context of the kubeconfig."] = None
 
     def connect(self, *, dry_run: bool = False) -> Objects:
         """Reads and writes of the cluster."""
         path = None if self.kubeconfig is None else str(self.kubeconfig)
         if path is not None and not Path(path).is_file():
             raise oasis.InputError("--kubeconfig", f"expected a file, got {path}")
-        return Objects(Connection.open(path, self.context), dry_run)
+        return Objects(Connection.open(path, self.of_kubeconfig), dry_run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,15 +225,15 @@ def log_as(log_format: str) -> None:
 
 def _run(controller: Controller, stop_after: int | None) -> None:
     """Run until the given slot, a signal, or a permanent error."""
-    asked: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
+    signals: list[int] = []  # a handler may run in the middle of anything: it only notes the signal
     former = {
-        number: signal.signal(number, lambda signum, _: asked.append(signum))
+        number: signal.signal(number, lambda signum, _: signals.append(signum))
         for number in (signal.SIGTERM, signal.SIGINT)
     }
 
     def over(reconciler: Reconciler | None) -> bool:
         slot = None if reconciler is None else reconciler.slot
-        return bool(asked) or (stop_after is not None and slot is not None and slot >= stop_after)
+        return bool(signals) or (stop_after is not None and slot is not None and slot >= stop_after)
 
     try:
         controller.run(over)
