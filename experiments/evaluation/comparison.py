@@ -72,7 +72,7 @@ class Comparison(Summarised):
         return list(self.about.get(MISSING, ()))
 
     def summary(self) -> tuple[str, Facts]:
-        """Jobs, and of the first policies how many finished."""
+        """Return a title and facts: number of jobs, and how many the first policies finished."""
         most = 4
         rows = list(self.policies.items())
         done = [(name, f"finished {row.get('finished', 0):.6g}") for name, row in rows[:most]]
@@ -102,7 +102,7 @@ class Comparison(Summarised):
 
 
 class ReadRow(dict[str, Any]):
-    """Figures of a policy in a document; one that is asked for and missing is bad input."""
+    """Figures of a policy as read from a document; reading a missing figure raises `InputError`."""
 
     def __init__(self, policy: str, figures: Mapping[str, Any]) -> None:
         super().__init__(figures)
@@ -113,7 +113,7 @@ class ReadRow(dict[str, Any]):
 
 
 def _reader(name: str) -> Reader[Any]:
-    """The reader of an entry of a row by its name; entries of other names are kept as they are."""
+    """Return the function that checks a row's entry of this name; unknown ones are not checked."""
     if name in FIGURES or name in SUMS:
         return figure_reader(name)
     return _READERS.get(name, lambda value: value)
@@ -140,7 +140,7 @@ def until_interrupted(
     run: Callable[[str], dict[str, Any]],
     about: Mapping[str, Any],
 ) -> Comparison:
-    """The figures of each policy, and the names of those that Ctrl-C left out."""
+    """Call `run` for each policy's row; after Ctrl-C, the result lists the policies without one."""
     rows: dict[str, dict[str, Any]] = {}
     try:
         for name in names:
@@ -156,12 +156,12 @@ Figure = Callable[[Outcome], Any]
 
 
 def _mean(part: str) -> Figure:
-    """The mean over all jobs of one of their times."""
+    """Return the figure "mean over all jobs of `part`", a time of each job, such as its waiting."""
     return lambda outcome: math.fsum(map(attrgetter(part), outcome.jobs)) / len(outcome.jobs)
 
 
 def _total(part: str) -> Figure:
-    """Number of such events over all jobs."""
+    """Return the figure "sum over all jobs of `part`", a count of each job, such as restarts."""
     return lambda outcome: sum(map(attrgetter(part), outcome.jobs))
 
 
@@ -184,7 +184,7 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def measured(outcome: Outcome, *names: str) -> dict[str, Any]:
-    """Figures of a run by name, as plain data."""
+    """Compute the figures of `FIGURES` with these names from the outcome of a run."""
     return {name: FIGURES[name](outcome) for name in names}
 
 
@@ -277,7 +277,7 @@ def _run_row(
     on_decision: Callable[[str], None] | None,
     on_run: Callable[[Run], None] | None,
 ) -> dict[str, Any]:
-    """Run a policy, verify its schedules, and tell its figures."""
+    """Run a fresh policy, verify its schedules, and return its row of the comparison."""
     listener = None if on_decision is None else lambda _: on_decision(name)
     run = oasis.simulate(instance, make(), on_decision=listener)
     oasis.verify(instance, run)
@@ -339,7 +339,7 @@ def replay_each(
     more: Callable[[Outcome], dict[str, Any]] = lambda _: {},
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Run each policy on `workload` with its options, for figures in seconds and `more` of them."""
+    """Run each policy on `workload`; rows have figures in seconds, and those of `more(outcome)`."""
     schedulers = {name: make(name, options) for name, options in policies.items()}
     listener = None if on_settled is None else lambda _: on_settled()
     # Jobs of a trace are rigid: nothing is said of their changes.
@@ -392,7 +392,7 @@ def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) 
 
 
 def _mean_row(values: Sequence[Any]) -> Any:
-    """Mean of numbers, also inside of mappings; None where no run has one."""
+    """Mean of the numbers, of mappings key by key; None values are left out, None if all are."""
     if isinstance(values[0], Mapping):
         return {key: _mean_row([value[key] for value in values]) for key in values[0]}
     # A mean of what is known: of a policy under which no job finishes, no completion time is.
@@ -442,13 +442,13 @@ OF_THE_OPTIMUM = (
 
 
 def with_best_known(comparison: Comparison) -> Comparison:
-    """As `with_optimum`, for elastic jobs: between the best policy and their upper bound."""
+    """Add shares as `with_optimum` does, on elastic jobs, from the best policy and the bound."""
     best = max((row["total_utility"] for row in comparison.policies.values()), default=0.0)
     return _with_shares(comparison, best, comparison.about["bound"])
 
 
 def _with_shares(comparison: Comparison, lowest: float, highest: float, **more: Any) -> Comparison:
-    """Add the shares of an optimum that lies between `lowest` and `highest`."""
+    """Add each policy's share of an optimum between `lowest` and `highest`; `more` to `about`."""
     rows = {name: dict(row) for name, row in comparison.policies.items()}
     for row in rows.values():
         for share, end in zip(SHARES, (highest, lowest), strict=True):
@@ -461,7 +461,7 @@ TAKEN_BY = ("offline", "online", "both", "neither")
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Completion and utility of a job in one of the two solutions."""
+    """Completion slot and utility of a job, in either the online or the offline schedules."""
 
     completion: int
     utility: float
@@ -469,7 +469,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class JobComparison:
-    """A job in the online run and in the offline solution; None where it is not taken."""
+    """Results of a job in the online run and in the offline solution; None where not admitted."""
 
     job_id: str
     arrival: int
@@ -478,14 +478,14 @@ class JobComparison:
 
     @property
     def taken_by(self) -> str:
-        """The solutions that admit the job: one of `TAKEN_BY`."""
+        """Which of the two solutions admits the job: one of `TAKEN_BY`."""
         if self.online is None:
             return "neither" if self.offline is None else "offline"
         return "online" if self.offline is None else "both"
 
 
 def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobComparison]:
-    """Compare the two solutions of `result` job by job, in the order of the file."""
+    """Compare online and offline schedules of `result` job by job, in the order of the instance."""
     sides = result.run.schedules, result.offline.schedules
     rows = ((job, [_finish(job, side) for side in sides]) for job in instance.jobs)
     return [JobComparison(job.id, job.arrival, *finishes) for job, finishes in rows]
@@ -505,7 +505,7 @@ def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
 
 
 def to_dict(rows: list[JobComparison]) -> dict[str, Any]:
-    """Plain data for JSON."""
+    """Return the jobs and their totals as plain data for JSON."""
     jobs = [asdict(row) | {"taken_by": row.taken_by} for row in rows]
     return {"jobs": jobs, "totals": totals(rows)}
 

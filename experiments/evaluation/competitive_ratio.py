@@ -293,7 +293,7 @@ def measure(
     on_progress: Callable[[SolveProgress], None] | None,
     raising: Callable[[], AbstractContextManager[None]],
 ) -> CompetitiveRatio:
-    """Do what `competitive_ratio` does, for a caller that handles Ctrl-C itself."""
+    """Run and solve as `competitive_ratio`; inside `raising()`, Ctrl-C raises KeyboardInterrupt."""
     decided: list[Decision] = []
     policy: Policy | None = None
     online = SolveState(Budget(), on_progress)
@@ -326,7 +326,7 @@ def measure(
 def _online(
     instance: Instance, policy: Policy, state: SolveState, decided: list[Decision]
 ) -> tuple[Run, WarmStart]:
-    """Run `policy`; also return a start for the offline solve, worth as much as the run."""
+    """Run `policy`; return the run, and its schedules as a warm start for the offline solve."""
     if isinstance(policy, OASiS):
         return decide(instance, state, lambda: policy, decided.append)
     try:
@@ -339,7 +339,7 @@ def _online(
 
 
 def _unfinished(instance: Instance, policy: Policy | None, decided: list[Decision]) -> Run:
-    """The run up to the last decision before Ctrl-C; `policy` is None if it was not made yet."""
+    """Build the run of the decisions before Ctrl-C; `policy` is None if it was not made by then."""
     seed = instance.metadata.get("seed")
     name = OASiS.name if policy is None else policy.name
     parameters = {} if policy is None else dict(policy.parameters)

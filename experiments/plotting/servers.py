@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One server group under a set of schedules."""
+    """Capacity and use of one server group under a set of schedules."""
 
     title: str
     names: tuple[str, ...]
@@ -34,14 +34,14 @@ class Group:
     resources: tuple[str, ...]
 
     def index(self, resource: str) -> int:
-        """Position of `resource`, which the group must have."""
+        """Return the position of `resource`; raise `InputError` if the group has none of it."""
         resources = [name for r, name in enumerate(self.resources) if self.capacity[:, r].any()]
         if resource not in resources:
             raise InputError("resource", f"expected one of {', '.join(resources)}", resource)
         return self.resources.index(resource)
 
     def busiest(self) -> str:
-        """The resource of which the largest share is used over all servers and slots."""
+        """Return the resource whose largest share is in use, over all servers and slots."""
         supply = self.capacity.sum(axis=0)
         use = self.used.sum(axis=(0, 1))
         shares = np.divide(use, supply, out=np.full(supply.shape, -1.0), where=supply > 0)
@@ -49,7 +49,7 @@ class Group:
 
 
 def group_of(instance: Instance, schedules: Mapping[str, Schedule], group: str) -> Group:
-    """The group "worker" or "ps" of `instance` under `schedules`."""
+    """Compute capacity and use of the group "worker" or "ps" under `schedules`."""
     tasks, cluster = TaskGroup(group), instance.cluster
     names = tasks.ids(cluster)
     if not names:

@@ -82,7 +82,7 @@ class SweepResult:
 
 
 class UnwrittenSweepError(OSError):
-    """The file of a finished sweep cannot be written; the records of its cells are kept."""
+    """The Parquet file of a finished sweep could not be written; its cells stay recorded."""
 
     def __init__(self, error: OSError, result: SweepResult) -> None:
         super().__init__(error.errno, error.strerror, error.filename)
@@ -169,7 +169,7 @@ def run_sweep(
 
 @dataclass
 class _Work:
-    """Runs what is not recorded yet: first the cells that others share, then the others."""
+    """Runs cells that have no record yet, first the shared cells that others need."""
 
     store: ResultStore | None  # without one, nothing is recorded
     executor: Executor
@@ -182,7 +182,7 @@ class _Work:
     progress: SweepProgress = field(default_factory=lambda: SweepProgress(0))
 
     def records_of(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
-        """Records of `cells` by key, those included that were there before."""
+        """Run `cells` without a record; return the records of all `cells` by key."""
         records = self.records = self._stored_results(cells)
         remaining = {cell.key: cell for cell in cells if cell.key not in records}
         self.shared = {cell.key: cell for one in remaining.values() if (cell := one.shared_cell)}
@@ -204,7 +204,7 @@ class _Work:
         return records
 
     def count_again(self, cells: Sequence[Cell]) -> None:
-        """Count the records again: an interruption may fall between a record and its report."""
+        """Count the records anew: an interruption may fall between a record and its report."""
         assert self.store is not None
         self.progress = replace(self.progress, total=len({cell.key for cell in cells}))
         self.records = recorded(cells, self.store)
@@ -249,7 +249,7 @@ class _Work:
 def _supply_shared(
     cells: Iterable[Cell], shared: Mapping[str, CellResult]
 ) -> tuple[list[Cell], list[tuple[Cell, CellResult]]]:
-    """Give cells the figures of their shared cells; also return cells whose shared cell failed."""
+    """Return cells with figures of their shared cells, and cells whose shared cell failed."""
     ready, lost = [], []
     for cell in cells:
         record = None if cell.shared_cell is None else shared[cell.shared_cell.key]
@@ -267,7 +267,7 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Records of `cells` by key, those in `store` included; after Ctrl-C, those done by then."""
+    """Run `cells`; return records by key, after Ctrl-C those so far, if any is of a policy."""
     work = _Work(store, executor, False, on_progress, on_note)
     try:
         return work.records_of(cells)
@@ -280,7 +280,7 @@ def run_until_interrupted(
 def recorded(
     cells: Iterable[Cell], store: ResultStore, *, on_note: Callable[[str], None] | None = None
 ) -> dict[str, CellResult]:
-    """Return the records that `store` has of `cells`, by key; damaged ones are noted, not used."""
+    """Return the records of `cells` in `store` by key; damaged ones are noted and left out."""
     records = {}
     for cell in cells:
         try:
