@@ -113,13 +113,14 @@ class ReadRow(dict[str, Any]):
 
 
 def _reader(name: str) -> Reader[Any]:
-    """Return the function that checks a row's entry of this name; unknown ones are not checked."""
+    """Return the function that checks a row's entry of this name; an unknown one is not checked."""
     if name in FIGURES or name in SUMS:
         return figure_reader(name)
     return _READERS.get(name, lambda value: value)
 
 
 def _over_seeds(data: Any) -> dict[str, Any]:
+    """Check the entry of a policy on its seeds: a value for each seed, and intervals."""
     figures = entry(data, "figures", object_of(read_interval))
     seeds = entry(data, "seeds", list_of(count))
     with located_at("figures"):
@@ -380,6 +381,7 @@ AVERAGED = (
 
 
 def _merged(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int], jobs: int) -> dict[str, Any]:
+    """Average the rows of a policy over `seeds`; add intervals of the figures in `AVERAGED`."""
     same = ("parameters", "report")
     means = {k: v if k in same else _mean_row([row[k] for row in rows]) for k, v in rows[0].items()}
     intervals = {}
@@ -448,7 +450,7 @@ def with_best_known(comparison: Comparison) -> Comparison:
 
 
 def _with_shares(comparison: Comparison, lowest: float, highest: float, **more: Any) -> Comparison:
-    """Add each policy's share of an optimum between `lowest` and `highest`; `more` to `about`."""
+    """Add each policy's shares of an optimum in `lowest` to `highest`, and `more` in `about`."""
     rows = {name: dict(row) for name, row in comparison.policies.items()}
     for row in rows.values():
         for share, end in zip(SHARES, (highest, lowest), strict=True):

@@ -242,7 +242,7 @@ class Slotted:
         self._idle = 0 if any(gang.workers for gang in holds.values()) else self._idle + 1
 
     def _allocate(self, view: View) -> dict[int, Allocation]:
-        """Allocate machines to each job as planned; first the jobs that keep their allocations."""
+        """Return each job's allocation as planned; jobs that keep theirs are placed first."""
         jobs, allocations = self._jobs, dict[int, Allocation]()
         room = Room(self.workload.site, view.capacity(), view.down())
         before = {index: view.allocation(known.real) for index, known in jobs.items()}
@@ -266,7 +266,7 @@ class Slotted:
 
 
 def _place_gang(room: Room, job: PolicyJob, workers: int) -> Allocation:
-    """Place `workers` workers by best fit, or else the fewest allowed; `NOTHING` if none fit."""
+    """Place `workers` workers by best fit, or else the fewest allowed; or return `NOTHING`."""
     # A smaller gang now is better than the planned one in a later slot.
     for count in (job.workers_near(workers), job.worker_counts[0]):
         allocation = BestFit().place(room, job, count, job.ps_needed(count))
@@ -332,7 +332,7 @@ def compare_elastic(
     slot_seconds: float = SLOT_SECONDS,
     on_settled: Callable[[], None] | None = None,
 ) -> Comparison:
-    """Run as `replay_each`, OASiS and recourse included; rows add utilities, `about` the bound."""
+    """Run policies as `replay_each` does, with OASiS and recourse; add utilities and a bound."""
     valued = all(job.has_utility for job in workload.jobs)
     bound = elastic_bound(workload, slot_seconds) if valued else None
     about = {

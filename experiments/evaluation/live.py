@@ -40,7 +40,7 @@ def planning_policy(
     end: int | None = None,
     keep_admitted: bool = True,
 ) -> RollingOASiS | oasis.Recourse:
-    """Make OASiS (needs `bounds`) or recourse that plans `lookahead` slots ahead, as slots pass."""
+    """Make OASiS (needs `bounds`) or recourse with a rolling horizon of `lookahead` slots."""
     if name == OASIS:
         if bounds is None:
             raise InputError("bounds", "expected U and L of OASiS, got None")
@@ -77,7 +77,7 @@ def cluster_policy(
     horizon: int | None = None,
     bounds: Bounds | None = None,
 ) -> Callable[[], Policy]:
-    """Return what makes the policy; with a `horizon` in slots it decides as in a simulation."""
+    """Return a function that makes the policy; with `horizon` it decides as in a simulation."""
     # With a horizon it decides as in a simulation of an instance, draws of counts included. Without
     # one, draws need a seed in `options`: else a job without initial workers gets its maximum.
     if name == OASIS:

@@ -80,7 +80,7 @@ def pair(
 def against_first(
     earned: Mapping[str, Mapping[int, float]], instance: str = "", first: str | None = None
 ) -> Iterator[Pair]:
-    """Pairs of the first policy with every other, in the user's order, with two shared seeds."""
+    """Yield pairs of the first policy with each other one that shares two seeds with it."""
     # Not in that of the results: the interval of whichever came out best would promise too much.
     first = next(iter(earned), "") if first is None else first
     others = [name for name in earned if name != first] if first in earned else []
@@ -88,7 +88,7 @@ def against_first(
 
 
 def pairs_of_comparison(comparison: Comparison) -> list[Pair]:
-    """Pairs with the first policy, empty without seeds; without draws, all seeds earn the same."""
+    """Pairs with the first policy, empty if no policy has seeds; others earn alike on each."""
     over = {name: row[OVER_SEEDS] for name, row in comparison.policies.items() if OVER_SEEDS in row}
     drawn = {
         name: dict(zip(one["seeds"], one["figures"][PAIRED]["values"], strict=True))

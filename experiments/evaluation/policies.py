@@ -347,6 +347,7 @@ class PolicyEntry:
         return files
 
     def _values(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Check `options` and return the values of all options; raise an error for wrong ones."""
         values = {name: option.default for name, option in self.options.items()}
         for name, value in options.items():
             if name not in self.options:

@@ -93,7 +93,7 @@ Utilisation = Mapping[str, Mapping[str, float | None]]
 
 
 def run_facts(run: Run, utilisation: Utilisation) -> Facts:
-    """Lines of ``oasis run`` on a run; `utilisation` is each group's used share by resource."""
+    """Lines (name, text) of ``oasis run`` on a run; `utilisation`: used shares by group."""
     facts = [
         ("total utility", number(run.total_utility)),
         ("admitted", f"{run.admitted} of {len(run.decisions)}"),
@@ -120,7 +120,7 @@ def _told(value: Any) -> str:
 
 
 def solve_facts(result: OfflineResult) -> Facts:
-    """Facts of ``oasis solve`` about an offline result."""
+    """Lines (name, text) of ``oasis solve`` on an offline result."""
     return [
         ("status", str(result.status)),
         ("objective", number(result.objective)),
@@ -299,7 +299,7 @@ def comparison_table(comparison: Comparison) -> tuple[Columns, list[tuple[str, .
 
 
 def _cell(row: Mapping[str, Any], column: TableColumn, *, left_jobs: bool) -> str:
-    """Text of a policy in a column; marked if `left_jobs` (unfinished ones) make it look good."""
+    """Text of a policy in a column, marked if unfinished jobs (`left_jobs`) may flatter it."""
     _, figure, text = column
     cell = text(row[figure] if figure else row)
     return cell + MARK if left_jobs and figure in MARKED and cell != "-" else cell

@@ -308,7 +308,7 @@ def really_happened(jobs: pd.DataFrame, held: Held = ()) -> Ran:
 
 
 def figures(ran: Ran, gpus: int) -> dict[str, Any]:
-    """Compute the figures of a run as plain data; times in seconds, means over finished jobs."""
+    """Compute a run's figures; times in seconds, completion and slowdown of finished jobs."""
     jobs = with_measures(ran.jobs)
     begin = float(jobs.submitted.iloc[0])
     # What others hold cannot be in use; if they hold all, there is no share.
@@ -368,13 +368,14 @@ def _quantile(values: Any, share: float) -> float:
 
 
 def _summary(values: pd.Series) -> dict[str, float | None]:
+    """Mean and percentiles of `values` by name; None without values."""
     mean = math.fsum(np.sort(values)) / len(values) if len(values) else math.nan
     columns = {"mean": mean, **{f"p{k}": _quantile(values, k / 100) for k in results.KEPT}}
     return dict(zip(columns, or_none(pd.Series(columns)), strict=True))
 
 
 def _by(jobs: pd.DataFrame, key: str) -> dict[str, list[Any]]:
-    """Figures of the jobs grouped by column `key`, a list per figure; None if a group has none."""
+    """Figures of the jobs grouped by column `key`, a list per figure; None without values."""
     parts = jobs.groupby(key, observed=False)
     counts, means = parts.size(), parts[["waiting", "completion", "slowdown"]].mean()
     columns = {
@@ -428,7 +429,7 @@ def policy_figures(scenario: Scenario, policy: Policy) -> tuple[dict[str, Any], 
 def csv_tables(
     result: results.WhatIf, jobs: pd.DataFrame, runs: dict[str, dict[str, list[float]]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tables with a row for each job and policy, and for each owner, policy and setting."""
+    """Tables of jobs by policy, with their times in `runs`, and of owners by policy and setting."""
     each = {name: jobs.assign(**times) for name, times in runs.items()}
     if is_recorded(jobs):
         each = {results.RECORDED: really_happened(jobs).jobs, **each}
@@ -457,7 +458,7 @@ def queue_ahead(scenario: Scenario) -> float:
 
 
 def seconds_a_job(scenario: Scenario, make: Callable[[], Policy]) -> tuple[float, float]:
-    """Estimate a replay's seconds for each job, and its extra seconds per job waiting then."""
+    """Estimate how long replays take: seconds per job, and more per job and waiting job."""
     # Where some come all at once, so that half of them wait on average; then with twice as many.
     jobs, paces, took = scenario.jobs, [], 0.0
     count = min(FIRST, len(jobs))

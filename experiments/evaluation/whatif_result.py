@@ -124,6 +124,7 @@ class WhatIf:
 
 
 def _setting(data: Any, owners: int) -> Setting:
+    """Read a setting from its document; `owners` is the number of owners."""
     row = ROW | {"by_size": _part(len(SIZES)), "by_owner": _part(owners)}
     shape: dict[str, Any] = {
         **dict.fromkeys(("load", "wanted_gpu_hours", "gpu_hours"), real),
@@ -392,6 +393,7 @@ def _is_beyond(row: Row, setting: Setting) -> bool:
 
 
 def _above_bound(row: Row, setting: Setting) -> str:
+    """Text of how far the mean is above the bound; a dash if they cannot be compared."""
     mean, bound = row["completion"]["mean"], setting.bound
     if mean is None or not bound or row["unfinished"] or _is_beyond(row, setting):
         return "-"
@@ -514,6 +516,7 @@ def _absurd(setting: Setting) -> str:
 
 
 def _best(result: WhatIf, best: str, reference: str) -> str:
+    """A sentence on the best policy, against the reference and policies not told durations."""
     setting, rows, jobs = result.first, result.first.policies, result.about["jobs"]
     mean, before = (rows[name]["completion"]["mean"] for name in (best, reference))
     where = f"On {machines_text(setting.machines)}, "

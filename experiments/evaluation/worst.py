@@ -145,7 +145,7 @@ class Space:
         )
 
     def constructions(self) -> Iterator[Genes]:
-        """Yield sets of `jobs` jobs that are constructed to make policies earn little."""
+        """Yield instances of `jobs` jobs that are constructed to make policies earn little."""
         full = Gene(0, 1, 1, self.gpus, 0, 0, 1.0)
         most = min(self.workers, self.work)
         half = self.gpus * self.servers // (2 * most) + 1  # GPUs a worker: two jobs do not fit

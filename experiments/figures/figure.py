@@ -87,7 +87,7 @@ def elastic(
     rigid: bool = False,
     **others: Any,
 ) -> Workload:
-    """Build a workload of jobs on copies of a machine; `restart`: seconds that a change costs."""
+    """Build a workload on copies of `machine`; changes cost `restart` s; `rigid`: no resizing."""
     if restart is not None:
         others["costs"] = dict.fromkeys(("resume", "resize", "migrate"), restart)
     if rigid:

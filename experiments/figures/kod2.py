@@ -155,7 +155,7 @@ class Operator(KubernetesDefault):
 
 
 def measure(workload: Workload, policy: str) -> tuple[Row, list[Step]]:
-    """Run a policy; return its means (ended jobs included), and steps of busy cores by time."""
+    """Run a policy; return means, terminated jobs included, and steps of busy cores by time."""
     # Tasks of a job that waits for the network keep no core busy meanwhile, nor do pods that wait
     # for the rest of their job; a parameter server is busy while its job works.
     chosen: Policy = Operator() if policy == OPERATOR else Kod2()

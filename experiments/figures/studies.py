@@ -83,7 +83,7 @@ def floor_table(cells: Sequence[Row], _: FigureSettings) -> list[Row]:
 
 
 def shared(cells: Sequence[Row]) -> list[Row]:
-    """Add to cells their family, and utility as a share of their instance's highest."""
+    """Add family and share of the instance's highest utility to cells; drop cells without one."""
     named = [{**cell, "family": family(cell)} for cell in cells]
     best = {
         place: max(cell["total_utility"] for cell in part)

@@ -179,6 +179,7 @@ def rounded(value: float) -> float:
 
 
 def _with(record: LibraryEntry, other: LibraryEntry, *names: str) -> LibraryEntry:
+    """Copy entries `names` of `other` into `record`; the bound never falls below the value."""
     changes: dict[str, Any] = {name: getattr(other, name) for name in names}
     value = changes.get("value", record.value)
     # both are rounded, so that a bound may lie below an equal value by their last digits

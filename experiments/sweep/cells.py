@@ -141,6 +141,7 @@ def _policies(table: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _policy_points(entry: PolicyEntry, axes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the options of each point of an entry's axes; raise an error for unknown ones."""
     for option in axes:
         if option not in entry.options:
             names = " or ".join(map(repr, having(option)))

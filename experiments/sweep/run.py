@@ -223,6 +223,7 @@ class _Work:
             self.report(self.progress)
 
     def _stored_results(self, cells: Sequence[Cell]) -> dict[str, CellResult]:
+        """Return stored records by key, without failed ones if they are to be retried."""
         if self.store is None:
             return {}
         records = recorded(cells, self.store, on_note=self.note)
@@ -237,6 +238,7 @@ class _Work:
                 yield from self._saved(finished)
 
     def _saved(self, pairs: Iterable[tuple[Cell, CellResult]]) -> Iterator[tuple[Cell, CellResult]]:
+        """Save each record before yielding it with its cell."""
         for cell, record in pairs:
             # Saved before it is reported: no cell counts as done that a crash could still lose.
             if self.store is not None:
@@ -267,7 +269,7 @@ def run_until_interrupted(
     on_progress: Callable[[SweepProgress], None],
     on_note: Callable[[str], None],
 ) -> dict[str, CellResult]:
-    """Run `cells`; return records by key, after Ctrl-C those so far, if any is of a policy."""
+    """Run `cells`; return records by key, after Ctrl-C those so far unless none is of a policy."""
     work = _Work(store, executor, False, on_progress, on_note)
     try:
         return work.records_of(cells)
