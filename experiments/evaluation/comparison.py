@@ -59,7 +59,7 @@ class Comparison(Summarised):
 
     @property
     def unfinished(self) -> dict[str, float]:
-        """Jobs that did not finish under each policy, rejected ones included; means over seeds."""
+        """Number of unfinished jobs by policy, rejected ones included; means over seeds."""
         jobs = self.about.get("jobs", 0)  # for results of versions that did not count them
         return {
             name: row["unfinished"] if "unfinished" in row else jobs - row.get("finished", jobs)
@@ -80,20 +80,20 @@ class Comparison(Summarised):
         return "Comparison", [("jobs", f"{self.about.get('jobs')}"), *done, *more]
 
     def to_frame(self) -> Any:
-        """Figures as a pandas DataFrame: one row per policy, one column per single number."""
+        """Return a pandas DataFrame: one row per policy, one column per numeric figure."""
         rows = [{"policy": name, **row} for name, row in self.policies.items()]
         first = next(iter(self.policies.values()), {})
         numbers = [name for name, value in first.items() if not isinstance(value, Mapping)]
         return frame(rows, {"policy": "string", **dict.fromkeys(numbers, "float64")})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return plain data for JSON, which `from_dict` reads."""
         policies = {name: dict(row) for name, row in self.policies.items()}
         return {"kind": self.kind, "policies": policies, **self.about}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Comparison:
-        """Rebuild from `to_dict`, also after a trip through JSON."""
+        """Make a comparison from the data of `to_dict`, also as read from JSON."""
         read = object_of(lambda row: {key: entry(row, key, _reader(key)) for key in mapping(row)})
         policies = entry(data, "policies", read)
         rows = {name: ReadRow(name, row) for name, row in policies.items()}
@@ -190,7 +190,7 @@ def measured(outcome: Outcome, *names: str) -> dict[str, Any]:
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """The figures by which policies are compared, as plain data; measured times come last."""
+    """Return a run's figures for comparisons, as plain data; measured times come last."""
     outcome = run.outcome
     if outcome is None:
         raise InputError(run.policy, "expected a simulated run")
@@ -403,7 +403,7 @@ def _mean_row(values: Sequence[Any]) -> Any:
 
 
 def with_optimum(comparison: Comparison, offline: OfflineResult) -> Comparison:
-    """Add to each policy which share of the optimum it earned, with certainty.
+    """Add to each policy the bounds of its share of the optimum that are certain.
 
     Parameters
     ----------
@@ -494,7 +494,7 @@ def compare_jobs(instance: Instance, result: CompetitiveRatio) -> list[JobCompar
 
 
 def totals(rows: list[JobComparison]) -> dict[str, dict[str, float]]:
-    """Number of jobs and total utilities, for each value of `JobComparison.taken_by`."""
+    """Number of jobs and both total utilities, by the value of `JobComparison.taken_by`."""
     groups = {name: [row for row in rows if row.taken_by == name] for name in TAKEN_BY}
     return {
         name: {

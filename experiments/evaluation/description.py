@@ -58,7 +58,7 @@ class StandaloneRun:
 
 
 def run_alone(job: Job, instance: Instance) -> StandaloneRun:
-    """Run `job` on an empty cluster in its best form, with as many workers as it may have."""
+    """Compute the best run of `job` on an empty cluster, over its forms, with most workers."""
 
     def worth(one: StandaloneRun) -> tuple[float, ...]:
         end = instance.horizon if one.completion is None else one.completion
@@ -130,7 +130,7 @@ class Description:
 
     @property
     def can_finish(self) -> int:
-        """Jobs that would complete within the horizon if the cluster were their own."""
+        """Number of jobs that would each complete within the horizon alone on the cluster."""
         return sum(entry.completion is not None for entry in self.alone)
 
     @property
@@ -140,7 +140,7 @@ class Description:
 
     @property
     def loads(self) -> list[OfferedLoad]:
-        """Demanded resources, the scarcest first."""
+        """Loads of all demanded resources, the scarcest first."""
         loads = []
         for group in GROUPS:
             for k, resource in enumerate(self.instance.cluster.resources):
@@ -151,7 +151,7 @@ class Description:
         return sorted(loads, key=lambda load: -load.mean)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; loads by group and resource, with one number per slot."""
+        """Return plain data for JSON; loads have one number per slot."""
         instance, jobs = self.instance, self.instance.jobs
         worth = [job.utility for job in jobs]
         forms = [job.in_form(one.form) for job, one in zip(jobs, self.alone, strict=True)]

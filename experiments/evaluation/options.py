@@ -101,7 +101,7 @@ def check_known(keys: Iterable[str], known: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its name, its type, its default and a sentence about it."""
+    """One option: name, type, default, and a sentence that explains it."""
 
     name: str
     # Its annotation: bool, int, float, str, a `Literal` of texts or a tuple of numbers, each of
@@ -128,7 +128,7 @@ class Option:
         return _checked(value, without_none(self.kind))
 
     def parse(self, text: str) -> Any:
-        """Read a value from text, as it is written on the command line."""
+        """Read a value from text as on the command line; raise `InputError` if it is wrong."""
         if text.lower() in ("none", "null") and _takes_none(self.kind):
             return None
         kind = without_none(self.kind)
@@ -146,7 +146,7 @@ def described(default: Any, text: str, *, denial: str = "") -> Any:
 
 
 def options_of(source: Callable[..., Any], *, without: tuple[str, ...] = ()) -> dict[str, Option]:
-    """Options by name: the fields of a dataclass, or the parameters of a constructor.
+    """Return options by name: fields of a dataclass, or parameters of a constructor.
 
     Only those with a default and a type that text can express are options.
     """
@@ -180,7 +180,7 @@ def _kind_of(default: Any) -> Any:
 
 
 def _sentences(document: str) -> dict[str, str]:
-    """The text of each entry in the section ``Parameters`` of a numpydoc docstring."""
+    """Return the texts of the numpydoc section ``Parameters`` by name of the parameter."""
     _, _, section = document.partition("Parameters\n----------\n")
     sentences: dict[str, str] = {}
     names: list[str] = []

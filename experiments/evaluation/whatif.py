@@ -82,7 +82,7 @@ class Scenario:
 
     @property
     def widest(self) -> int:
-        """GPUs of the largest job that can run."""
+        """Most GPUs that a job may want in order to run at all."""
         return self.gpus if self.placement == "pooled" else max(self.machines)
 
     def at(self, count: int) -> Scenario:
@@ -264,7 +264,7 @@ def _levels(times: FloatArray, changes: FloatArray | IntArray) -> Levels:
 
 
 def run(scenario: Scenario, policy: Policy) -> Ran:
-    """Replay the jobs of a scenario under `policy`."""
+    """Replay the jobs of a scenario under `policy`, and return the run."""
     workload, queue = scenario.workload, array("d")
     outcome = replay(workload, policy, on_settled=lambda job: queue.extend(_waits(job)))
     for job in outcome.jobs:
@@ -395,7 +395,7 @@ def or_none(column: pd.Series) -> list[Any]:
 
 
 def _means(levels: Levels, begin: float, end: float, parts: int) -> FloatArray:
-    """Means of a step function over equal parts of the time from `begin` to `end`."""
+    """Means of the step function `levels` over `parts` equal parts of `begin` to `end`."""
     times, values = levels
     if end <= begin or not len(times):
         return np.zeros(parts)

@@ -63,7 +63,7 @@ class Setting:
         return self.wanted_gpu_hours / self.gpu_hours if self.gpu_hours else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {**asdict(self), "machines": list(self.machines), "gpus": self.gpus}
 
 
@@ -105,13 +105,13 @@ class WhatIf:
         return list(self.about.get("missing", ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; the inverse of `from_dict`."""
+        """Return plain data for JSON, which `from_dict` reads."""
         settings = [setting.to_dict() for setting in self.settings]
         return {"kind": KIND, **self.about, "owners": list(self.owners), "settings": settings}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WhatIf:
-        """Rebuild from `to_dict`; errors have the path of what is missing or wrong."""
+        """Make a result from the data of `to_dict`; errors have the path of what is wrong."""
         entry(data, "jobs", real)
         owners = entry(data, "owners", list_of(text))
         settings = entry(data, "settings", list_of(partial(_setting, owners=len(owners))))
@@ -235,7 +235,7 @@ class Goal:
 
     @classmethod
     def read(cls, text: str) -> Goal:
-        """Read a goal, in letters of any case."""
+        """Read a goal such as ``p95 wait < 10 min``, in letters of any case."""
         words = WORDS.fullmatch(text.casefold())
         if words is None or words[1] not in STATISTICS or words[2] not in OF:
             raise InputError("", GOAL, text)
@@ -253,7 +253,7 @@ class Goal:
         return None if row["unfinished"] else row[self.of][self.statistic]
 
     def reached(self, value: float | None) -> bool:
-        """Whether a value is within the limit."""
+        """Whether a value of the statistic is within the limit; False for None."""
         exact = value == self.limit and not self.strict
         return value is not None and (value < self.limit or exact)
 
@@ -303,7 +303,7 @@ def called(name: str, row: Row | None = None) -> str:
 
 
 def jobs_text(result: WhatIf) -> str:
-    """Number of jobs, and the machines in a few words."""
+    """Text of the number of jobs and of the requested machines."""
     jobs = result.about["jobs"]
     return f"{jobs:,} job{'' if jobs == 1 else 's'} on {machines_text(result.first.machines)}"
 
@@ -619,7 +619,7 @@ def _grows(result: WhatIf) -> str:
 
 
 def notes(result: WhatIf) -> list[str]:
-    """Sentences below the tables: what marks and words mean, and what is left out or assumed."""
+    """Sentences below the tables that explain marks, words, assumptions and what is left out."""
     rows, about, best = result.first.policies, result.about, result.best()
     simulated = [row for name, row in rows.items() if name != RECORDED]
     real = rows.get(RECORDED, {"finished": about["jobs"], "peak": 0})

@@ -226,7 +226,7 @@ class WorstCase(Summarised):
         return self.result.lower if self.result.lower is not None else math.inf
 
     def summary(self) -> tuple[str, Facts]:
-        """The ratio, the two utilities that it divides, and the size of the search."""
+        """Return a title and facts: the ratio, its two utilities, and the size of the search."""
         is_finite = self.ratio < math.inf
         return "WorstCase", [
             ("ratio", short(self.ratio) if is_finite else "unbounded: it earned nothing"),

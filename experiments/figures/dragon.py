@@ -206,7 +206,7 @@ EARLY = 5  # "the first 5 jobs was generated with a much shorter inter-arrival t
 
 
 def arrivals(seed: int | None) -> list[float]:
-    """Times of arrival as Table 1 prints them, or drawn with the same mean gaps."""
+    """Return times of arrival: those of Table 1, or with a seed drawn with its mean gaps."""
     if seed is None:
         return list(ARRIVALS)
     rng = np.random.default_rng(seed)

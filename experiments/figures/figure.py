@@ -152,7 +152,7 @@ def _short(value: float, digits: int = 3) -> str:
 
 
 def half_widths(rows: Sequence[Mapping[str, Any]], name: str) -> list[list[float]]:
-    """Lengths of error bars below and above the means, for matplotlib."""
+    """Return lengths of error bars below and above the means in column `name`."""
     ends = ([row[f"{name}_{end}"] for row in rows] for end in ("low", "high"))
     return [
         [0.0 if end is None else abs(end - row[name]) for end, row in zip(side, rows, strict=True)]

@@ -231,7 +231,7 @@ def cases7(seeds: int) -> list[Case]:
 
 
 def cases8(seeds: int) -> list[Case]:
-    """The cases of Fig. 7 with the batch size that Fig. 8 shows."""
+    """Return the cases of Fig. 7 that have the batch size of Fig. 8."""
     return [case for case in cases7(seeds) if case["batch"] == SHOWN_BATCH]
 
 

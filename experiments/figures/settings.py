@@ -166,7 +166,7 @@ class FigureSettings:
         return list(SHOWN if self.policies is None else self.policies)
 
     def oasis(self, **axes: Any) -> dict[str, Any]:
-        """OASiS as a policy of a sweep, with the options that the figure varies.
+        """Return OASiS as an entry of a sweep; `axes` are options that the figure varies.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class FigureSettings:
     def grid(
         self, instances: Sequence[dict[str, Any]], policies: Sequence[dict[str, Any]], **task: Any
     ) -> dict[str, Any]:
-        """Configuration of the sweep behind the figure.
+        """Return the configuration of the sweep behind the figure; `task`: name and options.
 
         Raises
         ------

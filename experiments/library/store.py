@@ -101,7 +101,7 @@ class LibraryEntry:
 
     @property
     def gap(self) -> float:
-        """Relative gap between value and bound."""
+        """Relative gap between the value and the bound."""
         return relative_gap(self.value, self.bound)
 
     @property
@@ -241,7 +241,7 @@ class Library:
         return self.records().get(name) if self.table.exists() else None
 
     def instance(self, record: LibraryEntry) -> Instance:
-        """Generate the instance, and check it against its record.
+        """Generate the instance of an entry, and check its fingerprint.
 
         Raises
         ------

@@ -65,7 +65,7 @@ TRACE_MEASURES = {
 
 
 def measures_of(comparison: Comparison) -> Mapping[str, Measure]:
-    """Return the measures of a comparison: on an instance, on elastic jobs, or on a trace."""
+    """Return the measures to draw, by name, for the kind of comparison."""
     if comparison.kind == "replay":
         return TRACE_MEASURES
     return ELASTIC_MEASURES if "format" in comparison.about else MEASURES
@@ -287,7 +287,7 @@ NEEDED = ("policy.name", "seed", "task.name", "status", "error", "version")
 
 
 def is_table(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a Parquet file, by name or first bytes."""
+    """Whether a file is a Parquet file, by its name or first bytes."""
     file = Path(path)
     if file.suffix.lower() == ".parquet":
         return True

@@ -160,7 +160,7 @@ def plot_rents(
     group: str = "worker",
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of price times capacity of each resource at the prices of a bound, over time.
+    """Draw a heat map of price times capacity of each resource over time, at a bound's prices.
 
     Rents are utility, so they compare across resources and groups, which have one scale; all of
     them and the jobs' payoffs add up to the bound.

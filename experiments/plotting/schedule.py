@@ -41,7 +41,7 @@ def plot_schedule(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Gantt chart: one row per job in order of arrival, darker where it has more workers.
+    """Draw a Gantt chart: a row per job in order of arrival, darker with more workers.
 
     A job of several forms has the name of the one that runs behind its own.
 
@@ -156,7 +156,7 @@ NodeTasks = Mapping[str, tuple[int, int]]  # workers and parameter servers of a 
 
 
 def plot_cluster_plan(jobs: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draw how many workers each job has in the next slots, and on which nodes."""
+    """Draw the workers of each job in the next slots, and their nodes; `jobs` have a ``plan``."""
     figure = canvas.new_figure(WIDTH, 1.4 + ROW * max(3, len(jobs)))
     ax = figure.subplots()
     slots = [entry["slot"] for job in jobs for entry in job["plan"]]
@@ -258,7 +258,7 @@ def plot_utilities(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Utility f_i over the delay of each job, with a dot where the job completed.
+    """Draw the utility f_i over the delay of each job, with a dot where the job completed.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ MOST = 4  # curves
 
 
 def plot_load(description: Description, *, ax: Axes | None = None) -> Axes:
-    """Demand for the scarcest resources in each slot, in percent of the capacity.
+    """Draw the demand for the scarcest resources in each slot, in percent of the capacity.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def plot_utilisation(
     resource: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of the share in use over time and servers.
+    """Draw a heat map of the share in use over time and servers.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def plot_prices(
     resource: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Heat map of the prices (22) at the end of a run, over time and servers; logarithmic.
+    """Draw a heat map of the prices (22) at the end of a run, over time and servers; logarithmic.
 
     Parameters
     ----------

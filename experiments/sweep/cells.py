@@ -60,7 +60,7 @@ class SweepConfig:
 
 
 def sweep_config(data: Mapping[str, Any]) -> SweepConfig:
-    """Check plain data, as the TOML of docs/sweeps has it.
+    """Make a configuration from plain data, as read from the TOML of docs/sweeps.
 
     A list of values is an axis of a grid. Errors name the key and what was expected there.
 
@@ -181,7 +181,7 @@ def _seeds(value: Any) -> list[int]:
 
 
 def read_config(path: Path) -> SweepConfig:
-    """Read a TOML file; errors name the key, the expected value and the actual one."""
+    """Read the configuration of a sweep from a TOML file; errors name the wrong key."""
     content = read_content(path)
     try:
         return sweep_config(tomllib.loads(content.decode("utf-8")))
@@ -235,7 +235,7 @@ def read(name: str, base: Path, path: str) -> Source:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep.
+    """One run of a sweep: an instance, a policy, a seed and a task.
 
     Parameters
     ----------

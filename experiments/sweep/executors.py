@@ -155,7 +155,7 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Worker processes of this machine, through joblib.
+    """Executor that runs cells in worker processes of this machine, through joblib.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def _signals_held() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Dask:
-    """An existing Dask cluster whose workers have this package installed.
+    """Executor that runs cells on an existing Dask cluster with this package installed.
 
     Parameters
     ----------

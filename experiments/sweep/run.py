@@ -37,15 +37,15 @@ class SweepProgress:
     Parameters
     ----------
     total : int
-        All.
+        Number of all cells.
     done : int
-        Those with a record, failed ones included.
+        Cells with a record, failed ones included.
     failed : int
-        Those that failed.
+        Cells that failed.
     kept : int
-        Those that were recorded before.
+        Cells that had a record before this run.
     shared_total, shared_done : int
-        Shared cells that the others wait for, such as offline solves, and how many are done.
+        Shared cells that other cells need, such as offline solves, and how many are done.
     """
 
     total: int
@@ -58,7 +58,7 @@ class SweepProgress:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """A finished sweep.
+    """Result of a finished sweep.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def run_sweep(
     on_progress: Callable[[SweepProgress], None] | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> SweepResult:
-    """Run the cells of `config` that are not recorded yet, and write the result.
+    """Run the cells of `config` without a record, write the result, and return it.
 
     Parameters
     ----------

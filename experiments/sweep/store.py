@@ -32,7 +32,7 @@ DONE, FAILED = "done", "failed"
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """The figures of a cell that was run, or the error that ended it."""
+    """Record of a cell: its figures or, if it failed, the error."""
 
     status: str
     figures: Mapping[str, Any] = field(default_factory=dict)

@@ -20,7 +20,7 @@ _POINT = ("instance.", "policy.", "task.")
 
 
 def summarise(frame: pd.DataFrame, figures: Iterable[str]) -> pd.DataFrame:
-    """Mean over the seeds, geometric for ratios, with its 95 % confidence interval.
+    """Compute means over the seeds, geometric for ratios, with 95 % intervals.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def interval_in(row: Mapping[Any, Any], name: str) -> dict[str, float | None]:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a cell of a data frame is empty."""
+    """Whether a cell of a data frame is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 

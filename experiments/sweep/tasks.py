@@ -79,7 +79,7 @@ class Options:
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the options as plain data for JSON."""
         plain = asdict(self)
         return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}
 
@@ -156,7 +156,7 @@ def run_figures(run: Run) -> Figures:
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Figures:
-    """Flatten nested mappings; the names are joined by dots."""
+    """Flatten nested mappings; names are joined by dots, after `prefix`."""
     flat: Figures = {}
     for name, value in data.items():
         if isinstance(value, Mapping):
